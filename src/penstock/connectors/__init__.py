@@ -1,0 +1,1 @@
+"""One file per outside system, found by entry point, imported by nobody."""

@@ -1,0 +1,27 @@
+"""Names of nodes: what is allowed, so that they serve in SQL, in paths and in metrics alike."""
+
+from __future__ import annotations
+
+import re
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_PIPELINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
+LONGEST = 63
+
+
+def node_name_problem(name: str) -> str | None:
+    """Why `name` cannot name a node, or None."""
+    if len(name) > LONGEST:
+        return f"a name has at most {LONGEST} characters"
+    if not _NAME.match(name):
+        return "a name starts with a letter and has letters, digits and underscores"
+    return None
+
+
+def pipeline_name_problem(name: str) -> str | None:
+    """Why `name` cannot name a pipeline, or None."""
+    if len(name) > LONGEST:
+        return f"a name has at most {LONGEST} characters"
+    if not _PIPELINE.match(name):
+        return "a pipeline's name has letters, digits, underscores, dots and hyphens"
+    return None

@@ -1,0 +1,1 @@
+"""From a plan to Spark; all of Spark's API is here."""

@@ -1,0 +1,1 @@
+"""Bytes to Arrow and back, one file each."""

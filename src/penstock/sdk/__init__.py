@@ -1,0 +1,31 @@
+"""All that a plugin author imports."""
+
+from penstock.core.errors import (
+    DecodeError,
+    EncodeError,
+    MissingExtra,
+    Permanent,
+    PlanError,
+    RecordError,
+    Rejected,
+    Transient,
+)
+from penstock.core.secret import Secret
+from penstock.core.units import ByteSize, Duration
+from penstock.sdk.capability import Capability
+from penstock.sdk.component import Component, Context
+from penstock.sdk.config import Config, UserPath
+from penstock.sdk.format import FileFormat, FileWriter, Format
+from penstock.sdk.isolate import isolate
+from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read
+from penstock.sdk.sink import BatchId, Receipt, Sink, Writer
+from penstock.sdk.source import Offset, ReplayableSource, Source
+from penstock.sdk.transform import Relation, Transform
+
+__all__ = [
+    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Component", "Config", "Conjunct", "Context",
+    "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure", "FileFormat",
+    "FileWriter", "Format", "MissingExtra", "Offset", "Permanent", "PlanError", "Read", "Receipt",
+    "RecordError", "Rejected", "Relation", "ReplayableSource", "Secret", "Sink", "Source",
+    "Transform", "Transient", "UserPath", "Writer", "isolate",
+]  # fmt: skip

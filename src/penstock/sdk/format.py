@@ -1,0 +1,80 @@
+"""Formats: bytes to Arrow and back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import BinaryIO, ClassVar
+
+import pyarrow as pa
+
+from penstock.sdk.component import C, Component
+from penstock.sdk.record import Decoded, Encoded, Read
+
+
+class Format(Component[C]):
+    """A pair of functions between payloads and rows, one payload a record.
+
+    Both are total: a payload or row that cannot be converted is a `Failure` (DecodeError,
+    EncodeError), never an exception, and never costs its neighbours.
+    """
+
+    def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        """Rows of exactly `schema`. Raises UserError if the format has no messages."""
+        raise NotImplementedError
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        """One payload for each row. Raises UserError if the format has no messages."""
+        raise NotImplementedError
+
+    def infer(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+        """The schema of a sample; None when it cannot be told and must be declared."""
+        return None
+
+    def declared(self) -> pa.Schema | None:
+        """The schema that the options give (a schema file), if they do."""
+        return None
+
+
+class FileWriter(ABC):
+    """Writes rows into one open file."""
+
+    @abstractmethod
+    def write(self, rows: pa.RecordBatch) -> Encoded | None:
+        """Appends rows; an `Encoded` whose failures name the rows left out, or None."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Completes the file's content. The file object itself stays open."""
+
+
+class FileFormat(Format[C]):
+    """A format that also knows whole files: framing, headers, footers."""
+
+    extension: ClassVar[str] = ""
+    position: ClassVar[str] = "row"
+    """What a record's position counts in a file: `line`, `row` or `file`, from 1."""
+    concatenable: ClassVar[bool] = False
+    """Whether two files' contents one after the other are a file of both rows."""
+    lines: ClassVar[bool] = False
+    """Whether records are lines, so that a growing file can be read from a byte on."""
+
+    @abstractmethod
+    def read_file(
+        self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        """Rows of exactly `schema` and the position of each, block by block.
+
+        `file` is uncompressed and may not be seekable unless `seekable` is needed (see
+        `needs_seek`). Bad records go to `read.reject` with their position.
+        """
+
+    needs_seek: ClassVar[bool] = False
+
+    @abstractmethod
+    def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
+        """A writer of rows of `schema` into `file`, which is only ever written forward."""
+
+    @abstractmethod
+    def infer_file(self, file: BinaryIO) -> pa.Schema | None:
+        """The schema of a file, from its head or a sample of its rows."""

@@ -1,0 +1,88 @@
+"""Records on their way in and out: payloads, failures, and what a read is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from penstock.core.errors import RecordError
+
+PAYLOAD = pa.schema(
+    [
+        pa.field("payload", pa.binary()),
+        pa.field("origin", pa.string()),
+        pa.field("position", pa.int64()),
+    ]
+)
+"""Columns of a source that delivers bytes; requested metadata columns follow.
+
+`origin` and `position` together name the record for ever (a topic partition and an offset, a
+file and a line). A null payload is a record without value.
+"""
+
+
+class Failure(NamedTuple):
+    """The record at `index` of the batch at hand failed."""
+
+    index: int
+    error: RecordError
+
+
+class Decoded(NamedTuple):
+    """`rows` came from the payloads at `index` (None: one row of each, in order)."""
+
+    rows: pa.RecordBatch
+    index: pa.Int64Array | None
+    failures: Sequence[Failure]
+
+
+class Encoded(NamedTuple):
+    """`payloads` came from the rows at `index` (None: one payload of each, in order)."""
+
+    payloads: pa.BinaryArray
+    index: pa.Int64Array | None
+    failures: Sequence[Failure]
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """A record that a source could not make a row of."""
+
+    payload: bytes | None
+    origin: str
+    position: int
+    error: RecordError
+
+
+@dataclass(frozen=True)
+class Conjunct:
+    """`column op value`, one of the filters above a source.
+
+    `op` is one of = != < <= > >= in null notnull; `value` is None, a literal or a tuple of them.
+    """
+
+    column: str
+    op: str
+    value: Any = None
+
+
+@dataclass
+class Read:
+    """What the engine wants of a range.
+
+    `columns` (None: all) and `conjuncts` are hints: a source may drop other columns' content and
+    rows early, Spark still decides. `metadata` names the metadata columns that must be there.
+    A source that makes rows itself puts the records that it could not read into `bad`.
+    """
+
+    columns: frozenset[str] | None = None
+    conjuncts: tuple[Conjunct, ...] = ()
+    metadata: tuple[str, ...] = ()
+    bad: list[BadRecord] = field(default_factory=list)
+
+    def reject(self, payload: bytes | None, origin: str, position: int, error: RecordError) -> None:
+        """Hands a record to the dead letters; reading goes on."""
+        self.bad.append(BadRecord(payload, origin, position, error))

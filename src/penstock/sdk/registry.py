@@ -1,0 +1,39 @@
+"""Finding components by type: entry points, so that nothing is imported before it is used."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from penstock.core.errors import MissingExtra, PlanError
+from penstock.core.text import did_you_mean
+from penstock.sdk.component import Component
+
+Kind = Literal["source", "transform", "sink", "format"]
+KINDS: tuple[Kind, ...] = ("source", "transform", "sink", "format")
+GROUP = "penstock.{}s"
+
+
+@cache
+def _found(kind: Kind) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP.format(kind))}
+
+
+def types(kind: Kind) -> list[str]:
+    """The types of a kind, sorted; imports nothing."""
+    return sorted(_found(kind))
+
+
+def find(kind: Kind, type_: str) -> type[Component[Any]]:
+    """The class of a type. Raises PlanError for an unknown type, with the nearest name."""
+    entry = _found(kind).get(type_)
+    if entry is None:
+        others = [k for k in KINDS if k != kind and type_ in _found(k)]
+        hint = f'"{type_}" is a {others[0]}' if others else did_you_mean(type_, types(kind))
+        raise PlanError(f'there is no {kind} of type "{type_}"', code="unknown-type", hint=hint)
+    try:
+        component: type[Component[Any]] = entry.load()
+    except ModuleNotFoundError as error:
+        raise MissingExtra.of(type_, str(error.name)) from error
+    return component

@@ -1,0 +1,75 @@
+"""Sinks: systems that are written to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.sdk.component import C, Component
+from penstock.sdk.record import Failure
+
+
+@dataclass(frozen=True)
+class BatchId:
+    """One batch of one query. A batch that is written again has the same id.
+
+    `query` changes when a pipeline starts over with `--fresh`; `number` grows by one.
+    """
+
+    query: str
+    number: int
+
+
+Receipt = Mapping[str, Any]
+"""What a writer says of what it wrote, as JSON; `rows` and `bytes` are counted by the engine."""
+
+
+class Writer(ABC):
+    """Writes one partition of one batch, in a task."""
+
+    @abstractmethod
+    def write(
+        self, rows: pa.RecordBatch, payloads: pa.BinaryArray | None = None
+    ) -> Sequence[Failure]:
+        """Takes rows, and for sinks that declare BYTES each row's payload beside it.
+
+        Returns the rows that the system refuses for good; they go to the dead letters. Raises
+        Transient or Permanent when it is the system that fails.
+        """
+
+    @abstractmethod
+    def commit(self) -> Receipt:
+        """Makes what was written durable, as far as one task can."""
+
+    def abort(self) -> None:
+        """The task failed: nothing of it should become visible. May be called at any time."""
+
+
+class Sink(Component[C]):
+    """A system that is written to. Declare BYTES (rows encoded by `format`) or ROWS."""
+
+    default_format: str = "json"
+
+    def open(self) -> Any:
+        """A client, made once per worker process and kept between batches."""
+        return None
+
+    @abstractmethod
+    def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
+        """A writer of one partition of `batch`; `schema` is that of the rows to come."""
+
+    def finish(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
+        """All partitions are committed: make the batch visible. On the driver.
+
+        Idempotent, and called again after a crash between the writers and the end of the batch.
+        """
+
+    def recover(self) -> None:
+        """Called on the driver before the first batch of a run: tidy up after a crash."""
+
+    def complete(self) -> None:
+        """Called on the driver when a run ends in good order: close what was kept open."""

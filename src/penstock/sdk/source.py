@@ -1,0 +1,85 @@
+"""Sources: systems that are read."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.sdk.component import C, Component
+from penstock.sdk.record import Read
+
+Offset = Mapping[str, Any]
+"""A position in a whole source, as JSON. Positions never go back."""
+
+
+class Source(Component[C]):
+    """A system that is read. Declare BYTES (payloads, decoded by `format`) or ROWS."""
+
+    def schema(self) -> pa.Schema | None:
+        """The columns of the rows, for sources that declare ROWS.
+
+        None when a schema must be declared or can only be inferred (see `infer`). Sources that
+        declare BYTES keep this default.
+        """
+        return None
+
+    def infer(self) -> pa.Schema | None:
+        """The columns found by looking at a sample, for ROWS sources; None if there is no data."""
+        return None
+
+    def sample(self, most: int) -> pa.BinaryArray:
+        """At most `most` payloads from the beginning, for inferring a format's schema."""
+        return pa.array([], pa.binary())
+
+    def metadata(self) -> pa.Schema:
+        """The metadata columns on offer, by their short names (`topic`, `path`, ...)."""
+        return pa.schema([])
+
+    def bounded(self) -> bool:
+        """Whether the input ends, as configured."""
+        return False
+
+
+class ReplayableSource(Source[C]):
+    """A source whose ranges can be read again and give the same rows.
+
+    `initial`, `latest`, `advance`, `partitions` and `commit` are called in one process on the
+    driver's machine; `read` is called on copies of the source in tasks.
+    """
+
+    @abstractmethod
+    def initial(self) -> Offset:
+        """Where a pipeline without state begins."""
+
+    @abstractmethod
+    def latest(self, start: Offset) -> Offset:
+        """The end of what is there now, at or after `start`. Does not block."""
+
+    def advance(self, start: Offset, end: Offset) -> Offset:
+        """The end of the next batch: `end`, or earlier where the options limit a batch.
+
+        Later than `start` whenever `end` is.
+        """
+        return end
+
+    @abstractmethod
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """What can be read in parallel between the two: picklable values for `read`."""
+
+    @abstractmethod
+    def read(self, partition: Any, read: Read) -> Iterator[pa.RecordBatch]:
+        """The records of one partition.
+
+        BYTES: batches with the columns of `PAYLOAD`, then those of `read.metadata`.
+        ROWS: batches with the columns of the declared schema, then those of `read.metadata`.
+        """
+
+    def commit(self, end: Offset) -> None:
+        """Everything before `end` has been written to all sinks: acknowledge, report, let go."""
+
+    def lag(self, at: Offset, latest: Offset) -> int | None:
+        """How much is waiting between the two, in the source's own unit; None if unknown."""
+        return None

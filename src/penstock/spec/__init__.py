@@ -1,0 +1,1 @@
+"""What the user wrote, as frozen models with positions."""

@@ -1,0 +1,1 @@
+"""Reading SQL: which relations, which columns, what state."""

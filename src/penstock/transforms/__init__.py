@@ -1,0 +1,1 @@
+"""One file per transform type, found by entry point, imported by nobody."""
