@@ -1,20 +1,20 @@
 """The errors Penstock raises, and what each class means for a run.
 
-    PenstockError
-    ├── UserError            the user's files are wrong; nothing was started
-    │   ├── SpecError        the shape of a pipeline file
-    │   ├── SqlError         a SQL text
-    │   ├── PlanError        names, options and types that do not fit together
-    │   └── MissingExtra     a client library is not installed
-    ├── ConnectError         the outside world
-    │   ├── Transient        "could not ...": worth another try
-    │   └── Permanent        "cannot ...": the same try fails again
-    ├── RecordError          one record, which goes to the dead letters
-    │   ├── DecodeError
-    │   ├── EncodeError
-    │   └── Rejected
-    ├── StateError           the state directory, or state that does not fit the plan
-    └── Bug                  ours
+PenstockError
+├── UserError            the user's files are wrong; nothing was started
+│   ├── SpecError        the shape of a pipeline file
+│   ├── SqlError         a SQL text
+│   ├── PlanError        names, options and types that do not fit together
+│   └── MissingExtra     a client library is not installed
+├── ConnectError         the outside world
+│   ├── Transient        "could not ...": worth another try
+│   └── Permanent        "cannot ...": the same try fails again
+├── RecordError          one record, which goes to the dead letters
+│   ├── DecodeError
+│   ├── EncodeError
+│   └── Rejected
+├── StateError           the state directory, or state that does not fit the plan
+└── Bug                  ours
 """
 
 from __future__ import annotations

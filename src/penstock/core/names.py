@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+NODE_NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _PIPELINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 LONGEST = 63

@@ -37,3 +37,8 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
 def shorten(text: str, most: int = 200) -> str:
     """`text` cut to `most` characters, saying how much is left out."""
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
+def line_and_column(text: str, index: int) -> tuple[int, int]:
+    """The line and column, both from 1, of a character of `text`."""
+    return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)

@@ -28,7 +28,7 @@ _TERM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)")
 def seconds(text: str | float) -> float:
     """`"500ms"`, `"1h30m"`, `"10 minutes"` in seconds. Raises ValueError."""
     if isinstance(text, int | float) and not isinstance(text, bool):
-        raise ValueError("a duration needs a unit, as in 10s, 500ms or 1 hour")
+        raise ValueError("expected a duration with a unit, such as 10s, 500ms or 1 hour")
     return _sum(str(text), _SECONDS, "a duration such as 10s, 500ms or 1 hour")
 
 

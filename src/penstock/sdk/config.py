@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from pydantic import BaseModel, ConfigDict
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from penstock.core.paths import Text, UserPath
+
+__all__ = ["Config", "Text", "UserPath"]
 
 
 class Config(BaseModel):
@@ -18,28 +19,3 @@ class Config(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False
     )
-
-
-class Text(str):
-    """A string of a pipeline file that knows the directory of its file."""
-
-    base: Path | None
-
-    def __new__(cls, value: str, base: Path | None = None) -> Text:
-        text = super().__new__(cls, value)
-        text.base = base
-        return text
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Text, (str(self), self.base)
-
-
-def _resolve(value: object) -> object:
-    if not isinstance(value, str) or "://" in value or value.startswith(("/", "~")):
-        return str(Path(value).expanduser()) if str(value).startswith("~") else value
-    base = getattr(value, "base", None) or Path.cwd()
-    return str(base / value)
-
-
-UserPath = Annotated[str, BeforeValidator(_resolve)]
-"""A path or URL; a relative path is relative to the file that says it."""

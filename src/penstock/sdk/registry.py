@@ -35,5 +35,7 @@ def find(kind: Kind, type_: str) -> type[Component[Any]]:
     try:
         component: type[Component[Any]] = entry.load()
     except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in ("", "penstock"):
+            raise
         raise MissingExtra.of(type_, str(error.name)) from error
     return component

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk.component import C, Component
+from penstock.sdk.format import Format
 from penstock.sdk.record import Failure
 
 
@@ -52,7 +53,15 @@ class Writer(ABC):
 class Sink(Component[C]):
     """A system that is written to. Declare BYTES (rows encoded by `format`) or ROWS."""
 
-    default_format: str = "json"
+    default_format: str | None = "json"
+    """The type of format where the node names none; None where none is needed."""
+
+    format: Format[Any] | None = None
+    """The node's format, constructed; set by the planner before `recover`, `open` and `writer`.
+
+    The engine encodes for sinks that declare BYTES; those that declare ROWS and write encoded
+    data (files) use it themselves.
+    """
 
     def open(self) -> Any:
         """A client, made once per worker process and kept between batches."""
@@ -70,6 +79,12 @@ class Sink(Component[C]):
 
     def recover(self) -> None:
         """Called on the driver before the first batch of a run: tidy up after a crash."""
+
+    def tick(self) -> None:
+        """Called on the driver about once a second, between batches and when none come.
+
+        For what is due by the clock (a file that is rolled by age). Never while `finish` runs.
+        """
 
     def complete(self) -> None:
         """Called on the driver when a run ends in good order: close what was kept open."""

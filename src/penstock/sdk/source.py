@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from penstock.sdk.component import C, Component
+from penstock.sdk.format import Format
 from penstock.sdk.record import Read
 
 Offset = Mapping[str, Any]
@@ -17,6 +18,29 @@ Offset = Mapping[str, Any]
 
 class Source(Component[C]):
     """A system that is read. Declare BYTES (payloads, decoded by `format`) or ROWS."""
+
+    unit: ClassVar[str] = "records"
+    """What `ReplayableSource.lag` counts: records, bytes, files ..."""
+
+    format: Format[Any] | None = None
+    """The node's format, constructed; set by the planner before anything but `check` is called.
+
+    The engine decodes for sources that declare BYTES; those that declare ROWS and hold encoded
+    data (files) use it themselves.
+    """
+
+    columns: pa.Schema | None = None
+    """The declared or pinned columns, set by the planner before a range is read.
+
+    A source that declares ROWS delivers exactly these.
+    """
+
+    metadata_columns: Mapping[str, str] = {}
+    """For each column that the user asked for, the name of the metadata that it holds."""
+
+    def format_for(self) -> str | None:
+        """The type of format that the options imply, where the node names none."""
+        return None
 
     def schema(self) -> pa.Schema | None:
         """The columns of the rows, for sources that declare ROWS.

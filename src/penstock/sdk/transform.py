@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.sdk.component import C, Component
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Transform(Component[C]):
@@ -38,12 +38,15 @@ class Transform(Component[C]):
 class Relation(Component[C]):
     """A transform in Spark's own terms: named DataFrames in, a DataFrame out."""
 
-    def inputs(self) -> frozenset[str] | None:
-        """The names of the nodes that it reads, or None where `from` names them."""
+    def inputs(self, known: frozenset[str]) -> frozenset[str] | None:
+        """The names that it reads, of the `known` nodes and others; None where `from` names them."""
         return None
 
-    def stateful(self) -> bool:
-        """Whether it remembers anything from one batch to the next."""
+    def stateful(self, streaming: frozenset[str]) -> bool:
+        """Whether it remembers anything from one batch to the next.
+
+        `streaming` names those of its inputs that are streams; the others are static tables.
+        """
         return False
 
     def deterministic(self) -> bool:
@@ -51,8 +54,9 @@ class Relation(Component[C]):
         return True
 
     @abstractmethod
-    def relate(self, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         """The output for these inputs, which are all streaming or all batches of one query.
 
-        Static tables come as batch DataFrames in both cases. Raises SqlError or PlanError.
+        Static tables come as batch DataFrames in both cases. In `session` each input is also a
+        temporary view by its name. Raises PlanError; Spark's own errors are translated.
         """

@@ -1,0 +1,51 @@
+"""Structured log lines: for people, or one JSON object a line."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Literal, Protocol
+
+import structlog
+
+Format = Literal["console", "json"]
+
+
+class Log(Protocol):
+    """What is needed of a logger: an event and its facts."""
+
+    def debug(self, event: str, **facts: Any) -> Any: ...
+    def info(self, event: str, **facts: Any) -> Any: ...
+    def warning(self, event: str, **facts: Any) -> Any: ...
+    def error(self, event: str, **facts: Any) -> Any: ...
+
+
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+
+
+def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
+    """A logger that writes to standard error; `facts` are part of every line."""
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    render: Any
+    if format_ == "json":
+        render = structlog.processors.JSONRenderer()
+    else:
+        render = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
+    logger: Log = structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
+        processors=[structlog.processors.add_log_level, _without_nothing, stamp, render],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+    ).bind(**facts)
+    return logger
+
+
+def _without_nothing(logger: Any, method: str, event: Any) -> Any:
+    return {key: value for key, value in event.items() if value is not None}
+
+
+class Silent:
+    """A logger that says nothing."""
+
+    def debug(self, event: str, **facts: Any) -> None: ...
+    def info(self, event: str, **facts: Any) -> None: ...
+    def warning(self, event: str, **facts: Any) -> None: ...
+    def error(self, event: str, **facts: Any) -> None: ...

@@ -1,0 +1,146 @@
+"""Spark's errors before anything runs, told in terms of the user's file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from penstock.core.errors import PenstockError, PlanError, SqlError
+from penstock.core.location import Location
+from penstock.core.text import did_you_mean, line_and_column
+from penstock.plan.model import Node, Plan
+
+_POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
+_QUERY_ECHO = re.compile(r"\s*(== SQL.*|;\n'.*)", re.DOTALL)
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
+_PREFIX = re.compile(r"^\[[A-Z_.0-9]+\] ?")
+
+
+@contextmanager
+def told(plan: Plan, node: Node) -> Iterator[None]:
+    """Errors raised inside belong to `node`: they leave with its place and a clear text."""
+    try:
+        yield
+    except PenstockError as error:
+        error.where = error.where or node.where
+        raise
+    except PySparkException as error:
+        raise translate(plan, node, error) from error
+
+
+def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
+    """An analysis error of Spark's as ours."""
+    condition = error.getCondition() or ""
+    parameters = error.getMessageParameters() or {}
+    key = _text_key(node)
+    kind = SqlError if key else PlanError
+    where = _where(plan, node, key, error)
+    if isinstance(error, ParseException):
+        return kind(f"{node.label}: {_sentence(error)}", code="sql-syntax", where=where)
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        name = parameters.get("objectName", "").replace("`", "")
+        near = [each.strip("` ") for each in parameters.get("proposal", "").split(",") if each]
+        return kind(
+            f'{node.label}: there is no column "{name}"', code="unknown-column",
+            hint=did_you_mean(name.split(".")[-1], [n.replace("`", "") for n in near]),
+            where=_mark(where, name),
+        )  # fmt: skip
+    if condition.startswith("UNRESOLVED_ROUTINE"):
+        name = parameters.get("routineName", "").replace("`", "").split(".")[-1]
+        return kind(
+            f'{node.label}: there is no function "{name}"', code="unknown-function",
+            where=_mark(where, name),
+        )  # fmt: skip
+    if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+        name = parameters.get("relationName", "").replace("`", "")
+        known = [n for n, each in plan.nodes.items() if each.kind != "sink"]
+        return kind(
+            f'{node.label}: there is no source or transform "{name}"', code="unknown-node",
+            hint=did_you_mean(name, known), where=_mark(where, name),
+        )  # fmt: skip
+    code = condition.split(".")[0].lower().replace("_", "-").strip("-")
+    if not code or code.startswith("legacy-error"):
+        code = "unsupported-sql"
+    return kind(f"{node.label}: {_sentence(error)}", code=code, where=where)
+
+
+def not_streamable(plan: Plan, node: Node, error: AnalysisException) -> PenstockError:
+    """Why Spark cannot compute this as a stream."""
+    text = _sentence(error)
+    hint = None
+    for words, advice in _ADVICE:
+        if words in text:
+            hint = advice
+            break
+    return PlanError(
+        f"{node.label} cannot be computed as a stream: {text}",
+        code="not-streamable", hint=hint, where=node.where,
+    )  # fmt: skip
+
+
+_ADVICE = (
+    ("Append output mode not supported",
+     "group by a window of the watermark's column, give the source a watermark, "
+     "or write to a sink with mode: upsert and primary_key"),
+    ("Sorting is not supported", "leave out ORDER BY, or sort each batch with scope: batch"),
+    ("Non-time-based windows", "OVER (...) works on each batch with scope: batch"),
+    ("Distinct aggregations", "use approx_count_distinct, or dedupe before counting"),
+    ("Except", "write NOT EXISTS, or compare batch by batch with scope: batch"),
+    ("without watermark", "give both sources a watermark and add a time range to the join"),
+    ("LIMIT", "take rows of each batch with scope: batch"),
+)  # fmt: skip
+
+
+def _text_key(node: Node) -> str | None:
+    """The option that holds the node's SQL."""
+    config = node.component.config
+    return next((key for key in ("sql", "where") if hasattr(config, key)), None)
+
+
+def _where(plan: Plan, node: Node, key: str | None, error: PySparkException) -> Location | None:
+    if key is None:
+        return node.where
+    text = str(getattr(node.component.config, key))
+    index = _index(error)
+    if index is not None and index <= len(text):
+        line, column = line_and_column(text, index)
+        return plan.inside(("transforms", node.name, key), line, column)
+    match = _POSITION.search(str(error))
+    if match:
+        return plan.inside(("transforms", node.name, key), int(match[1]), int(match[2]) + 1)
+    return plan.inside(("transforms", node.name, key), 1, 1)
+
+
+def _index(error: PySparkException) -> int | None:
+    for context in error.getQueryContext() or []:
+        try:
+            index: Any = context.startIndex()
+        except Exception:
+            continue
+        if isinstance(index, int) and index >= 0:
+            return index
+    return None
+
+
+def _mark(where: Location | None, name: str) -> Location | None:
+    if where is None:
+        return None
+    here = where.text[where.column - 1 :]
+    last = name.split(".")[-1]
+    for candidate in (name, last):
+        at = here.lower().find(candidate.lower())
+        if 0 <= at <= 40:
+            return replace(where, column=where.column + at, length=len(candidate))
+    return where
+
+
+def _sentence(error: PySparkException) -> str:
+    """The first, telling part of Spark's message."""
+    text = _QUERY_ECHO.sub("", str(error.getMessage() or error))
+    text = _SQLSTATE.sub("", _PREFIX.sub("", text.strip()))
+    return _POSITION.sub("", text).strip().splitlines()[0].strip().rstrip(".")

@@ -1,0 +1,123 @@
+"""One batch of a query: from the trunk's rows to all sinks below it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from penstock.engine.bisect import Bisection, data_error
+from penstock.engine.build import Builder
+from penstock.engine.sink import RECEIPT_DDL, SinkTask, Write
+from penstock.plan.model import Node, Query
+from penstock.sdk import BatchId
+
+
+class Events(Protocol):
+    """What a run wants to know of batches. Called on the driver, by the query's own thread."""
+
+    def begin(self, query: Query, number: int) -> None:
+        """A batch begins; earlier ones are in the commit log."""
+
+    def wrote(self, query: Query, number: int, sink: str, rows: int, bad: int) -> None:
+        """A sink has the batch."""
+
+
+@dataclass
+class BatchRunner:
+    """The function that Spark calls for each batch of a query.
+
+    An exception of the run's own is kept in `error`, because its type does not survive the way
+    through the JVM. `lock` is held while a batch is under way, `written` is the last one that all
+    sinks have.
+    """
+
+    builder: Builder
+    query: Query
+    checkpoint: Path
+    events: Events
+    error: BaseException | None = None
+    written: int | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _tasks: dict[str, SinkTask] = field(default_factory=dict)
+
+    def __call__(self, trunk: DataFrame, number: int) -> None:
+        try:
+            with self.lock:
+                self.events.begin(self.query, number)
+                self._run(trunk, number)
+                self.written = number
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _run(self, trunk: DataFrame, number: int) -> None:
+        batch = BatchId(self._query_id(), number)
+        with self._frames(trunk) as frames:
+            for name in self.query.sinks:
+                self._write(self.builder.plan.nodes[name], frames, batch)
+
+    @contextmanager
+    def _frames(self, trunk: DataFrame) -> Iterator[dict[str, DataFrame]]:
+        """All frames of the batch; one that has several readers is computed once."""
+        readers = self._readers()
+        kept: list[DataFrame] = []
+        if readers[self.query.trunk] > 1:
+            trunk = trunk.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+            kept.append(trunk)
+        try:
+            yield self.builder.batch(self.query, trunk)
+        finally:
+            for frame in kept:
+                frame.unpersist()
+
+    def _readers(self) -> Counter[str]:
+        nodes = self.builder.plan.nodes
+        below = (*self.query.below, *self.query.sinks)
+        return Counter(name for each in below for name in nodes[each].inputs)
+
+    def _write(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
+        try:
+            receipts = self._receipts(sink, frames, batch)
+        except Exception as error:
+            if self.builder.plan.nodes[self.query.trunk].stateful or not data_error(error):
+                raise
+            receipts = self._without_culprits(sink, frames[self.query.trunk], batch, error)
+        sink.sink.finish(batch, receipts)
+        rows = sum(int(each["rows"]) for each in receipts)
+        bad = sum(int(each["bad"]) for each in receipts)
+        self.events.wrote(self.query, batch.number, sink.name, rows, bad)
+
+    def _receipts(
+        self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId
+    ) -> Sequence[dict[str, Any]]:
+        (above,) = sink.inputs
+        write = Write(self._task(sink), batch)
+        found = frames[above].mapInArrow(write, RECEIPT_DDL).collect()
+        return [json.loads(row.receipt) for row in found]
+
+    def _without_culprits(
+        self, sink: Node, trunk: DataFrame, batch: BatchId, error: Exception
+    ) -> Sequence[dict[str, Any]]:
+        """The batch again without the records that SQL failed on, which become dead letters."""
+        bisection = Bisection(self.builder, self.query, sink, trunk)
+        good = bisection.divert(batch.number, error)
+        return self._receipts(sink, self.builder.batch(self.query, good), batch)
+
+    def _task(self, sink: Node) -> SinkTask:
+        if sink.name not in self._tasks:
+            spool = self.builder.spool_of(sink, self.query, "sink")
+            self._tasks[sink.name] = SinkTask.of(sink.sink, spool)
+        return self._tasks[sink.name]
+
+    def _query_id(self) -> str:
+        """Spark's id of the query: the same after a restart, another after `--fresh`."""
+        return str(json.loads((self.checkpoint / "metadata").read_text())["id"])

@@ -1,0 +1,186 @@
+"""From a plan to DataFrames: streaming ones for what each query computes as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
+from pyspark.sql.types import StructType
+
+from penstock.core.errors import PlanError
+from penstock.core.text import did_you_mean
+from penstock.engine.analysis import not_streamable, told
+from penstock.engine.columns import to_arrow, to_spark
+from penstock.engine.datasource import NAME, PenstockDataSource
+from penstock.engine.function import Chain, Step
+from penstock.engine.source import END_OF_TIME, SourceTask, read_all
+from penstock.engine.spool import Spool, Stage
+from penstock.plan.model import Node, Plan, Query
+from penstock.sdk import ReplayableSource
+from penstock.spec.models import SourceSpec
+
+Types = Mapping[str, StructType]
+
+
+@dataclass
+class Builder:
+    """Builds the DataFrames of one plan in one session.
+
+    `spool` is the directory for dead letters on their way (None: a bad record is an error). With
+    `closing` the sources give nothing but the row that closes all windows. Static tables are read
+    once, when they are first needed.
+    """
+
+    plan: Plan
+    session: SparkSession
+    spool: Path | None = None
+    closing: bool = False
+    _static: dict[str, DataFrame] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.session.dataSource.register(PenstockDataSource)
+
+    def streaming(self, query: Query) -> dict[str, DataFrame]:
+        """The DataFrame of each node that `query` computes as a stream, trunk last."""
+        frames: dict[str, DataFrame] = {}
+        for name in (*self._static_above(query), *query.within):
+            if name not in frames:
+                frames[name] = self._frame(self.plan.nodes[name], frames, query)
+        return frames
+
+    def batch(self, query: Query, trunk: DataFrame) -> dict[str, DataFrame]:
+        """The same for the nodes below the trunk, of one batch of it."""
+        session = trunk.sparkSession
+        frames = {name: self.static(name) for name in self._static_above(query)}
+        frames[query.trunk] = trunk
+        trunk.createOrReplaceTempView(query.trunk)
+        for name in query.below:
+            if name not in frames:
+                frames[name] = self.derived(self.plan.nodes[name], frames, query, session)
+        return frames
+
+    def derived(
+        self, node: Node, frames: Mapping[str, DataFrame], query: Query, session: SparkSession
+    ) -> DataFrame:
+        """A transform's output for its inputs in `frames`, also a view by its name."""
+        inputs = {name: frames[name] for name in node.inputs}
+        with told(self.plan, node):
+            if node.relation is not None:
+                frame = node.relation.relate(inputs, session)
+            else:
+                (frame,) = inputs.values()
+                step = self.step(node, frame.schema, query)
+                frame = frame.mapInArrow(Chain([step]), to_spark(step.rows))
+            frame.createOrReplaceTempView(node.name)
+        return frame
+
+    def step(self, node: Node, columns: StructType, query: Query) -> Step:
+        """A batch function as it runs in tasks, for input of these columns."""
+        assert node.batch_function is not None
+        with told(self.plan, node):
+            rows = to_arrow(to_spark(node.batch_function.output(to_arrow(columns))))
+        return Step(node.batch_function, rows, self.spool_of(node, query, "transform"))
+
+    def spool_of(self, node: Node, query: Query, stage: Stage) -> Spool:
+        """Where the bad records of a node go."""
+        directory = str(self.spool / query.name) if self.spool is not None else None
+        return Spool(
+            self.plan.name, query.name, node.name, stage, node.on_error, directory,
+            node.name in query.reports or node.kind == "sink",
+        )  # fmt: skip
+
+    def static(self, name: str) -> DataFrame:
+        """A static table, read whole."""
+        if name not in self._static:
+            node = self.plan.nodes[name]
+            query = Query("static", name, (), (), (), reports=frozenset([name]))
+            with told(self.plan, node):
+                task = self._task(node, query)
+                table = pa.Table.from_batches(read_all(task), schema=task.rows)
+                self._static[name] = self.session.createDataFrame(table, to_spark(task.rows))
+        return self._static[name]
+
+    def types(self) -> dict[str, StructType]:
+        """The columns of every node that is not a sink, told by Spark; reads no data.
+
+        Raises what is wrong with the first node that does not fit.
+        """
+        found: dict[str, StructType] = {}
+        for query in self.plan.queries:
+            frames = self.streaming(query)
+            for name in query.below:
+                if name not in frames:
+                    frames[name] = self.derived(self.plan.nodes[name], frames, query, self.session)
+            found |= {name: frame.schema for name, frame in frames.items()}
+            self.judge(query, frames[query.trunk])
+        return found
+
+    def judge(self, query: Query, trunk: DataFrame) -> None:
+        """Raises PlanError if Spark cannot compute the trunk as a stream in the query's mode."""
+        jvm = self.session.sparkContext._jvm
+        assert jvm is not None
+        modes = jvm.org.apache.spark.sql.streaming.OutputMode
+        mode = modes.Update() if query.output_mode == "update" else modes.Append()
+        checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        try:
+            checker.checkForStreaming(trunk._jdf.queryExecution().analyzed(), mode)
+        except AnalysisException as error:
+            raise not_streamable(self.plan, self.plan.nodes[query.trunk], error) from error
+
+    def _frame(self, node: Node, frames: Mapping[str, DataFrame], query: Query) -> DataFrame:
+        if node.kind == "transform":
+            return self.derived(node, frames, query, self.session)
+        frame = self.static(node.name) if node.static else self._stream(node, query)
+        frame.createOrReplaceTempView(node.name)
+        return frame
+
+    def _stream(self, node: Node, query: Query) -> DataFrame:
+        assert isinstance(node.spec, SourceSpec)
+        with told(self.plan, node):
+            task = self._task(node, query)
+            reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
+            frame = reader.name(node.name).option("secret.task", task.pack()).load()
+            watermark = node.spec.watermark
+            if watermark is not None:
+                frame = frame.withWatermark(
+                    watermark.column, f"{round(watermark.delay * 1000)} milliseconds"
+                )
+            if self.closing and task.event_time is not None:
+                frame = frame.where(col(task.event_time) < lit(END_OF_TIME))
+        return frame
+
+    def _task(self, node: Node, query: Query) -> SourceTask:
+        source = node.source
+        assert isinstance(node.spec, SourceSpec)
+        if not isinstance(source, ReplayableSource):
+            raise PlanError(f"{node.label} cannot be read again", code="not-replayable")
+        if source.columns is None:
+            raise PlanError(
+                f"{node.label} has no schema", code="no-schema",
+                hint="declare it, as in schema: id LONG, name STRING, at TIMESTAMP",
+            )  # fmt: skip
+        offered = source.metadata()
+        metadata = source.metadata_columns
+        fields = list(source.columns)
+        fields += [offered.field(name).with_name(column) for column, name in metadata.items()]
+        rows = to_arrow(to_spark(pa.schema(fields)))
+        source.columns = pa.schema(list(rows)[: len(source.columns)])
+        watermark = node.spec.watermark
+        if watermark is not None and watermark.column not in rows.names:
+            raise PlanError(
+                f'{node.label} has its watermark on "{watermark.column}", which is not a column',
+                code="unknown-column", hint=did_you_mean(watermark.column, rows.names),
+            )  # fmt: skip
+        return SourceTask(
+            source, rows, metadata, self.spool_of(node, query, "decode"),
+            watermark.column if watermark else None, self.closing,
+        )  # fmt: skip
+
+    def _static_above(self, query: Query) -> tuple[str, ...]:
+        members = (*query.within, *query.below)
+        return tuple(name for name in members if self.plan.nodes[name].static)

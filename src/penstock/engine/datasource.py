@@ -1,0 +1,217 @@
+"""Penstock's connectors as one PySpark data source, `penstock`.
+
+A pipeline hands over a packed task. A plain PySpark program names the connector and its options:
+
+    spark.readStream.format("penstock").option("type", "files").option("path", "in/*.csv")...
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pydantic import ValidationError
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from penstock.core.errors import PlanError
+from penstock.core.text import did_you_mean
+from penstock.engine import task as spark_task
+from penstock.engine.columns import to_arrow, to_spark
+from penstock.engine.sink import SinkTask, write
+from penstock.engine.source import BatchReader, SourceTask, StreamReader
+from penstock.engine.spool import Spool
+from penstock.sdk import (
+    BatchId,
+    Capability,
+    Component,
+    Context,
+    Format,
+    ReplayableSource,
+    Sink,
+    registry,
+)
+from penstock.sdk.kit.ddl import arrow_schema
+from penstock.sdk.registry import Kind
+
+NAME = "penstock"
+_OWN = {"type", "format", "schema", "state", "metadata", "on_error", "secret.task"}
+
+
+class PenstockDataSource(DataSource):
+    """Any connector. Options: `type`, those of the connector, and
+
+    `format` (a type, with its options as `format.NAME`), `schema` (DDL, if `.schema()` is not
+    called), `metadata` (names, separated by commas), `state` (a directory for sources that keep a
+    list of what they have seen), `on_error` (`fail`, the default here, or `drop`). Option names
+    are those of the YAML; Spark folds their case, so they are matched without it.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return to_spark(self._source_task(None).rows)
+
+    def reader(self, schema: StructType) -> BatchReader:
+        return BatchReader(self._source_task(schema))
+
+    def streamReader(self, schema: StructType) -> StreamReader:
+        return StreamReader(self._source_task(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        sink, spool = self._sink()
+        return BatchWriter(sink, SinkTask.of(sink, spool))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
+        sink, spool = self._sink()
+        return StreamWriter(sink, SinkTask.of(sink, spool))
+
+    def _source_task(self, schema: StructType | None) -> SourceTask:
+        packed = self.options.get("secret.task")
+        if packed:
+            return SourceTask.unpack(packed)
+        source = self._component("source")
+        if not isinstance(source, ReplayableSource):
+            raise PlanError(f'source "{self._type()}" cannot be read from plain PySpark')
+        source.format = self._format(source.format_for())
+        metadata = self.options.get("metadata", "").replace(",", " ").split()
+        source.metadata_columns = {name: name for name in metadata}
+        if schema is None:
+            source.columns = self._columns(source)
+            extra = [source.metadata().field(name) for name in metadata]
+            rows = to_arrow(to_spark(pa.schema([*source.columns, *extra])))
+        else:
+            rows = to_arrow(schema)
+        source.columns = pa.schema([f for f in rows if f.name not in metadata])
+        return SourceTask(source, rows, source.metadata_columns, self._spool("decode"))
+
+    def _columns(self, source: ReplayableSource[Any]) -> pa.Schema:
+        declared = self.options.get("schema")
+        found = arrow_schema(declared) if declared else source.schema()
+        if found is None and source.format is not None:
+            found = source.format.declared()
+        if found is None and Capability.ROWS in source.capabilities:
+            found = source.infer()
+        if found is None and source.format is not None:
+            found = source.format.infer(source.sample(1000))
+        if found is None:
+            raise PlanError(
+                "the columns are not known", code="no-schema", hint='add .schema("id LONG, ...")'
+            )
+        return found
+
+    def _sink(self) -> tuple[Sink[Any], Spool]:
+        sink = self._component("sink")
+        assert isinstance(sink, Sink)
+        sink.format = self._format(sink.default_format)
+        return sink, self._spool("sink")
+
+    def _spool(self, stage: Any) -> Spool:
+        on_error = self.options.get("on_error", "fail")
+        if on_error not in ("fail", "drop"):
+            raise PlanError(f'"{on_error}" is not a value of on_error here', hint="fail or drop")
+        return Spool("pyspark", "pyspark", self._type(), stage, on_error)
+
+    def _type(self) -> str:
+        type_ = self.options.get("type")
+        if not type_:
+            raise PlanError('the option "type" is missing', hint='.option("type", "files")')
+        return type_
+
+    def _format(self, default: str | None) -> Format[Any] | None:
+        type_ = self.options.get("format") or default
+        if type_ is None:
+            return None
+        prefix = "format."
+        given = {k[len(prefix) :]: v for k, v in self.options.items() if k.startswith(prefix)}
+        component = _make("format", type_, given, Context())
+        return component if isinstance(component, Format) else None
+
+    def _component(self, kind: Kind) -> Component[Any]:
+        given = {k: v for k, v in self.options.items() if k not in _OWN and "." not in k}
+        state = self.options.get("state")
+        context = Context("pyspark", self._type(), Path(state) if state else None)
+        return _make(kind, self._type(), given, context)
+
+
+def _make(kind: Kind, type_: str, given: dict[str, Any], context: Context) -> Component[Any]:
+    """A component from text options. Raises PlanError that names the option."""
+    found = registry.find(kind, type_)
+    known = {name.lower(): name for name in found.config_type.model_fields}
+    named = {known.get(name.lower(), name): value for name, value in given.items()}
+    for name in named:
+        if name not in found.config_type.model_fields:
+            raise PlanError(
+                f'{kind} "{type_}" has no option "{name}"',
+                code="unknown-option",
+                hint=did_you_mean(name, found.config_type.model_fields),
+            )
+    try:
+        return found(found.config_type.model_validate(named), context)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        option = ".".join(str(part) for part in first["loc"])
+        raise PlanError(f'{kind} "{type_}", option "{option}": {first["msg"]}') from None
+
+
+@dataclass
+class Receipted(WriterCommitMessage):
+    """A writer's receipt on its way to the driver."""
+
+    receipt: dict[str, Any] | None
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """A sink as PySpark's batch writer: the whole write is one batch."""
+
+    def __init__(self, sink: Sink[Any], task: SinkTask) -> None:
+        import uuid
+
+        self.packed = pickle.dumps(sink)
+        self.task = task
+        self.run = uuid.uuid4().hex
+        sink.recover()
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Receipted:
+        receipt = write(self.task, BatchId(self.run, 0), spark_task.partition(), iterator)
+        return Receipted(dict(receipt) if receipt else None)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        sink: Sink[Any] = pickle.loads(self.packed)
+        sink.finish(BatchId(self.run, 0), _receipts(messages))
+        sink.complete()
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """A sink as PySpark's stream writer."""
+
+    def __init__(self, sink: Sink[Any], task: SinkTask) -> None:
+        self.packed = pickle.dumps(sink)
+        self.task = task
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Receipted:
+        batch = BatchId(spark_task.query_id() or "pyspark", spark_task.batch_number() or 0)
+        receipt = write(self.task, batch, spark_task.partition(), iterator)
+        given = {**receipt, "query": batch.query} if receipt else None
+        return Receipted(given)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        receipts = _receipts(messages)
+        if receipts:
+            sink: Sink[Any] = pickle.loads(self.packed)
+            sink.finish(BatchId(str(receipts[0]["query"]), batchId), receipts)
+
+
+def _receipts(messages: list[WriterCommitMessage | None]) -> list[dict[str, Any]]:
+    return [m.receipt for m in messages if isinstance(m, Receipted) and m.receipt is not None]

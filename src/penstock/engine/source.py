@@ -1,0 +1,221 @@
+"""Sources as PySpark data sources: reading, decoding, and bad records to the spool."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+
+from penstock.core.errors import Bug
+from penstock.engine import task as spark_task
+from penstock.engine.spool import Letters, Spool
+from penstock.sdk import Capability, Read, ReplayableSource
+from penstock.sdk.kit.columns import conform
+
+CLOSED = "closed"
+END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
+"""The event time of the row that closes all windows of a pipeline whose input has ended."""
+
+
+@dataclass(frozen=True)
+class SourceTask:
+    """All that reading a source takes, in the process that reads.
+
+    `rows` are the columns that Spark expects: the source's columns, then the metadata columns
+    under the names that the user gave. With `closing` the source has nothing more to give but one
+    row at the end of time in the column `event_time`.
+    """
+
+    source: ReplayableSource[Any]
+    rows: pa.Schema
+    metadata: Mapping[str, str]
+    spool: Spool
+    event_time: str | None = None
+    closing: bool = False
+
+    def pack(self) -> str:
+        """The task as text, for the options of a PySpark reader."""
+        return base64.b64encode(pickle.dumps(self)).decode()
+
+    @staticmethod
+    def unpack(text: str) -> SourceTask:
+        """The task of `pack`."""
+        task = pickle.loads(base64.b64decode(text))
+        if not isinstance(task, SourceTask):
+            raise Bug("the option of a data source holds something else")
+        return task
+
+    def read(self, partition: Any, letters: Letters) -> Iterator[pa.RecordBatch]:
+        """The rows of one of the source's partitions; its bad records go to `letters`."""
+        read = Read(metadata=tuple(self.metadata.values()))
+        decodes = Capability.BYTES in self.source.capabilities
+        for batch in self.source.read(partition, read):
+            rows = self._decode(batch, letters) if decodes else batch
+            self._reject(read, letters)
+            if rows.num_rows:
+                yield self._named(rows)
+        self._reject(read, letters)
+
+    def sentinel(self) -> pa.RecordBatch:
+        """One row without content at the end of time."""
+        columns = [
+            pa.array([END_OF_TIME if field.name == self.event_time else _filler(field)], field.type)
+            for field in self.rows
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.rows)
+
+    def _decode(self, batch: pa.RecordBatch, letters: Letters) -> pa.RecordBatch:
+        assert self.source.format is not None
+        assert self.source.columns is not None
+        decoded = self.source.format.decode(batch.column("payload"), self.source.columns)
+        for index, error in decoded.failures:
+            letters.add(
+                batch.column("payload")[index].as_py(), error,
+                batch.column("origin")[index].as_py(), batch.column("position")[index].as_py(),
+            )  # fmt: skip
+        rows = decoded.rows
+        for name in self.metadata.values():
+            column = batch.column(name)
+            if decoded.index is not None:
+                column = column.take(decoded.index)
+            rows = rows.append_column(f"metadata:{name}", column)
+        return rows
+
+    def _named(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return conform(rows.rename_columns(self.rows.names), self.rows)
+
+    def _reject(self, read: Read, letters: Letters) -> None:
+        for bad in read.bad:
+            letters.add(bad.payload, bad.error, bad.origin, bad.position)
+        read.bad.clear()
+
+
+def _filler(field: pa.Field) -> Any:
+    """A value for a column that holds nothing: null, or where null is not allowed the type's zero."""
+    if field.nullable:
+        return None
+    if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type):
+        return datetime(1970, 1, 1)
+    if pa.types.is_string(field.type):
+        return ""
+    if pa.types.is_binary(field.type):
+        return b""
+    if pa.types.is_boolean(field.type):
+        return False
+    if pa.types.is_list(field.type) or pa.types.is_map(field.type):
+        return []
+    if pa.types.is_struct(field.type):
+        return {each.name: _filler(each) for each in field.type}
+    return 0
+
+
+class Slice(InputPartition):
+    """One partition of a source, in Spark's clothes."""
+
+    def __init__(self, value: Any, number: int) -> None:
+        self.value = value
+        self.number = number
+
+
+class Sentinel(InputPartition):
+    """The partition of the row at the end of time."""
+
+    def __init__(self) -> None:
+        pass
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A replayable source as Spark's stream reader."""
+
+    def __init__(self, task: SourceTask) -> None:
+        self.task = task
+        self.source = task.source
+        self._snapshot: Mapping[str, Any] | None = None
+        self._until_snapshot = False
+        self._seen: Mapping[str, Any] | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._until_snapshot = True
+
+    def initialOffset(self) -> dict[str, Any]:
+        return dict(self.source.initial())
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        if self.task.closing:
+            return {**start, CLOSED: True}
+        at = _without_mark(start)
+        if self._until_snapshot and self._snapshot is not None:
+            end = self._snapshot
+        else:
+            end = self._seen = self.source.latest(at)
+            if self._until_snapshot:
+                self._snapshot = end
+        return dict(self.source.advance(at, end))
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return dict(self._seen) if self._seen is not None else None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        values = self.source.partitions(_without_mark(start), _without_mark(end))
+        slices: list[InputPartition] = [Slice(value, i) for i, value in enumerate(values)]
+        if end.get(CLOSED) and not start.get(CLOSED):
+            slices.append(Sentinel())
+        return slices
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if isinstance(partition, Sentinel):
+            yield self.task.sentinel()
+            return
+        assert isinstance(partition, Slice)
+        letters = self.task.spool.begin(spark_task.batch_number(), partition.number)
+        yield from self.task.read(partition.value, letters)
+        letters.close()
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self.source.commit(_without_mark(end))
+
+    def stop(self) -> None:
+        self.source.close()
+
+
+class BatchReader(DataSourceReader):
+    """A source read once from its beginning to what is there now."""
+
+    def __init__(self, task: SourceTask) -> None:
+        self.task = task
+
+    def partitions(self) -> list[InputPartition]:
+        source = self.task.source
+        start = source.initial()
+        values = source.partitions(start, source.latest(start))
+        return [Slice(value, number) for number, value in enumerate(values)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Slice)
+        letters = self.task.spool.begin(None, partition.number)
+        yield from self.task.read(partition.value, letters)
+        letters.close()
+
+
+def _without_mark(offset: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in offset.items() if key != CLOSED}
+
+
+def read_all(task: SourceTask) -> Iterator[pa.RecordBatch]:
+    """A source read once in this process, without Spark. Closes it."""
+    source = task.source
+    try:
+        start = source.initial()
+        letters = task.spool.begin(0, "static")
+        for partition in source.partitions(start, source.latest(start)):
+            yield from task.read(partition, letters)
+        letters.close()
+    finally:
+        source.close()

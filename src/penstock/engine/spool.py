@@ -1,0 +1,137 @@
+"""Dead letters on their way: the task that meets a bad record writes it to a file of the batch.
+
+Dead letters do not travel through Spark's plan. A task writes the bad records of one node and
+partition to a file, which gets its name when the task ends. A partition that is computed again
+overwrites the file, so racing attempts never mix. The driver collects the files of batches that
+are in Spark's commit log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from penstock.core.errors import RecordError
+from penstock.spec.models import OnError
+
+Stage = Literal["decode", "transform", "sink"]
+
+DEAD_LETTER = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("pipeline", pa.string(), nullable=False),
+        pa.field("node", pa.string(), nullable=False),
+        pa.field("stage", pa.string(), nullable=False),
+        pa.field("code", pa.string(), nullable=False),
+        pa.field("message", pa.string(), nullable=False),
+        pa.field("payload", pa.binary()),
+        pa.field("origin", pa.string()),
+        pa.field("position", pa.int64()),
+        pa.field("attempt", pa.int32(), nullable=False),
+        pa.field("time", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("query", pa.string()),
+        pa.field("batch", pa.int64()),
+    ]
+)
+"""A dead letter.
+
+`payload` is the record as the source delivered it (stage decode) or the node's input row as JSON.
+`origin` and `position` name the record in its source (stage decode). `attempt` counts from 1.
+"""
+
+
+@dataclass(frozen=True)
+class Spool:
+    """Where a node's bad records go. `directory` None: nowhere, so a bad record is an error."""
+
+    pipeline: str
+    query: str
+    node: str
+    stage: Stage
+    on_error: OnError = "dead_letter"
+    directory: str | None = None
+    reports: bool = True
+    attempt: int = 1
+
+    def begin(self, batch: int | None, partition: int | str) -> Letters:
+        """The letters of one partition of a batch."""
+        return Letters(self, batch, partition)
+
+
+@dataclass
+class Letters:
+    """Bad records of one node in one task; nothing is there before `close`."""
+
+    spool: Spool
+    batch: int | None
+    partition: int | str
+    count: int = 0
+    _rows: list[dict[str, object]] = field(default_factory=list)
+    _seen: Counter[str] = field(default_factory=Counter)
+
+    def add(
+        self,
+        payload: bytes | None,
+        error: RecordError,
+        origin: str | None = None,
+        position: int | None = None,
+    ) -> None:
+        """Keeps a bad record. Raises the error itself where the node says `on_error: fail`."""
+        spool = self.spool
+        if spool.on_error == "fail" or (spool.on_error == "dead_letter" and not spool.directory):
+            at = f" ({origin}, {position})" if origin is not None else ""
+            raise type(error)(
+                f"{spool.node}: {error.message}{at}",
+                code=error.code, detail=error.detail, hint=error.hint,
+            )  # fmt: skip
+        self.count += 1
+        if spool.on_error == "drop" or not spool.reports:
+            return
+        self._rows.append(
+            {
+                "id": self._identity(payload, origin, position),
+                "pipeline": spool.pipeline,
+                "node": spool.node,
+                "stage": spool.stage,
+                "code": error.code,
+                "message": error.message,
+                "payload": payload,
+                "origin": origin,
+                "position": position,
+                "attempt": spool.attempt,
+                "time": int(time.time() * 1e6),
+                "query": spool.query,
+                "batch": self.batch,
+            }
+        )
+
+    def close(self) -> None:
+        """Makes the letters visible to the driver, all at once."""
+        if not self._rows or self.spool.directory is None:
+            return
+        folder = Path(self.spool.directory) / str(self.batch)
+        folder.mkdir(parents=True, exist_ok=True)
+        final = folder / f"{self.spool.node}-{self.spool.stage}-{self.partition}.arrow"
+        hidden = final.with_name(f".{final.name}.{time.monotonic_ns()}")
+        table = pa.Table.from_pylist(self._rows, schema=DEAD_LETTER)
+        with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
+            writer.write_table(table)
+        hidden.rename(final)
+
+    def _identity(self, payload: bytes | None, origin: str | None, position: int | None) -> str:
+        """The same for the same record, however often and by whichever query it is met."""
+        if origin is not None and position is not None:
+            key: list[object] = [self.spool.node, origin, position]
+        else:
+            content = hashlib.sha1(payload or b"").hexdigest()
+            self._seen[content] += 1
+            key = [self.spool.node, self.spool.query, self.batch, self.partition, content]
+            key.append(self._seen[content])
+        return hashlib.sha1(json.dumps(key).encode()).hexdigest()[:20]

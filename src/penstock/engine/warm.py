@@ -1,0 +1,93 @@
+"""A warm Python process, of which Spark's Python workers are forked instead of started."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from penstock.engine import launcher, zygote
+
+STOP_TIMEOUT = 5.0
+_ADDRESS_LIMIT = 100
+
+
+class WarmPython:
+    """Owns the warm process; it ends, with all its children, when this process does.
+
+    `launcher` is the program to give Spark as its Python. For a local master only: executors of
+    a cluster start their own.
+    """
+
+    def __init__(self, log: Path | None = None) -> None:
+        self._scratch = _scratch()
+        address = self._scratch / "warm"
+        self.launcher = self._scratch / "python"
+        words = [sys.executable, "-IS", launcher.__file__, str(address)]
+        self.launcher.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+        self.launcher.chmod(0o700)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+            listening.bind(str(address))
+            listening.listen(128)
+            self._process = self._spawn(listening, log)
+
+    @classmethod
+    def start(cls, log: Path | None = None) -> WarmPython:
+        """Returns at once: what is asked of the process before it is warm waits in its socket."""
+        return cls(log)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Ends the process and its children; may be called twice."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _spawn(self, listening: socket.socket, log: Path | None) -> subprocess.Popen[bytes]:
+        environment = {"PYTHONHASHSEED": "0", **os.environ}
+        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        with open(log or os.devnull, "ab") as output:
+            return subprocess.Popen(
+                [sys.executable, zygote.__file__, str(listening.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                pass_fds=[listening.fileno()],
+                start_new_session=True,
+            )
+
+
+def _scratch() -> Path:
+    """A directory of this user only, short enough to hold the address of a socket."""
+    made = tempfile.mkdtemp(prefix="penstock-")
+    if len(made) > _ADDRESS_LIMIT:
+        shutil.rmtree(made)
+        made = tempfile.mkdtemp(prefix="penstock-", dir="/tmp")
+    return Path(made)

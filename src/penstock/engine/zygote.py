@@ -1,0 +1,279 @@
+"""The warm Python process: everything a worker imports is imported once, then forked on request.
+
+Run as a script, with the number of a listening socket as its argument and a pipe of its owner as
+standard input; when the pipe closes, it ends its children and itself. It has one thread: a fork
+copies no other.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import marshal
+import os
+import pkgutil
+import random
+import runpy
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from typing import NoReturn
+
+PRELOAD = (
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pyarrow.compute",
+    "pyarrow.json",
+    "pyarrow.csv",
+    "pyspark.sql",
+    "pyspark.daemon",
+    "pyspark.worker",
+    "pyspark.sql.datasource",
+    "pyspark.sql.functions",
+    "pyspark.sql.pandas.functions",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+    "pyspark.sql.streaming.transform_with_state_driver_worker",
+    "pyspark.sql.streaming.stateful_processor_api_client",
+)
+PRELOAD_ALL_OF = ("pyspark.sql.worker",)
+PRELOAD_OURS = (
+    "penstock.engine.source",
+    "penstock.engine.sink",
+    "penstock.sdk",
+    "penstock.formats",
+)
+STARTED = b"+"
+REQUEST_TIMEOUT = 10.0
+GRACE = 1.0
+
+
+@dataclass(frozen=True)
+class Request:
+    arguments: list[str]
+    directory: str
+    environment: dict[bytes, bytes]
+    standard: list[int]
+
+
+@dataclass
+class Child:
+    pid: int
+    line: socket.socket
+    kill_at: float | None = None
+
+    def signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def end(self) -> None:
+        """Asks the child and its own children to end; they are killed when they do not."""
+        if self.kill_at is None:
+            self.kill_at = time.monotonic() + GRACE
+            self.signal(signal.SIGTERM)
+
+
+class Zygote:
+    def __init__(self, listening: socket.socket, path: list[str]) -> None:
+        self._listening = listening
+        self._path = path
+        self._children: dict[int, Child] = {}
+        self._owner = os.getppid()
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wake, False)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.signal(signal.SIGTERM, lambda number, frame: self._close())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def serve(self) -> None:
+        """Forks on request until the owner has gone."""
+        while True:
+            lines = {child.line.fileno(): child for child in self._children.values()}
+            poll = select.poll()
+            for fd in (0, self._woken, self._listening.fileno(), *lines):
+                poll.register(fd, select.POLLIN)
+            ready = {fd for fd, _ in poll.poll(1000)}
+            if 0 in ready or os.getppid() != self._owner:
+                self._close()
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+            for fd in ready & lines.keys():
+                lines[fd].end()
+            self._reap()
+            self._kill_late()
+            if self._listening.fileno() in ready:
+                self._accept()
+
+    def _accept(self) -> None:
+        line, _ = self._listening.accept()
+        line.settimeout(REQUEST_TIMEOUT)
+        try:
+            request = _receive(line)
+        except (OSError, ValueError, EOFError, TypeError):
+            line.close()
+            return
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._forget()
+                line.close()
+                _become(request, self._path)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        with contextlib.suppress(OSError):
+            os.setpgid(pid, pid)
+        for fd in request.standard:
+            os.close(fd)
+        self._children[pid] = Child(pid, line)
+        with contextlib.suppress(OSError):
+            line.sendall(STARTED)
+
+    def _forget(self) -> None:
+        """In the child: nothing of the parent's business is left."""
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for fd in (self._woken, self._wake):
+            os.close(fd)
+        self._listening.close()
+        for child in self._children.values():
+            child.line.close()
+        self._children.clear()
+
+    def _reap(self) -> None:
+        while self._children:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            child = self._children.pop(pid, None)
+            if child is not None:
+                code = os.waitstatus_to_exitcode(status)
+                with contextlib.suppress(OSError):
+                    child.line.sendall(bytes([code if code >= 0 else 128 - code]))
+                child.line.close()
+
+    def _kill_late(self) -> None:
+        now = time.monotonic()
+        for child in self._children.values():
+            if child.kill_at is not None and now > child.kill_at:
+                child.signal(signal.SIGKILL)
+
+    def _close(self) -> NoReturn:
+        self._listening.close()
+        for child in self._children.values():
+            child.end()
+        groups = list(self._children.values())
+        deadline = time.monotonic() + GRACE
+        while self._children and time.monotonic() < deadline:
+            self._reap()
+            time.sleep(0.01)
+        for child in groups:
+            child.signal(signal.SIGKILL)
+        os._exit(0)
+
+
+def _receive(line: socket.socket) -> Request:
+    head, standard, _, _ = socket.recv_fds(line, 4, 3)
+    try:
+        if len(head) != 4 or len(standard) != 3:
+            raise ValueError("not a request")
+        with line.makefile("rb") as file:
+            text = file.read(int.from_bytes(head))
+        arguments, directory, environment = marshal.loads(text)
+    except BaseException:
+        for fd in standard:
+            os.close(fd)
+        raise
+    return Request(arguments, directory, environment, standard)
+
+
+def _become(request: Request, path: list[str]) -> NoReturn:
+    """Does what a fresh `python -m module ...` would do, and ends the process."""
+    for target, fd in enumerate(request.standard):
+        os.dup2(fd, target)
+        os.close(fd)
+    os.chdir(request.directory)
+    os.environb.clear()
+    os.environb.update(request.environment)
+    time.tzset()
+    if os.environ.get("PYTHONUNBUFFERED"):
+        for stream in (sys.stdout, sys.stderr):
+            getattr(stream, "reconfigure", lambda **_: None)(write_through=True)
+    _, module, *rest = request.arguments
+    sys.argv = [module, *rest]
+    sys.path[:] = [request.directory, *_python_path(), *path]
+    importlib.invalidate_caches()
+    sys.modules.pop(module, None)
+    os._exit(_run(module))
+
+
+def _run(module: str) -> int:
+    code: object = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    with contextlib.suppress(Exception):
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    return code & 0xFF if isinstance(code, int) else int(code is not None)
+
+
+def _python_path() -> list[str]:
+    """PYTHONPATH without Spark's own archives, whose contents are imported already."""
+    spark = os.environ.get("SPARK_HOME")
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [each for each in entries if each and not (spark and each.startswith(spark))]
+
+
+def preload() -> None:
+    """Imports what workers use. What does not import here fails, or not, in the worker itself."""
+    names = [*PRELOAD, *PRELOAD_OURS]
+    for package in PRELOAD_ALL_OF:
+        with contextlib.suppress(Exception):
+            found = pkgutil.iter_modules(importlib.import_module(package).__path__, package + ".")
+            names += [module.name for module in found]
+    for name in names:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
+def _seed_anew() -> None:
+    """In every fork, also those of Spark's own daemon: no two workers draw the same numbers."""
+    random.seed()
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        numpy.seed()
+
+
+def main() -> None:
+    listening = socket.socket(fileno=int(sys.argv[1]))
+    del sys.path[0]
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    preload()
+    os.register_at_fork(after_in_child=_seed_anew)
+    gc.collect()
+    gc.freeze()
+    Zygote(listening, [each for each in sys.path if each not in given]).serve()
+
+
+if __name__ == "__main__":
+    main()

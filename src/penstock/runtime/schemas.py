@@ -1,0 +1,74 @@
+"""Schemas that nobody declared: inferred from a sample at the first start, then pinned."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.errors import PenstockError, PlanError
+from penstock.plan.model import Node, Plan
+from penstock.runtime.state import StateDirectory
+from penstock.sdk import Capability
+
+FILE = "schemas.json"
+SAMPLE = 1000
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A schema that was found by looking."""
+
+    node: str
+    columns: pa.Schema
+
+
+def settle(plan: Plan, state: StateDirectory | None) -> list[Inferred]:
+    """Gives each source without columns those that are pinned, or infers and pins them.
+
+    Raises PlanError where nothing can be inferred. Without a state directory nothing is pinned.
+    """
+    pinned: dict[str, Any] = (state.read(FILE) if state else None) or {}
+    found = []
+    for node in plan.of("source"):
+        if node.source.columns is not None:
+            continue
+        if node.name in pinned:
+            node.source.columns = _unpack(pinned[node.name]["arrow"])
+            continue
+        node.source.columns = _infer(node)
+        found.append(Inferred(node.name, node.source.columns))
+        pinned[node.name] = {
+            "columns": {f.name: str(f.type) for f in node.source.columns},
+            "arrow": base64.b64encode(node.source.columns.serialize().to_pybytes()).decode(),
+        }
+    if state is not None and found:
+        state.write(FILE, pinned)
+    return found
+
+
+def _infer(node: Node) -> pa.Schema:
+    source = node.source
+    try:
+        columns = None
+        if Capability.ROWS in source.capabilities:
+            columns = source.infer()
+        elif source.format is not None:
+            columns = source.format.infer(source.sample(SAMPLE))
+    except PenstockError as error:
+        error.where = error.where or node.where
+        raise
+    if columns is None or not len(columns):
+        raise PlanError(
+            f"{node.label} has no schema, and there is nothing to infer one from",
+            code="no-schema",
+            hint="declare it, as in schema: id LONG, name STRING, at TIMESTAMP",
+            where=node.where,
+        )
+    return columns
+
+
+def _unpack(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

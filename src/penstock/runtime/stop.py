@@ -1,0 +1,65 @@
+"""Stopping a run in good order: by signal, or by a request in the state directory."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from penstock.runtime.state import StateDirectory
+
+
+class Stopped(BaseException):
+    """Raised in a query's thread instead of beginning another batch."""
+
+
+class StopRequest:
+    """Asked for once: the batch under way is finished. Asked for twice: at once."""
+
+    def __init__(self, state: StateDirectory | None) -> None:
+        self.asked = threading.Event()
+        self.urgent = threading.Event()
+        self.reason: str | None = None
+        self._state = state
+        self._before: dict[int, Any] = {}
+        self._told: Callable[[str], None] | None = None
+
+    def ask(self, reason: str) -> None:
+        """Stops the run after the batch under way, or at once if asked before."""
+        if self.asked.is_set():
+            self.urgent.set()
+        self.reason = self.reason or reason
+        self.asked.set()
+
+    def look(self) -> None:
+        """Sees a request that another process left in the state directory."""
+        if self._state is not None and not self.asked.is_set():
+            path = self._state.root / "stop"
+            if path.exists():
+                path.unlink(missing_ok=True)
+                self.ask("asked to stop")
+
+    def on_signals(self, told: Callable[[str], None] | None = None) -> None:
+        """Ctrl-C and SIGTERM ask to stop. Only in the main thread."""
+        self._told = told
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._signalled)
+
+    def off_signals(self) -> None:
+        """Puts back what was there before."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
+        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+        self.ask(name)
+        if self._told is not None:
+            self._told(
+                "stopping at once" if self.urgent.is_set()
+                else "finishing the batch under way; once more stops at once"
+            )  # fmt: skip

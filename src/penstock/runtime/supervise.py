@@ -1,0 +1,277 @@
+"""Watching the queries of a run: restarts, stops, dead letters and the end."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pyspark.sql import SparkSession
+
+from penstock.core import units
+from penstock.core.errors import PenstockError
+from penstock.core.log import Log
+from penstock.engine.build import Builder
+from penstock.engine.start import Running, Until, start
+from penstock.observe.listener import Listener
+from penstock.observe.metrics import Metrics
+from penstock.plan.model import Plan, Query
+from penstock.runtime.dead_letters import Collector, DeadLetters
+from penstock.runtime.diagnose import diagnose
+from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.stop import Stopped, StopRequest
+
+Ending = Literal["stopped", "complete", "caught_up", "failed"]
+PAUSE = 0.05
+TICK = 1.0
+FINISH_TIMEOUT = 60.0
+
+
+@dataclass
+class Outcome:
+    """How a run ended."""
+
+    ending: Ending
+    errors: dict[str, PenstockError] = field(default_factory=dict)
+    reason: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """Of the gravest error: 0 ok, 1 runtime, 2 the user's files, 3 the outside, 4 state."""
+        return max((e.conduct.exit_code for e in self.errors.values()), default=0)
+
+
+@dataclass
+class Attempt:
+    """One query over its restarts."""
+
+    query: Query
+    running: Running
+    failures: int = 0
+    committed: int | None = None
+    due: float | None = None
+    done: bool = False
+
+
+class Supervisor:
+    """Runs the queries of a plan to their end.
+
+    `until`: `stopped` runs for ever, `caught_up` ends when every source is at the position it had
+    at the start, `complete` also closes the windows that are open then.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        session: SparkSession,
+        state: StateDirectory,
+        *,
+        until: Literal["stopped", "caught_up", "complete"],
+        metrics: Metrics,
+        log: Log,
+        stop: StopRequest,
+        on_tick: Callable[[], None] | None = None,
+    ) -> None:
+        self.plan, self.session, self.state = plan, session, state
+        self.until, self.metrics, self.log, self.stop = until, metrics, log, stop
+        self.on_tick = on_tick
+        self.collector = Collector(plan, state)
+        self.attempts: list[Attempt] = []
+        self.failed: dict[str, PenstockError] = {}
+        self._ticked = 0.0
+        self._collecting = threading.Lock()
+        for node in plan.nodes.values():
+            if node.kind != "transform" and not node.static:
+                metrics.flow(node.name, node.kind, node.type)
+
+    def run(self) -> Outcome:
+        """Blocks until the run has ended. Raises PenstockError where it cannot begin."""
+        listener = Listener(self.plan, self.metrics)
+        self.session.streams.addListener(listener)
+        try:
+            self._recover()
+            if not self.state.read("closing"):
+                until: Until = "stopped" if self.until == "stopped" else "caught_up"
+                self._phase(self.plan.queries, until)
+            if self.until == "complete" and self._going_well:
+                self._close_windows()
+            return self._end()
+        finally:
+            self._halt()
+            self.session.streams.removeListener(listener)
+
+    # Events of the batches, called on the queries' threads
+
+    def begin(self, query: Query, number: int) -> None:
+        """A batch begins: what came before it is committed."""
+        if self.stop.asked.is_set():
+            raise Stopped
+        self._collect(query.name, number - 1)
+        self.collector.clear(query.name, number)
+
+    def wrote(self, query: Query, number: int, sink: str, rows: int, bad: int) -> None:
+        """A sink has the batch."""
+        self.metrics.flows[sink].add(rows)
+        self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
+
+    # The phases of a run
+
+    def _recover(self) -> None:
+        for query in self.plan.queries:
+            committed = self.state.committed(query.name)
+            self._collect(query.name, committed)
+        for node in self.plan.of("sink"):
+            node.sink.recover()
+        if self.plan.dead_letter is not None:
+            self.plan.dead_letter.sink.recover()
+
+    def _phase(self, queries: Iterable[Query], until: Until) -> None:
+        builder = Builder(self.plan, self.session, self.state.spool, closing=until == "closed")
+        self.attempts = [Attempt(query, self._start(builder, query, until)) for query in queries]
+        while not all(attempt.done for attempt in self.attempts):
+            for attempt in self.attempts:
+                self._look_after(attempt, builder, until)
+            if self.stop.asked.is_set():
+                self._halt()
+                return
+            self._tick()
+            time.sleep(PAUSE)
+        for attempt in self.attempts:
+            self._collect(attempt.query.name, self.state.committed(attempt.query.name))
+
+    def _close_windows(self) -> None:
+        open_ = [query for query in self.plan.queries if self._has_windows(query)]
+        if open_:
+            self.state.write("closing", {"since": now()})
+            self._phase(open_, "closed")
+        if self._going_well:
+            self.state.write("complete", {"at": now(), "windows": bool(open_)})
+
+    def _has_windows(self, query: Query) -> bool:
+        nodes = [self.plan.nodes[name] for name in query.within]
+        remembers = any(node.stateful for node in nodes)
+        return remembers and any(getattr(node.spec, "watermark", None) for node in nodes)
+
+    def _end(self) -> Outcome:
+        if self.failed:
+            return Outcome("failed", dict(self.failed))
+        if self.stop.asked.is_set():
+            ending: Ending = "stopped"
+        else:
+            ending = "complete" if self.until == "complete" else "caught_up"
+        for node in self.plan.of("sink"):
+            node.sink.complete()
+        return Outcome(ending, reason=self.stop.reason)
+
+    @property
+    def _going_well(self) -> bool:
+        return not self.failed and not self.stop.asked.is_set()
+
+    # One query
+
+    def _start(self, builder: Builder, query: Query, until: Until) -> Running:
+        return start(
+            builder, query, self.state.checkpoint(query.name), self,
+            until=until, trigger=self.plan.spec.runtime.trigger,
+        )  # fmt: skip
+
+    def _look_after(self, attempt: Attempt, builder: Builder, until: Until) -> None:
+        if attempt.done:
+            return
+        if attempt.due is not None:
+            if time.monotonic() >= attempt.due:
+                attempt.due = None
+                self.metrics.restarts += 1
+                attempt.running = self._start(builder, attempt.query, until)
+            return
+        committed = self.state.committed(attempt.query.name)
+        if committed != attempt.committed:
+            attempt.committed, attempt.failures = committed, 0
+        if attempt.running.spark.isActive:
+            return
+        error = attempt.running.runner.error or attempt.running.spark.exception()
+        if error is None or isinstance(error, Stopped):
+            attempt.done = True
+            return
+        self._failed(attempt, diagnose(self.plan, attempt.query, error))
+
+    def _failed(self, attempt: Attempt, error: PenstockError) -> None:
+        restart = self.plan.spec.runtime.restart
+        name = attempt.query.name
+        if error.conduct.retried and attempt.failures < restart.attempts:
+            first, longest = backoff(restart.backoff)
+            pause = min(first * 2**attempt.failures, longest) * random.uniform(0.8, 1.2)
+            attempt.failures += 1
+            attempt.due = time.monotonic() + pause
+            self.log.warning(
+                "restarting", query=name, code=error.code, error=error.message, hint=error.hint,
+                attempt=f"{attempt.failures} of {restart.attempts}", pause=f"{pause:.1f}s",
+            )  # fmt: skip
+            return
+        attempt.done = True
+        self.failed[name] = error
+        if restart.on_permanent == "stop_pipeline":
+            self.stop.asked.set()
+        else:
+            self.log.error("query stopped", query=name, code=error.code, error=error.message)
+
+    def _halt(self) -> None:
+        """Stops all queries: each after the batch under way, or at once if that is asked."""
+        self.stop.asked.set()
+        until = time.monotonic() + FINISH_TIMEOUT
+        for attempt in self.attempts:
+            running = attempt.running
+            while running.spark.isActive and not self._at_rest(running):
+                if self.stop.urgent.is_set() or time.monotonic() > until:
+                    break
+                time.sleep(PAUSE)
+            if running.spark.isActive:
+                running.spark.stop()
+            attempt.done = True
+            self._collect(running.query.name, self.state.committed(running.query.name))
+        self.attempts = []
+
+    def _at_rest(self, running: Running) -> bool:
+        """Whether no batch is being written, and what was written is in the commit log."""
+        if running.runner.lock.locked():
+            return False
+        written = running.runner.written
+        committed = self.state.committed(running.query.name)
+        return written is None or (committed is not None and committed >= written)
+
+    # What is due from time to time
+
+    def _tick(self) -> None:
+        if time.monotonic() - self._ticked < TICK:
+            return
+        self._ticked = time.monotonic()
+        self.stop.look()
+        for attempt in self.attempts:
+            if not attempt.running.runner.lock.locked():
+                self._collect(attempt.query.name, self.state.committed(attempt.query.name))
+        for node in self.plan.of("sink"):
+            node.sink.tick()
+        self.state.write("status.json", self.metrics.snapshot())
+        if self.on_tick is not None:
+            self.on_tick()
+
+    def _collect(self, query: str, through: int | None) -> None:
+        """Dead letters of committed batches go where they belong."""
+        with self._collecting:
+            counts = self.collector.collect(query, through)
+        for node, count in counts.items():
+            nodes = self.plan.nodes
+            flow = self.metrics.flow(node, nodes[node].kind, nodes[node].type)
+            flow.dead_letters += count
+            self.log.warning("dead letters", node=node, count=count)
+        bounds = self.plan.spec.runtime.dead_letters
+        DeadLetters(self.state.dead_letters).bound(bounds.max_size, bounds.retention)
+
+
+def backoff(text: str) -> tuple[float, float]:
+    """The first and the longest pause of `1s..60s`. Raises ValueError."""
+    first, _, longest = text.partition("..")
+    return units.seconds(first), units.seconds(longest or first)

@@ -1,0 +1,35 @@
+"""Columns to leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from penstock.sdk import Config, Relation
+from penstock.transforms.columns import require
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class DropConfig(Config):
+    columns: list[str]
+    """The columns to leave out."""
+
+
+class Drop(Relation[DropConfig]):
+    """Leaves columns out.
+
+    Parallel by partition.
+
+    ```yaml
+    type: drop
+    from: flights
+    columns: [tailnum]
+    ```
+    """
+
+    def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
+        (frame,) = inputs.values()
+        require(frame, self.config.columns)
+        return frame.drop(*self.config.columns)

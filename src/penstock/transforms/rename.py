@@ -1,0 +1,35 @@
+"""New names for columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from penstock.sdk import Config, Relation
+from penstock.transforms.columns import require
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class RenameConfig(Config):
+    columns: dict[str, str]
+    """A map of old name to new name."""
+
+
+class Rename(Relation[RenameConfig]):
+    """Gives columns new names and keeps their order.
+
+    Parallel by partition.
+
+    ```yaml
+    type: rename
+    from: flights
+    columns: {dep_delay: delay}
+    ```
+    """
+
+    def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
+        (frame,) = inputs.values()
+        require(frame, self.config.columns)
+        return frame.withColumnsRenamed(self.config.columns)

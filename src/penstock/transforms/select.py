@@ -1,0 +1,40 @@
+"""Columns as expressions: these and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from penstock.sdk import Config, Relation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class SelectConfig(Config):
+    columns: list[str] | dict[str, str]
+    """A list of columns and expressions (`price * 2 AS double_price`), or a map of new column to Spark SQL expression."""
+
+
+class Select(Relation[SelectConfig]):
+    """The output has these columns and no others.
+
+    Parallel by partition.
+
+    ```yaml
+    type: select
+    from: flights
+    columns:
+      flight: carrier || flight
+      late: dep_delay > 60
+    ```
+    """
+
+    def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
+        (frame,) = inputs.values()
+        columns = self.config.columns
+        if isinstance(columns, list):
+            return frame.selectExpr(*columns)
+        from pyspark.sql.functions import expr
+
+        return frame.select(*(expr(text).alias(name) for name, text in columns.items()))
