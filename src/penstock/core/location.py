@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, replace
+
+_WIDEST = 160
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,28 @@ class Location:
             return [*lines, f"  hint: {note}"] if note else lines
         number = str(self.line)
         gutter = " " * len(number)
-        room = max(len(self.text) - self.column + 1, 1)
-        pad = "".join("\t" if c == "\t" else " " for c in self.text[: self.column - 1])
-        mark = pad + "^" * max(1, min(self.length, room))
-        lines += [f" {gutter} |", f" {number} | {self.text}", f" {gutter} | {mark}"]
+        seen = self._cut()
+        before, marked = seen.text[: seen.column - 1], seen.text[seen.column - 1 :][: seen.length]
+        pad = "".join("\t" if c == "\t" else " " * _width(c) for c in before)
+        mark = pad + "^" * max(1, sum(_width(c) for c in marked))
+        lines += [f" {gutter} |", f" {number} | {seen.text}", f" {gutter} | {mark}"]
         if note:
             lines[-1] += f" {note}"
         return lines
+
+    def _cut(self) -> Location:
+        """The place in a part of its line, where the line is too long to be shown."""
+        if len(self.text) <= _WIDEST:
+            return self
+        start = max(self.column - 1 - _WIDEST // 2, 0)
+        head = "..." if start else ""
+        tail = "..." if start + _WIDEST < len(self.text) else ""
+        text = head + self.text[start : start + _WIDEST] + tail
+        return replace(self, text=text, column=self.column - start + len(head))
+
+
+def _width(character: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

@@ -27,7 +27,7 @@ file and a line). A null payload is a record without value.
 class Failure(NamedTuple):
     """The record at `index` of the batch at hand failed."""
 
-    index: int
+    index: int  # type: ignore[assignment]
     error: RecordError
 
 
@@ -35,7 +35,7 @@ class Decoded(NamedTuple):
     """`rows` came from the payloads at `index` (None: one row of each, in order)."""
 
     rows: pa.RecordBatch
-    index: pa.Int64Array | None
+    index: pa.Int64Array | None  # type: ignore[assignment]
     failures: Sequence[Failure]
 
 
@@ -43,7 +43,7 @@ class Encoded(NamedTuple):
     """`payloads` came from the rows at `index` (None: one payload of each, in order)."""
 
     payloads: pa.BinaryArray
-    index: pa.Int64Array | None
+    index: pa.Int64Array | None  # type: ignore[assignment]
     failures: Sequence[Failure]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.sdk.capability import Capability
 from penstock.sdk.component import C, Component
 from penstock.sdk.format import Format
 from penstock.sdk.record import Failure
@@ -53,15 +54,16 @@ class Writer(ABC):
 class Sink(Component[C]):
     """A system that is written to. Declare BYTES (rows encoded by `format`) or ROWS."""
 
-    default_format: str | None = "json"
-    """The type of format where the node names none; None where none is needed."""
-
     format: Format[Any] | None = None
     """The node's format, constructed; set by the planner before `recover`, `open` and `writer`.
 
     The engine encodes for sinks that declare BYTES; those that declare ROWS and write encoded
     data (files) use it themselves.
     """
+
+    def format_for(self) -> str | None:
+        """The type of format where the node names none; None where none is needed."""
+        return "json" if Capability.BYTES in self.capabilities else None
 
     def open(self) -> Any:
         """A client, made once per worker process and kept between batches."""
