@@ -46,7 +46,7 @@ def _given(subject: str, entry: Entry, kinds: dict[str, str]) -> SpecError:
     sources = [name for name, kind in kinds.items() if kind == "source"]
     kind = kinds.get(entry.name)
     message = (
-        f'{subject} gives rows to "{entry.name}", which is a {kind}: they are given to sources'
+        f'{subject} gives rows to "{entry.name}", which is a {kind}; rows are given to sources'
         if kind
         else f'{subject} gives rows to "{entry.name}", and there is no such source'
     )

@@ -10,12 +10,12 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from penstock.core.errors import SpecError
-from penstock.core.text import did_you_mean
 from penstock.spec import syntax, yaml12
 from penstock.spec.nodes import Entry, File, Mapping, Node, Scalar, Sequence, Span
 
 DEEPEST = 100
 MOST_NODES = 200_000
+_ODD_BLANKS = {"\xa0", "\u2002", "\u2003", "\u2009", "\u202f", "\u3000", "\u200b", "\ufeff"}
 _STR = "tag:yaml.org,2002:str"
 _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null")}
 
@@ -38,10 +38,11 @@ class Composer:
         self.mistakes: list[SpecError] = []
         self._anchors: dict[str, tuple[Node, int] | None] = {}
         self._nodes = 0
+        self._stack: list[_Open] = []
 
     def compose(self) -> Node | None:
         """The root, or None where the file has none. Raises SpecError."""
-        stack: list[_Open] = []
+        stack = self._stack
         root: Node | None = None
         for event in self._events():
             kind = type(event).__name__
@@ -72,9 +73,14 @@ class Composer:
         try:
             yield from YAML(typ="safe", pure=True).parse(self.file.text)
         except MarkedYAMLError as error:
-            raise syntax.explain(error, self.file) from None
+            raise syntax.explain(error, self.file, self._bracket()) from None
         except (YAMLError, ValueError, IndexError, RecursionError) as error:
             raise SpecError(f"not YAML: {error}", code="invalid-yaml") from None
+
+    def _bracket(self) -> int | None:
+        """Where the innermost list or map between brackets begins that is still open."""
+        open_ones = (each.event for each in reversed(self._stack) if each.event.flow_style)
+        return next((int(event.start_mark.index) for event in open_ones), None)
 
     def _boundary(self, kind: str, event: Any, root: Node | None) -> None:
         if kind == "DocumentStartEvent" and root is not None:
@@ -102,7 +108,10 @@ class Composer:
     def _closed(self, opened: _Open, end: Any) -> Node:
         start = opened.event.start_mark.index
         flow = bool(opened.event.flow_style)
+        first = opened.nodes[0] if opened.nodes else None
         stop = end.end_mark.index if flow else start + 1
+        if opened.mapping and not flow and isinstance(first, Scalar) and first.span:
+            stop = first.span.end
         location = self.file.location(start, stop)
         if opened.mapping:
             entries = self._entries(opened.nodes)
@@ -136,13 +145,7 @@ class Composer:
                 code="endless-alias",
                 where=self._where(event),
             )
-        near = did_you_mean(event.anchor, self._anchors) if self._anchors else None
-        raise SpecError(
-            f'"*{event.anchor}" repeats an anchor "&{event.anchor}", and there is none above',
-            code="unknown-alias",
-            where=self._where(event),
-            hint=near or f'in YAML a leading * has a meaning; quote the text: "*{event.anchor}"',
-        )
+        raise syntax.unknown_alias(event.anchor, self._anchors, self._where(event))
 
     def _remember(self, event: Any, node: Node, size: int) -> None:
         if event.anchor:
@@ -163,10 +166,12 @@ class Composer:
         merged: dict[str, Entry] = {}
         for key, value in zip(nodes[::2], nodes[1::2], strict=True):
             if not isinstance(key, Scalar):
-                self.mistakes.append(syntax.key_not_text(key, self.file))
+                self.mistakes.append(syntax.key_not_text(key))
             elif key.plain and key.written == "<<":
                 for entry in self._merge(key, value):
                     merged.setdefault(entry.name, entry)
+            elif key.written[:1] in _ODD_BLANKS:
+                self.mistakes.append(syntax.odd_blank(key))
             elif key.written in own:
                 self.mistakes.append(doubled(own[key.written].key, key))
             else:

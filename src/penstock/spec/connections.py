@@ -43,7 +43,11 @@ def _joined(
     connection = connections.entry(wanted.value) if connections else None
     if connection is None:
         mistakes.append(_unknown(wanted, connections))
-        return node
+        entries = (
+            Entry(each.key, replace(wanted, broken=True)) if each.value is wanted else each
+            for each in node.entries
+        )
+        return replace(node, entries=tuple(entries))
     if not isinstance(connection.value, Mapping):
         return node
     if wrong := _other_type(node, connection, name):

@@ -63,6 +63,8 @@ _EMPTY_BOUNDS = {
     ("string_too_short", 1): "text that is not empty",
     ("too_short", 1): "at least one entry",
 }
+_MAPS = {"dict_type", "model_type", "model_attributes_type"}
+_NO_DASH = "keys have no dash before them"
 _FREE = {"value_error", "assertion_error"}
 _SHORTEST_MASKED = 3
 
@@ -79,10 +81,11 @@ class Phrase:
 
 def expected(details: List[dict[str, Any]]) -> Phrase:
     """What one of several branches would have taken."""
-    phrases = [_phrase(each) for each in details]
+    phrases = [phrase for each in details for phrase in _phrases(each)]
     free = next((phrase for phrase in phrases if phrase.free), None)
     if free:
         return free
+    phrases.sort(key=lambda phrase: phrase.foreign)
     texts = list(dict.fromkeys(phrase.text for phrase in phrases))
     if "a number" in texts and "a whole number" in texts:
         texts.remove("a whole number")
@@ -91,12 +94,16 @@ def expected(details: List[dict[str, Any]]) -> Phrase:
     return Phrase(_either(texts), "invalid-value" if values else "wrong-type", foreign=foreign)
 
 
+def _phrases(details: dict[str, Any]) -> list[Phrase]:
+    if details["type"] in {"literal_error", "enum"}:
+        return [Phrase(choice, "invalid-value") for choice in choices(details)]
+    return [_phrase(details)]
+
+
 def _phrase(details: dict[str, Any]) -> Phrase:
     kind, context = str(details["type"]), details.get("ctx") or {}
     if kind in _TYPES:
         return Phrase(_TYPES[kind], "invalid-value" if "parsing" in kind else "wrong-type")
-    if kind in {"literal_error", "enum"}:
-        return Phrase(_either(choices(details)), "invalid-value")
     if kind in _BOUNDS:
         empty = _EMPTY_BOUNDS.get((kind, context.get("min_length", 0)))
         return Phrase(empty or _BOUNDS[kind].format(**context), "invalid-value")
@@ -104,7 +111,8 @@ def _phrase(details: dict[str, Any]) -> Phrase:
     if kind not in _FREE:
         message = message.replace("Input should be", "expected")
     if message.startswith("expected "):
-        return Phrase(message.removeprefix("expected "), "invalid-value", foreign=True)
+        code = "wrong-type" if kind.endswith("_type") else "invalid-value"
+        return Phrase(message.removeprefix("expected "), code, foreign=True)
     return Phrase(message, "invalid-value", free=True, foreign=True)
 
 
@@ -117,7 +125,8 @@ def choices(details: dict[str, Any]) -> list[str]:
 def _either(texts: list[str]) -> str:
     if len(texts) < 2:
         return "".join(texts)
-    return f"{', '.join(texts[:-1])} or {texts[-1]}"
+    long = any(" or " in text for text in texts)
+    return f"{', '.join(texts[:-1])}{',' if long else ''} or {texts[-1]}"
 
 
 def shown(node: Node | None) -> str:
@@ -135,15 +144,21 @@ def shown(node: Node | None) -> str:
 
 def hint_for(details: List[dict[str, Any]], node: Node | None) -> str | None:
     """What to write instead, where that can be told."""
+    kinds = {str(each["type"]) for each in details}
+    if isinstance(node, Sequence) and kinds <= _MAPS:
+        if node.flow:
+            return None
+        named = kinds == {"dict_type"}
+        return "each has a name and a colon, in place of the dash" if named else _NO_DASH
     if not isinstance(node, Scalar) or node.interpolated:
         return None
-    kinds = {str(each["type"]) for each in details}
+    text = isinstance(node.value, str)
     allowed = [choice for each in details for choice in choices(each)]
-    if allowed and (near := nearest(node.written, allowed)):
+    if text and allowed and (near := nearest(node.written, allowed)):
         return f'did you mean "{near}"?'
-    if "string_type" in kinds and node.value is not None and not isinstance(node.value, str):
+    if kinds & {"string_type", "names_type"} and node.value is not None and not text:
         return f'quote it: "{node.written}"'
-    if "list_type" in kinds and isinstance(node.value, str) and node.written:
+    if kinds == {"list_type"} and text and node.written:
         items = [each.strip() for each in node.written.split(",")]
         return f"write a list: [{', '.join(items)}]"
     return None

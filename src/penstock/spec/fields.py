@@ -18,14 +18,15 @@ class Field:
 
     annotation: Any
     description: str | None
+    required: bool = False
 
     @property
     def sentence(self) -> str | None:
         """The first sentence of its documentation, without the full stop."""
         if not self.description:
             return None
-        first = " ".join(self.description.split()).split(". ")[0].rstrip(".")
-        return first[:1].lower() + first[1:] if first[1:2].islower() else first
+        first = " ".join(self.description.split()).split(". ")[0]
+        return first if first.endswith("...") else first.removesuffix(".")
 
 
 def fields_at(model: type[BaseModel], trail: Route) -> dict[str, Field]:
@@ -46,7 +47,7 @@ def fields_at(model: type[BaseModel], trail: Route) -> dict[str, Field]:
 
 def _fields(model: type[BaseModel]) -> dict[str, Field]:
     return {
-        info.alias or name: Field(info.annotation, info.description)
+        info.alias or name: Field(info.annotation, info.description, info.is_required())
         for name, info in model.model_fields.items()
     }
 

@@ -7,6 +7,7 @@ from penstock.core.text import nearest
 from penstock.spec.document import Document
 from penstock.spec.fields import fields_at
 from penstock.spec.models import PipelineSpec, Runtime
+from penstock.spec.nodes import Mapping, Scalar
 
 SECTIONS = {
     "input": "sources",
@@ -37,9 +38,12 @@ SECTIONS = {
     "title": "name",
     "id": "name",
 }
+OTHER_FILES = ("streams", "apiVersion")
+"""Keys that say that the whole file is another tool's."""
+
 _ADVICE = {
     "streams": 'an ArkFlow file: "penstock convert" prints it as a pipeline',
-    "apiVersion": "a pipeline file is no Kubernetes object; remove it",
+    "apiVersion": 'no Kubernetes object is needed: what is below "spec" stands at the top',
     "version": "a pipeline file has no version; remove it",
     "logging": "the command line sets the log: penstock run --log-level",
     "logger": "the command line sets the log: penstock run --log-level",
@@ -55,9 +59,22 @@ def right_names() -> list[str]:
     return list(fields_at(PipelineSpec, ()))
 
 
-def meant(name: str) -> str | None:
+def meant(document: Document, name: str) -> str | None:
     """The key that a wrong top-level key stands for."""
-    return SECTIONS.get(name.lower()) or nearest(name, right_names())
+    known = SECTIONS.get(name.lower()) or nearest(name, right_names())
+    return misplaced(document, name) or known
+
+
+def misplaced(document: Document, name: str) -> str | None:
+    """The empty section that an unknown map stands behind, as if it were below it."""
+    section = None
+    for entry in document.root.entries:
+        if entry.name == name:
+            return section if isinstance(entry.value, Mapping) else None
+        if entry.name in right_names():
+            empty = isinstance(entry.value, Scalar) and entry.value.value is None
+            section = entry.name if empty else None
+    return None
 
 
 def unknown_key(document: Document, name: str) -> SpecError:
@@ -66,11 +83,13 @@ def unknown_key(document: Document, name: str) -> SpecError:
         f'a pipeline has no key "{name}"',
         code="unknown-key",
         where=document.key((name,)),
-        hint=_hint(name),
+        hint=_hint(document, name),
     )
 
 
-def _hint(name: str) -> str:
+def _hint(document: Document, name: str) -> str:
+    if section := misplaced(document, name):
+        return f'indent it, so that it is below "{section}"'
     if name in _ADVICE:
         return _ADVICE[name]
     if name.lower() in SECTIONS:

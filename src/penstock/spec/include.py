@@ -59,9 +59,9 @@ class Inclusion:
             return
         interpolation = Interpolation(self.env)
         for item in _items(interpolation.node(node)):
-            if item.broken:
+            if isinstance(item, Scalar) and item.broken:
                 continue
-            if not isinstance(item.value, str) or not item.value:
+            if not isinstance(item, Scalar) or not isinstance(item.value, str) or not item.value:
                 self.mistakes.append(_not_a_path(item))
                 continue
             yield from self._matches(document.files[0], item)
@@ -82,7 +82,12 @@ class Inclusion:
         matches = [str(each) for each in found if each.resolve() != own]
         if not matches:
             self.mistakes.append(
-                SpecError(f"no file is like {path}", code="no-such-file", where=item.location)
+                SpecError(
+                    f"no file matches {path}",
+                    code="no-such-file",
+                    where=item.location,
+                    hint=f"looked in {fixed}",
+                )
             )
         yield from ((each, item.location) for each in matches)
 
@@ -92,12 +97,12 @@ def _fixed(path: Path) -> Path:
     return next(each for each in path.parents if not has_magic(str(each)))
 
 
-def _items(node: Node) -> Iterator[Scalar]:
-    items = node.items if isinstance(node, Sequence) else (node,)
-    for item in items:
-        if isinstance(item, Scalar) and (item.written or isinstance(node, Sequence)):
-            yield item
+def _items(node: Node) -> tuple[Node, ...]:
+    """The names of files: one, several, or none where nothing stands behind `include:`."""
+    if isinstance(node, Sequence):
+        return node.items
+    return () if isinstance(node, Scalar) and node.value is None else (node,)
 
 
-def _not_a_path(item: Scalar) -> SpecError:
+def _not_a_path(item: Node) -> SpecError:
     return SpecError('"include" expects the names of files', code="wrong-type", where=item.location)

@@ -127,7 +127,9 @@ class Interpolation:
             return self.env[form["name"]]
         if form["op"] == ":?":
             why = form["rest"].strip() or "it is not set, or empty"
-            raise _Wrong("unset-variable", f'the variable "{form["name"]}" is needed: {why}')
+            raise _Wrong(
+                "unset-variable", f'the environment variable "{form["name"]}" is needed: {why}'
+            )
         default = self._expand(form["rest"], scalar, origin + 2 + form.start("rest"))
         result.secret = result.secret or default.secret
         return default.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from penstock.core.paths import UserPath
 from penstock.core.units import ByteSize, Duration
@@ -30,8 +31,11 @@ class Open(Shape):
 
 
 def _words(value: object) -> object:
-    """One name, or a list of them."""
-    return [value] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list):
+        raise PydanticCustomError("names_type", "expected a name or a list of names")
+    return value
 
 
 Names = Annotated[
@@ -178,7 +182,7 @@ class Given(Shape):
 
     rows: Rows | None = None
     """One batch of rows."""
-    payloads: list[str | dict[str, str]] | None = None
+    payloads: list[str | dict[Literal["hex", "base64"], str]] | None = None
     """One batch of payloads, so that decoding is tested.
 
     `{hex: ...}` and `{base64: ...}` give bytes.

@@ -50,7 +50,7 @@ def reveal(reference: str, env: Mapping[str, str]) -> str:
 def _from_file(name: str, directory: Path) -> str:
     """The text of a file in the directory of secrets, without the line end at its end."""
     path = directory / name
-    if ".." in Path(name).parts or path.is_absolute() != directory.is_absolute():
+    if ".." in Path(name).parts or Path(name).is_absolute():
         raise SecretError(f'"{name}" is not a name below the directory of secrets')
     try:
         text = path.read_bytes().decode("utf-8")

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from penstock.core.errors import SpecError
+from penstock.core.text import did_you_mean
 from penstock.spec.document import Document
-from penstock.spec.expected import expected, hint_for, masked, shown
+from penstock.spec.expected import choices, expected, hint_for, masked, shown
 from penstock.spec.fields import Field, fields_at
 from penstock.spec.nodes import Mapping, Node, Route, Scalar, child
 from penstock.spec.subject import about, dotted
@@ -123,7 +124,8 @@ class _Telling:
             else:
                 yield _Finding(route, trail, (details,))
         for step, group in groups.items():
-            if node is not None and child(node, step) is not None and not _is_named(group):
+            there = node is not None and child(node, step) is not None
+            if (there or self._is_field(group, step)) and not _is_named(group):
                 yield from self.findings(group, (*route, step))
             elif step == "[key]" or isinstance(step, int):
                 yield from self.findings(group, route)
@@ -151,7 +153,7 @@ class _Telling:
             if near is None:
                 yield each
             elif (each.route, near) not in wrong:
-                details = ({"type": "extra_forbidden"},)
+                details = ({"type": "extra_forbidden", "right": each.name},)
                 yield _Finding(each.route, each.trail, details, near)
 
     def _misnamed(self, missing: _Finding) -> str | None:
@@ -161,6 +163,10 @@ class _Telling:
         right = {*self._fields(missing.trail), *self.known}
         strange = [name for name in node.names() if name not in right]
         return next((name for name in strange if likely(name, [missing.name or ""])), None)
+
+    def _is_field(self, group: list[_Item], step: str | int) -> bool:
+        """Whether the step is of the model, in data that did not come from the document."""
+        return step in self._fields(group[0][1][:-1])
 
     def _fields(self, trail: Route) -> dict[str, Field]:
         return fields_at(self.model, trail)
@@ -188,7 +194,7 @@ class _Telling:
     def _unknown(self, finding: _Finding) -> SpecError:
         candidates = [*self._fields(finding.trail), *self.known]
         name = finding.name or ""
-        near = likely(name, candidates)
+        near = finding.details[0].get("right") or likely(name, candidates)
         few = f"known: {', '.join(sorted(candidates))}" if len(candidates) <= 30 else None
         holder = self._holder(finding.route)
         return SpecError(
@@ -198,31 +204,72 @@ class _Telling:
             hint=f'did you mean "{near}"?' if near else few,
         )
 
-    def _missing(self, finding: _Finding) -> SpecError:
-        field = self._fields(finding.trail).get(finding.name or "")
-        about_it = field.sentence if field else None
+    def _missing(self, finding: _Finding) -> SpecError | None:
+        node = self.document.find(finding.route)
+        connection = node.get("connection") if isinstance(node, Mapping) else None
+        if isinstance(connection, Scalar) and connection.broken:
+            return None
         return SpecError(
             f'{self._holder(finding.route) or "a pipeline"} needs "{finding.name}"',
             code="missing-option",
             where=self.document.key(finding.route),
-            hint=f"{finding.name}: {about_it}" if about_it else None,
+            hint=_type_in_key(finding, node) or self._described(finding.trail, finding.name or ""),
         )
 
+    def _described(self, trail: Route, name: str) -> str | None:
+        field = self._fields(trail).get(name)
+        return f"{name}: {field.sentence}" if field and field.sentence else None
+
     def _wrong(self, finding: _Finding, node: Node | None) -> SpecError:
-        key = finding.trail[-1:] == ("[key]",)
-        where = self.document.key if key else self.document.value
+        if finding.trail[-1:] == ("[key]",):
+            return self._wrong_key(finding)
         phrase = expected(finding.details)
         holder = self._holder(finding.route)
-        if phrase.free:
+        if finding.kind == "model_type" and isinstance(node, Scalar) and node.value is None:
+            message = f"{holder} has nothing below it"
+        elif phrase.free:
             message = f"{holder}: {phrase.text}" if holder else phrase.text
         else:
             message = f"{holder} expects {phrase.text}, {shown(node)}"
         return SpecError(
             masked(message, node) if phrase.foreign else message,
             code=phrase.code,
-            where=where(finding.route),
-            hint=hint_for(finding.details, node),
+            where=self.document.value(finding.route),
+            hint=hint_for(finding.details, node) or self._shape(finding),
         )
+
+    def _wrong_key(self, finding: _Finding) -> SpecError:
+        name, holder = finding.route[-1], self._holder(finding.route[:-1])
+        allowed = [choice for each in finding.details for choice in choices(each)]
+        return SpecError(
+            f'{holder} has no option "{name}"' if allowed else f'"{name}" is no key of {holder}',
+            code="unknown-option",
+            where=self.document.key(finding.route),
+            hint=did_you_mean(str(name), allowed) or expected(finding.details).text,
+        )
+
+    def _shape(self, finding: _Finding) -> str | None:
+        """What a value that is a map has, or what the value is for."""
+        if expected(finding.details).code != "wrong-type":
+            return None
+        fields = self._fields(finding.trail) if finding.kind == "model_type" else {}
+        needed = [name for name, field in fields.items() if field.required]
+        if needed:
+            return "it needs " + " and ".join(f'"{name}"' for name in needed)
+        if fields:
+            return f"its options are {', '.join(fields)}"
+        steps = [step for step in finding.trail if step in finding.route]
+        return self._described(tuple(steps[:-1]), str(steps[-1])) if steps else None
+
+
+def _type_in_key(missing: _Finding, node: Node | None) -> str | None:
+    """A hint where `clicks: {kafka: {...}}` is meant to say the type."""
+    if missing.name != "type" or not isinstance(node, Mapping) or len(node.entries) != 1:
+        return None
+    entry = node.entries[0]
+    if not isinstance(entry.value, Mapping):
+        return None
+    return f'write "type: {entry.name}", and its options beside it'
 
 
 def _is_named(group: list[_Item]) -> bool:

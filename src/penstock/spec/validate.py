@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Environment
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 from penstock.core.errors import PenstockError, SpecError, raise_all
 from penstock.spec.cases import cases
 from penstock.spec.document import Document
-from penstock.spec.foreign import meant, right_names, unknown_key
+from penstock.spec.foreign import OTHER_FILES, meant, right_names, unknown_key
 from penstock.spec.load import assemble
 from penstock.spec.models import PipelineSpec
-from penstock.spec.nodes import Scalar
+from penstock.spec.nodes import Mapping, Scalar
 from penstock.spec.overrides import Sets
 from penstock.spec.translate import fit, translate
 from penstock.spec.wiring import unused, wiring
@@ -56,7 +57,7 @@ def open_pipeline(
     paths: Sequence[str | Path],
     *,
     sets: Sets = (),
-    env: Mapping[str, str] | None = None,
+    env: Environment[str, str] | None = None,
 ) -> Pipeline:
     """`load` and `validate` in one go, so that the mistakes of both are told together."""
     document, mistakes = assemble(paths, sets=sets, env=env)
@@ -70,14 +71,26 @@ def open_pipeline(
 
 
 def _inspect(document: Document) -> tuple[PipelineSpec | None, list[PenstockError]]:
+    strange = _strange(document)
+    other = next((name for name in strange if name in OTHER_FILES), None)
+    if other:
+        return None, [unknown_key(document, other)]
     spec, wrong = fit(PipelineSpec, _data(document), document)
     return spec, [
-        *_strange(document),
+        *(unknown_key(document, name) for name in strange),
         *wrong,
-        *wiring(document),
+        *wiring(document, complete=_complete(document)),
         *_ends(document),
         *cases(document),
     ]
+
+
+def _complete(document: Document) -> bool:
+    """Whether all that can be read is there, so that a name that is not there is a mistake."""
+    misnamed = {meant(document, name) for name in _strange(document)}
+    sections = [document.root.get(section) for section in ("sources", "transforms")]
+    usable = all(each is None or isinstance(each, Mapping) for each in sections)
+    return bool(document.names("sources")) and usable and not misnamed & {"sources", "transforms"}
 
 
 def _data(document: Document) -> dict[str, Any]:
@@ -96,21 +109,17 @@ def _nothing(document: Document, name: str) -> bool:
     return node is None or (isinstance(node, Scalar) and node.value is None)
 
 
-def _strange(document: Document) -> Iterator[SpecError]:
+def _strange(document: Document) -> list[str]:
+    """The keys at the top that a pipeline does not have."""
     known = set(right_names())
-    for name in document.root.names():
-        if name not in known:
-            yield unknown_key(document, name)
+    return [name for name in document.root.names() if name not in known]
 
 
 def _ends(document: Document) -> Iterator[SpecError]:
     """A pipeline has a source and a sink; not told again where the key is merely misnamed."""
-    known = set(right_names())
-    strange = [name for name in document.root.names() if name not in known]
+    misnamed = {meant(document, name) for name in _strange(document)}
     for section, noun in (("sources", "source"), ("sinks", "sink")):
-        if _filled(document, section) or "streams" in strange:
-            continue
-        if section in (meant(name) for name in strange):
+        if _filled(document, section) or section in misnamed:
             continue
         there = document.root.entry(section) is not None
         yield SpecError(
@@ -124,4 +133,6 @@ def _ends(document: Document) -> Iterator[SpecError]:
 def _filled(document: Document, section: str) -> bool:
     """Whether the section has nodes, or a mistake of its own that says why not."""
     node = document.root.get(section)
-    return bool(document.names(section)) or (isinstance(node, Scalar) and node.value is not None)
+    if isinstance(node, Mapping):
+        return bool(node.entries)
+    return node is not None and not (isinstance(node, Scalar) and node.value is None)

@@ -9,8 +9,8 @@ from graphlib import CycleError, TopologicalSorter
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
-from penstock.core.names import LONGEST, node_name_problem, pipeline_name_problem
-from penstock.core.text import did_you_mean
+from penstock.core.names import node_name_problem, pipeline_name_problem
+from penstock.core.text import did_you_mean, shorten
 from penstock.spec.document import Document
 from penstock.spec.nodes import Entry, Mapping, Node, Scalar, Sequence, scalars
 
@@ -37,11 +37,14 @@ def nodes(document: Document) -> list[Wired]:
     ]
 
 
-def wiring(document: Document) -> Iterator[SpecError]:
-    """What is wrong with names and with `from`."""
+def wiring(document: Document, *, complete: bool = True) -> Iterator[SpecError]:
+    """What is wrong with names and with `from`.
+
+    Where the document is not `complete`, names that are not there are not told.
+    """
     every = nodes(document)
     yield from _names(document, every)
-    yield from _inputs_exist(every)
+    yield from _inputs_exist(every, complete)
     yield from _cycles(every)
 
 
@@ -92,10 +95,13 @@ def _names(document: Document, every: list[Wired]) -> Iterator[SpecError]:
 
 def _invalid(name: str, problem: str | None, where: Location) -> Iterator[SpecError]:
     if problem:
-        better = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")[:LONGEST]
+        better = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
         hint = f'such as "{better}"' if better and node_name_problem(better) is None else None
         yield SpecError(
-            f'"{name}" is not a name: {problem}', code="invalid-name", where=where, hint=hint
+            f'"{shorten(name, 40)}" is not a name: {problem}',
+            code="invalid-name",
+            where=where,
+            hint=hint,
         )
 
 
@@ -110,18 +116,22 @@ def _twice(first: Wired, second: Wired) -> SpecError:
         message,
         code="duplicate-name",
         where=second.key.location,
-        hint=f"the {first.kind} stands at {first.key.location}; SQL needs each name once",
+        hint=f"the {first.kind} stands at {first.key.location}"
+        + ("" if same else "; Spark does not tell them apart"),
     )
 
 
-def _inputs_exist(every: list[Wired]) -> Iterator[SpecError]:
+def _inputs_exist(every: list[Wired], complete: bool) -> Iterator[SpecError]:
     readable = {node.name for node in every if node.kind != "sink"}
     sinks = {node.name for node in every if node.kind == "sink"}
     for node in every:
         if node.kind == "source":
             continue
+        yield from _read_twice(node)
         for scalar in node.inputs:
             others = readable - {node.name}
+            if scalar.text in readable:
+                continue
             if scalar.text in sinks:
                 yield SpecError(
                     f'{node.kind} "{node.name}" cannot read "{scalar.written}", which is a sink',
@@ -129,7 +139,7 @@ def _inputs_exist(every: list[Wired]) -> Iterator[SpecError]:
                     where=scalar.location,
                     hint="read what the sink reads",
                 )
-            elif scalar.text not in readable:
+            elif complete:
                 yield SpecError(
                     f'{node.kind} "{node.name}" reads "{scalar.written}", '
                     "and there is no such source or transform",
@@ -137,6 +147,16 @@ def _inputs_exist(every: list[Wired]) -> Iterator[SpecError]:
                     where=scalar.location,
                     hint=did_you_mean(scalar.text, others),
                 )
+
+
+def _read_twice(node: Wired) -> Iterator[SpecError]:
+    for index, scalar in enumerate(node.inputs):
+        if scalar.text in {each.text for each in node.inputs[:index]}:
+            yield SpecError(
+                f'{node.kind} "{node.name}" reads "{scalar.written}" twice',
+                code="duplicate-input",
+                where=scalar.location,
+            )
 
 
 def _cycles(every: list[Wired]) -> Iterator[SpecError]:

@@ -28,17 +28,17 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "rows": ("records", "values", "data"),
     "payloads": ("messages", "payload", "raw"),
 }
-_CLOSE = 0.75
+_SAME, _CLOSE = 0.9, 0.75
 
 
 def likely(name: str, right: Iterable[str]) -> str | None:
     """The right name that `name` most likely stands for: nearly the same, or another tool's."""
     candidates = list(dict.fromkeys(right))
     folded = name.lower().replace("-", "_")
+    same = difflib.get_close_matches(folded, candidates, n=1, cutoff=_SAME)
+    known = [each for each in candidates if folded in _SYNONYMS.get(each, ())]
     close = difflib.get_close_matches(folded, candidates, n=1, cutoff=_CLOSE)
-    if close:
-        return close[0]
-    for candidate in candidates:
-        if folded in _SYNONYMS.get(candidate, ()):
-            return candidate
+    found = [*same, *known, *close]
+    if found:
+        return found[0]
     return nearest(name, candidates) if len(candidates) > 1 else None

@@ -1,0 +1,77 @@
+"""Every wrong file gets exactly the text that stands beside it.
+
+PENSTOCK_UPDATE_GOLDEN=1 writes the texts. A first line `# run: other.yaml --set a.b=c` gives
+further files and options of the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from penstock.core.errors import PenstockError, report
+from penstock.spec.validate import open_pipeline
+
+WRONG = Path(__file__).parent / "wrong"
+FILES = sorted(path.name for path in WRONG.glob("[0-9]*.yaml"))
+ENVIRONMENT = {
+    "HOME": "/home/ann",
+    "KAFKA_BROKERS": "kafka:9092",
+    "KAFKA_TOPIC": "clicks",
+    "EMPTY": "",
+    "DB_PASSWORD": "hunter2",
+    "PENSTOCK_SECRETS": "secrets",
+}
+
+
+def mistakes(path: str) -> str:
+    """What a user is told about a file: the mistakes, or else the warnings."""
+    paths, sets = _arguments(path)
+    try:
+        pipeline = open_pipeline(paths, sets=sets, env=ENVIRONMENT)
+    except PenstockError as error:
+        return report(error)
+    warnings = (report(each) for each in pipeline.warnings)
+    return "\n\n".join(each.replace("error[", "warning[", 1) for each in warnings)
+
+
+def _arguments(path: str) -> tuple[list[str], list[str]]:
+    paths, sets = [path], []
+    first = Path(path).read_bytes().split(b"\n", 1)[0].decode("utf-8", "replace")
+    if first.startswith("# run: "):
+        words = iter(shlex.split(first.removeprefix("# run: ")))
+        for word in words:
+            if word == "--set":
+                sets.append(next(words))
+            else:
+                paths.append(word)
+    return paths, sets
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(WRONG)
+    golden = Path(name).with_suffix(".txt")
+    told = mistakes(name) + "\n"
+    if os.environ.get("PENSTOCK_UPDATE_GOLDEN"):
+        golden.write_text(told, encoding="utf-8")
+    assert told.strip(), "the file is not wrong"
+    assert told == golden.read_text(encoding="utf-8")
+
+
+def test_no_jargon() -> None:
+    jargon = (
+        "Input should",
+        "extra_forbidden",
+        "Extra inputs",
+        "Field required",
+        "pydantic",
+        "dict",
+    )
+    for golden in WRONG.glob("*.txt"):
+        text = golden.read_text(encoding="utf-8")
+        assert not [word for word in jargon if word in text], golden.name
+        assert "hunter2" not in text and "s3cr3t" not in text, golden.name
