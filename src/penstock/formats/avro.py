@@ -1,0 +1,278 @@
+"""Avro: one datum a record; a file is an object container."""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Literal, cast
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+from fastavro.schema import SchemaParseException, fingerprint, to_parsing_canonical_form
+from pydantic import Field
+
+from penstock.core.errors import DecodeError, EncodeError, PlanError
+from penstock.sdk.component import Context
+from penstock.sdk.config import Config, UserPath
+from penstock.sdk.format import FileFormat, FileWriter
+from penstock.sdk.isolate import isolate
+from penstock.sdk.kit.arrays import without_nulls
+from penstock.sdk.kit.avrotypes import (
+    arrow_schema,
+    avro_schema,
+    from_arrow,
+    to_arrow,
+    without_times,
+)
+from penstock.sdk.kit.closely import decode_parts
+from penstock.sdk.kit.columns import conform, conform_each, gather_payloads, projected, reason
+from penstock.sdk.kit.streams import buffered
+from penstock.sdk.kit.tables import portable
+from penstock.sdk.record import Decoded, Encoded, Read
+
+_SYNC = bytes(range(16))
+_BLOCK = 1 << 20
+
+
+class AvroConfig(Config):
+    """Options of `avro`."""
+
+    datum: dict[str, Any] | list[Any] | str | None = Field(default=None, alias="schema")
+    """The Avro schema, as JSON text or written out in YAML. Files carry their own."""
+    schema_file: UserPath | None = None
+    """A file with the Avro schema (`.avsc`)."""
+    framing: Literal["none", "single_object"] = "none"
+    """What stands before a payload's datum: nothing, or the header of single-object encoding.
+
+    The header's fingerprint must be that of the schema.
+    """
+    compression: Literal["deflate", "none"] = "deflate"
+    """How the blocks of written files are compressed."""
+
+
+class Avro(FileFormat[AvroConfig]):
+    """Avro: one binary datum a payload, an object container as file (`.avro`).
+
+    ```yaml
+    format: {type: avro, schema_file: schemas/order.avsc}
+    ```
+
+    The schema is a record; its fields are the columns. Payloads need a schema; without one, rows
+    are written with a schema made from their columns. `long` is BIGINT, `bytes` and `fixed`
+    BINARY, `enum` STRING, decimals, dates and times are what their logical types say
+    (`timestamp-millis` and `-micros` TIMESTAMP, `local-timestamp-*` TIMESTAMP_NTZ), `[null, T]`
+    is a T that may be null; other unions are not possible, nor are recursive schemas. Where the
+    declared columns differ from the schema, values are converted if nothing is lost, missing
+    columns are null, and anything else is an error of the record. Bytes left over after a datum
+    are an error. A broken block of a file costs the rest of that block only. The position in a
+    file is the row's number. Rules: the Avro 1.12 specification.
+    """
+
+    extension: ClassVar[str] = ".avro"
+
+    def __init__(self, config: AvroConfig, context: Context | None = None) -> None:
+        super().__init__(config, context)
+        self.datum = _given(config)
+        self._codec = None if self.datum is None else _codec(self.datum)
+        self._header = _single_object_header(self.datum) if config.framing != "none" else b""
+
+    def declared(self) -> pa.Schema | None:
+        return None if self.datum is None else portable(arrow_schema(self.datum))
+
+    def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        if self.datum is None:
+            hint = "say `schema:` or `schema_file:`"
+            raise PlanError("avro payloads need a schema", code="missing-schema", hint=hint)
+        datum, whole = self._codec, arrow_schema(self.datum)
+
+        def attempt(some: pa.BinaryArray) -> pa.RecordBatch:
+            values = [self._value(payload, datum) for payload in some.to_pylist()]
+            return conform(_rows(values, whole), schema)
+
+        return without_nulls(
+            payloads, lambda some: decode_parts(some, schema, attempt, _undecodable)
+        )
+
+    def _value(self, payload: bytes, datum: Any) -> Any:
+        if not payload.startswith(self._header):
+            known = payload.startswith(b"\xc3\x01")
+            problem = "another schema's fingerprint" if known else "no single-object header"
+            raise DecodeError(f"not Avro: {problem}", code="not-avro")
+        stream = io.BytesIO(payload)
+        stream.seek(len(self._header))
+        value = fastavro.schemaless_reader(stream, datum, None)
+        left = len(payload) - stream.tell()
+        if left:
+            raise DecodeError(f"not Avro of this schema: {left:,} bytes left over", code="not-avro")
+        return value
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        datum = self.datum if self.datum is not None else avro_schema(rows.schema)
+        header = self._header
+        if self.config.framing != "none" and not header:
+            header = _single_object_header(datum)
+        whole, codec = arrow_schema(datum), _codec(datum)
+
+        def attempt(start: int, stop: int) -> pa.BinaryArray:
+            some = conform(rows.slice(start, stop - start), whole)
+            return pa.array([_datum(value, codec, header) for value in _values(some)], pa.binary())
+
+        return gather_payloads(isolate(rows.num_rows, attempt, _unencodable))
+
+    def read_file(
+        self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        needed, before = projected(schema, read), 0
+        for values, count, whole, error in _blocks(file):
+            found = conform_each(_rows(values, whole), needed)
+            for failure in found.failures:
+                read.reject(None, origin, before + failure[0] + 1, failure.error)
+            if error is not None:
+                read.reject(None, origin, before + len(values) + 1, error)
+            places = np.arange(len(values)) if found[1] is None else found[1].to_numpy()
+            if found.rows.num_rows:
+                yield conform(found.rows, schema), pa.array(places + before + 1, pa.int64())
+            before += count
+
+    def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
+        datum = self.datum if self.datum is not None else avro_schema(schema)
+        plain = self.config.model_copy(update={"framing": "none"})
+        format_ = Avro(plain, self.context)
+        format_.datum = datum
+        return _Writer(file, format_, datum, self.config.compression)
+
+    def infer_file(self, file: BinaryIO) -> pa.Schema | None:
+        try:
+            return portable(arrow_schema(fastavro.block_reader(buffered(file)).writer_schema))
+        except (ValueError, EOFError, KeyError, IndexError, StopIteration):
+            return None
+
+
+class _Writer(FileWriter):
+    """Blocks of about 1 MB of data."""
+
+    def __init__(self, file: BinaryIO, format_: Avro, datum: Any, compression: str) -> None:
+        self.file = file
+        self.format = format_
+        self.deflate = compression == "deflate"
+        self.held: list[bytes] = []
+        self.size = 0
+        codec = "deflate" if self.deflate else "null"
+        fastavro.writer(file, datum, [], codec=codec, sync_marker=_SYNC)
+
+    def write(self, rows: pa.RecordBatch) -> Encoded | None:
+        encoded = self.format.encode(rows)
+        for payload in encoded.payloads.to_pylist():
+            self.held.append(payload)
+            self.size += len(payload)
+            if self.size >= _BLOCK:
+                self._flush()
+        return encoded if encoded.failures else None
+
+    def _flush(self) -> None:
+        if self.held:
+            data = b"".join(self.held)
+            if self.deflate:
+                packer = zlib.compressobj(wbits=-15)
+                data = packer.compress(data) + packer.flush()
+            self.file.write(_long(len(self.held)) + _long(len(data)) + data + _SYNC)
+        self.held, self.size = [], 0
+
+    def close(self) -> None:
+        self._flush()
+
+
+def _given(config: AvroConfig) -> Any:
+    datum = config.datum
+    if config.schema_file is not None:
+        try:
+            datum = Path(config.schema_file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            message = f"cannot read {config.schema_file}: {error}"
+            raise PlanError(message, code="unreadable-file") from error
+    if datum is None:
+        return None
+    try:
+        parsed = fastavro.parse_schema(json.loads(datum) if isinstance(datum, str) else datum)
+    except (ValueError, SchemaParseException, KeyError, TypeError, AttributeError) as error:
+        message = f"not an Avro schema: {reason(error)}"
+        raise PlanError(message, code="invalid-schema") from error
+    arrow_schema(parsed)
+    return parsed
+
+
+def _single_object_header(datum: Any) -> bytes:
+    if datum is None:
+        return b""
+    print_ = fingerprint(to_parsing_canonical_form(datum), "CRC-64-AVRO")
+    return b"\xc3\x01" + bytes.fromhex(print_)
+
+
+def _codec(datum: Any) -> Any:
+    return fastavro.parse_schema(without_times(datum))
+
+
+def _rows(values: list[Any], whole: pa.Schema) -> pa.RecordBatch:
+    columns = [to_arrow([value[f.name] for value in values], f.type) for f in whole]
+    return pa.RecordBatch.from_arrays(columns, schema=whole)
+
+
+def _values(rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    names = rows.schema.names
+    for values in zip(*map(from_arrow, rows.columns), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _datum(value: dict[str, Any], datum: Any, header: bytes) -> bytes:
+    out = io.BytesIO()
+    out.write(header)
+    fastavro.schemaless_writer(out, datum, value)
+    return out.getvalue()
+
+
+def _blocks(
+    file: BinaryIO,
+) -> Iterator[tuple[list[Any], int, pa.Schema, DecodeError | None]]:
+    """The values of each block up to the first bad one, the block's count, and what is wrong."""
+    whole = pa.schema([])
+    try:
+        reader = fastavro.block_reader(buffered(file))
+        whole, codec = arrow_schema(reader.writer_schema), _codec(reader.writer_schema)
+        for block in reader:
+            values: list[Any] = []
+            stream = cast(Any, block).bytes_
+            try:
+                read = (fastavro.schemaless_reader(stream, codec) for _ in range(block.num_records))
+                values.extend(read)
+                yield values, block.num_records, whole, None
+            except Exception as error:
+                yield values, block.num_records, whole, _undecodable(error)
+    except (PlanError, GeneratorExit):
+        raise
+    except Exception as error:
+        yield [], 0, whole, _undecodable(error)
+
+
+def _long(value: int) -> bytes:
+    """A number as Avro writes it: zigzag, seven bits a byte."""
+    value <<= 1
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def _undecodable(error: Exception) -> DecodeError:
+    if isinstance(error, pa.ArrowInvalid):
+        return DecodeError(reason(error), code="wrong-type")
+    why = "it ends too early" if isinstance(error, EOFError) else reason(error)
+    return DecodeError(f"not Avro of this schema: {why}", code="not-avro")
+
+
+def _unencodable(error: Exception) -> EncodeError:
+    return EncodeError(f"the row does not fit the Avro schema: {reason(error)}")

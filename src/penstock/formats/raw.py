@@ -1,0 +1,78 @@
+"""Raw: the payload itself, as one column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, ClassVar
+
+import pyarrow as pa
+
+from penstock.sdk.config import Config
+from penstock.sdk.format import FileFormat, FileWriter
+from penstock.sdk.kit.whole import chosen, decode_values, encode_values, value_column
+from penstock.sdk.record import Decoded, Encoded, Read
+
+_TYPES = (pa.binary(), pa.string())
+
+
+class RawConfig(Config):
+    """Options of `raw`."""
+
+    column: str | None = None
+    """The column that a sink writes, if there are several."""
+
+
+class Raw(FileFormat[RawConfig]):
+    """Payloads as they are: one column, BINARY or STRING as declared (`value BINARY` if not).
+
+    ```yaml
+    format: {type: raw, column: body}
+    ```
+
+    A STRING must be UTF-8. A payload that is null is an error; an empty one is the empty value.
+    A whole file is one record (`.bin`); written, values follow each other with nothing between.
+    """
+
+    extension: ClassVar[str] = ".bin"
+    position: ClassVar[str] = "file"
+
+    def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        value_column(schema, "raw", _TYPES)
+        return decode_values(payloads, schema)
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        return encode_values(chosen(rows, self.config.column, "raw"))
+
+    def infer(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+        return pa.schema([("value", pa.binary())])
+
+    def infer_file(self, file: BinaryIO) -> pa.Schema | None:
+        return self.infer(pa.array([], pa.binary()))
+
+    def read_file(
+        self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        content = file.read()
+        found = self.decode(pa.array([content], pa.binary()), schema)
+        for failure in found.failures:
+            read.reject(content, origin, 1, failure.error)
+        if found.rows.num_rows:
+            yield found.rows, pa.array([1], pa.int64())
+
+    def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
+        return _Writer(file, self)
+
+
+class _Writer(FileWriter):
+    def __init__(self, file: BinaryIO, format_: Raw) -> None:
+        self.file = file
+        self.format = format_
+
+    def write(self, rows: pa.RecordBatch) -> Encoded | None:
+        encoded = self.format.encode(rows)
+        for payload in encoded.payloads:
+            self.file.write(payload.as_buffer())
+        return encoded if encoded.failures else None
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import format_samples as samples
+import pyarrow as pa
+import pytest
+from format_samples import ALL, TORTURE, batch, code, message, outcome, read, same, written
+from hypothesis import given, settings
+
+from penstock.core.errors import PlanError
+from penstock.formats.avro import Avro, AvroConfig
+from penstock.sdk.kit.avrotypes import avro_schema
+
+WIDE = pa.schema([f for f in ALL if f.name not in ("tiny", "short")])
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "shop",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "user", "type": ["null", "string"], "default": None},
+        {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["A", "B"]}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "prices", "type": {"type": "array", "items": "double"}},
+        {"name": "hash", "type": {"type": "fixed", "name": "Hash", "size": 2}},
+        {"name": "other", "type": ["null", "Kind"]},
+    ],
+}
+AVRO = Avro(AvroConfig(schema=ORDER))
+DECLARED = AVRO.declared()
+
+
+def made(**options: Any) -> Avro:
+    datum = {k: v for k, v in avro_schema(WIDE).items() if not k.startswith("__")}
+    return Avro(AvroConfig(schema=json.dumps(datum), **options))
+
+
+def payload(**values: Any) -> bytes:
+    row = {"id": 1, "user": "é", "kind": "A", "at": 0, "prices": [1.5], "hash": b"xy", "other": "B"}
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(ORDER), {**row, **values})
+    return out.getvalue()
+
+
+def test_declared() -> None:
+    assert DECLARED is not None
+    assert {f.name: (str(f.type), f.nullable) for f in DECLARED} == {
+        "id": ("int64", False),
+        "user": ("string", True),
+        "kind": ("string", False),
+        "at": ("timestamp[us, tz=UTC]", False),
+        "prices": ("list<element: double not null>", False),
+        "hash": ("binary", False),
+        "other": ("string", True),
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(samples.rows_of(WIDE))
+def test_round_trip(rows: pa.RecordBatch) -> None:
+    for format_ in (made(), made(framing="single_object")):
+        encoded = format_.encode(rows)
+        assert not encoded.failures
+        same(outcome(format_, encoded.payloads.to_pylist(), WIDE).rows, rows)
+    plain = Avro(AvroConfig())
+    content = written(plain, rows, rows)
+    found, places, asked = read(plain, content, WIDE)
+    assert places == list(range(1, 2 * rows.num_rows + 1)) and not asked.bad
+    same(batch(found[: rows.num_rows], WIDE), rows)
+    inferred = plain.infer_file(io.BytesIO(content))
+    assert inferred is not None and inferred.equals(WIDE)
+
+
+def test_payloads() -> None:
+    found = outcome(
+        AVRO, [payload(), payload()[:-1], payload(user=None), payload() + b"x", None], DECLARED
+    )
+    assert found.rows.column("user").to_pylist() == ["é", None]
+    assert [f.error.code for f in found.failures] == ["not-avro", "not-avro", "no-value"]
+    assert (
+        message(AVRO, payload() + b"xy", DECLARED) == "not Avro of this schema: 2 bytes left over"
+    )
+    narrow = pa.schema([("id", pa.int8()), ("new", pa.string())])
+    found = outcome(AVRO, [payload(id=1), payload(id=1000)], narrow)
+    assert found.rows.to_pylist() == [{"id": 1, "new": None}]
+    assert found.failures[0].error.code == "wrong-type"
+
+
+def test_single_object() -> None:
+    framed = Avro(AvroConfig(schema=ORDER, framing="single_object"))
+    rows = AVRO.decode(pa.array([payload()], pa.binary()), DECLARED).rows
+    (text,) = framed.encode(rows).payloads.to_pylist()
+    assert text.startswith(b"\xc3\x01") and text[10:] == payload()
+    assert code(framed, text, DECLARED) == "ok" and code(framed, payload(), DECLARED) == "not-avro"
+    assert code(framed, text[:2] + b"12345678" + text[10:], DECLARED) == "not-avro"
+
+
+def test_torture() -> None:
+    outcome(AVRO, TORTURE, DECLARED)
+    good = payload()
+    broken = [bytes([*good[:i], good[i] ^ 0xFF, *good[i + 1 :]]) for i in range(len(good))]
+    outcome(AVRO, [good[:i] for i in range(len(good))] + broken, DECLARED)
+    mixed = [payload(id=i) if i % 7 else b"\xff" for i in range(2000)]
+    assert outcome(AVRO, mixed, DECLARED).rows.num_rows == 2000 - 286
+    for content in TORTURE:
+        read(Avro(AvroConfig()), content or b"", WIDE)
+
+
+def test_a_broken_block_costs_itself_only() -> None:
+    out = io.BytesIO()
+    rows = [{"a": i} for i in range(3000)]
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}
+    fastavro.writer(
+        out, schema, [{"a": f"text {r['a']}"} for r in rows], sync_interval=2000, codec="null"
+    )
+    content = bytearray(out.getvalue())
+    place = content.index(b"text 1500") - 1
+    content[place] = 0xFF
+    found, _, asked = read(Avro(AvroConfig()), bytes(content), pa.schema([("a", pa.string())]))
+    assert 2700 < len(found) < 3000 and len(asked.bad) == 1
+    assert found[-1] == {"a": "text 2999"}
+
+
+def test_bad_rows() -> None:
+    kinds = pa.schema(list(DECLARED))
+    rows = AVRO.decode(pa.array([payload(), payload()], pa.binary()), kinds).rows
+    wrong = rows.set_column(2, "kind", pa.array(["A", "Z"]))
+    encoded = AVRO.encode(wrong)
+    assert len(encoded.payloads) == 1 and encoded.failures[0][0] == 1
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    (tmp_path / "bad.avsc").write_text("{")
+    for options in (
+        {"schema": "{"},
+        {"schema": {"type": "record"}},
+        {"schema": "long"},
+        {"schema_file": str(tmp_path / "no")},
+        {"schema_file": str(tmp_path / "bad.avsc")},
+        {
+            "schema": {
+                "type": "record",
+                "name": "N",
+                "fields": [{"name": "n", "type": ["null", "N"]}],
+            }
+        },
+    ):
+        with pytest.raises(PlanError):
+            Avro(AvroConfig(**options))
+    with pytest.raises(PlanError, match="need a schema"):
+        Avro(AvroConfig()).decode(pa.array([b""], pa.binary()), WIDE)

@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+from typing import Any
+
+import format_samples as samples
+import pyarrow as pa
+import pytest
+from format_samples import (
+    ALL,
+    TORTURE,
+    UTC,
+    batch,
+    binary,
+    code,
+    message,
+    outcome,
+    read,
+    same,
+    written,
+)
+from hypothesis import given, settings
+
+from penstock.formats.json import Json, JsonConfig
+
+JSON = Json(JsonConfig())
+
+
+def one(type_: pa.DataType, text: str, **options: Any) -> Any:
+    """The value of a column, or the code of the error."""
+    schema = pa.schema([("a", type_)])
+    found = outcome(Json(JsonConfig(**options)), [f'{{"a":{text}}}'.encode()], schema)
+    if found.failures:
+        return found.failures[0].error.code
+    return found.rows.column(0)[0].as_py()
+
+
+BAD = "wrong-type"
+DEC = pa.decimal128(10, 2)
+AT = pa.timestamp("us", "UTC")
+NOON = dt.datetime(2024, 1, 2, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "expected"),
+    [
+        (pa.int32(), "12", 12),
+        (pa.int32(), '"12"', 12),
+        (pa.int32(), "12.0", 12),
+        (pa.int32(), "1.2e1", 12),
+        (pa.int32(), "1.5", BAD),
+        (pa.int32(), "2147483648", BAD),
+        (pa.int32(), "true", BAD),
+        (pa.int32(), '"x"', BAD),
+        (pa.int32(), '""', BAD),
+        (pa.int32(), "[1]", BAD),
+        (pa.int32(), "null", None),
+        (pa.int32(), '"NaN"', BAD),
+        (pa.int8(), "127", 127),
+        (pa.int8(), "128", BAD),
+        (pa.int8(), "127.9", BAD),
+        (pa.int64(), "9223372036854775807", 2**63 - 1),
+        (pa.int64(), "9223372036854775808", BAD),
+        (pa.int64(), "-9223372036854775808", -(2**63)),
+        (pa.int64(), "9007199254740993", 2**53 + 1),
+        (pa.int64(), "9007199254740993.0", 2**53 + 1),
+        (pa.int64(), "9007199254740992.5", BAD),
+        (pa.int64(), '"e5"', BAD),
+        (pa.int64(), "5e4294967296", BAD),
+        (pa.int64(), "1e18", 10**18),
+        (pa.float64(), "1", 1.0),
+        (pa.float64(), '"1.5"', 1.5),
+        (pa.float64(), '"abc"', BAD),
+        (pa.float64(), '"Infinity"', float("inf")),
+        (pa.float64(), "true", BAD),
+        (pa.float64(), '""', BAD),
+        (pa.float64(), "1e400", float("inf")),
+        (DEC, "1.23", Decimal("1.23")),
+        (DEC, '"1.23"', Decimal("1.23")),
+        (DEC, "1.230", Decimal("1.23")),
+        (DEC, "1.239", BAD),
+        (DEC, "123456789", BAD),
+        (DEC, "1e3", Decimal(1000)),
+        (DEC, '"e5"', BAD),
+        (DEC, "5e4294967296", BAD),
+        (DEC, "1e1000000000", BAD),
+        (DEC, "true", BAD),
+        (pa.decimal128(38, 0), "9" * 38, Decimal("9" * 38)),
+        (pa.decimal128(38, 0), "9" * 39, BAD),
+        (pa.bool_(), "true", True),
+        (pa.bool_(), '"true"', BAD),
+        (pa.bool_(), "1", BAD),
+        (pa.string(), '"\\ud83d\\ude00"', "😀"),
+        (pa.string(), "1.50", "1.50"),
+        (pa.string(), "true", "true"),
+        (pa.string(), '{"b": [1, null]}', '{"b":[1,null]}'),
+        (pa.string(), '"\\u0000"', "\0"),
+        (pa.string(), '"\\ud83d"', "not-json"),
+        (pa.binary(), '"YWI="', b"ab"),
+        (pa.binary(), '"!"', BAD),
+        (pa.binary(), "1", BAD),
+        (pa.date32(), '"2024-01-02"', dt.date(2024, 1, 2)),
+        (pa.date32(), "19000", BAD),
+        (pa.date32(), '"2024-02-30"', BAD),
+        (pa.date32(), '"2024-01-02T03:04:05Z"', BAD),
+        (AT, '"2024-01-02T12:00:00Z"', NOON),
+        (AT, '"2024-01-02 12:00:00"', NOON),
+        (AT, '"2024-01-02T14:00:00+02:00"', NOON),
+        (AT, '"2024-01-02T14:00+0200"', NOON),
+        (AT, '"2024-01-02T12:00:00.000000999Z"', NOON),
+        (AT, "1700000000", BAD),
+        (AT, '"x"', BAD),
+        (AT, '"2024-01-02"', NOON.replace(hour=0)),
+        (AT, '"2024-02-30T00:00:00Z"', BAD),
+        (AT, '"0001-01-01T00:00:00Z"', dt.datetime(1, 1, 1, tzinfo=UTC)),
+        (pa.timestamp("us"), '"2024-01-02T14:00:00+02:00"', NOON.replace(tzinfo=None)),
+        (pa.list_(pa.field("element", pa.int32())), "[1,null]", [1, None]),
+        (pa.list_(pa.field("element", pa.int32())), "[1.5]", BAD),
+        (pa.list_(pa.field("element", pa.int32())), "1", BAD),
+        (pa.map_(pa.string(), pa.int32()), '{"k":1}', [("k", 1)]),
+        (pa.map_(pa.string(), pa.int32()), '{"k":1,"k":2}', [("k", 2)]),
+        (pa.map_(pa.int64(), pa.int32()), '{"12":1}', [(12, 1)]),
+        (pa.map_(pa.int64(), pa.int32()), '{"x":1}', BAD),
+        (pa.struct([("x", pa.int64())]), '{"x":1,"y":2}', {"x": 1}),
+        (pa.struct([("x", pa.int64())]), "{}", {"x": None}),
+        (pa.struct([("x", pa.int64())]), "[]", BAD),
+    ],
+)
+def test_values(type_: pa.DataType, text: str, expected: Any) -> None:
+    assert one(type_, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"),
+    [("seconds", "1704196800"), ("millis", "1704196800000"), ("micros", '"1704196800000000"')],
+)
+def test_times_as_numbers(unit: str, text: str) -> None:
+    assert one(AT, text, timestamps=unit) == NOON
+    assert one(AT, '"2024-01-02T12:00:00Z"', timestamps=unit) == BAD
+    rows = batch([{"at": NOON}, {"at": None}], pa.schema([("at", AT)]))
+    format_ = Json(JsonConfig(timestamps=unit, nulls="keep"))
+    same(format_.decode(format_.encode(rows).payloads, rows.schema).rows, rows)
+
+
+def test_fractions_of_seconds() -> None:
+    assert one(AT, "1704196800.25", timestamps="seconds") == NOON.replace(microsecond=250_000)
+
+
+A = pa.schema([("a", pa.int64()), ("b", pa.string())])
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        (None, "no-value"),
+        (b"", "no-value"),
+        (b"  \n", "no-value"),
+        (b"[1]", "not-an-object"),
+        (b"null", "not-an-object"),
+        (b'{"a":1', "not-json"),
+        (b'{"a":1}{"a":2}', "not-json"),
+        (b'{"a":1},{"a":2}', "not-json"),
+        (b'{"b":"\xe9"}', "not-utf8"),
+        (b'{"a":NaN}', BAD),
+        ('{"a":1}'.encode("utf-16"), "not-utf8"),
+        (b'{"a":1}\0', "not-json"),
+        (b'{"a":' + b"[" * 10**6 + b"]" * 10**6 + b"}", "too-deep"),
+        (b'\xef\xbb\xbf{"a":1}', "ok"),
+        (b' \t\r\n{"a" : 1 }\r\n\r\n', "ok"),
+        (b'{"A":1}', "ok"),
+        (b'{"zz":' + b"[" * 9999 + b"]" * 9999 + b',"a":1}', "ok"),
+        (b'{\n  "a": 1,\n  "x": {\n    "y": {}\n  }\n}', "ok"),
+        (b'{"a":1,"a":2}', "ok"),
+    ],
+)
+def test_texts(payload: bytes | None, expected: str) -> None:
+    assert code(JSON, payload, A) == expected
+
+
+def test_messages_say_what_is_wrong() -> None:
+    assert message(JSON, b'{"a" 1}', A) == 'not JSON: expected ":" at character 6'
+    assert message(JSON, b'{"a":1.5}', A) == 'column "a": 1.5 is not a BIGINT'
+    assert message(JSON, b'{"b":"\xe9"}', A) == "not UTF-8: byte 0xe9 at byte 7"
+    nested = pa.schema([("l", pa.list_(pa.field("element", pa.struct([("x", pa.int32())]))))])
+    assert message(JSON, b'{"l":[{},{"x":true}]}', nested) == 'column "l[1].x": true is not an INT'
+
+
+def test_a_payload_of_two_objects_does_not_shift_its_neighbours() -> None:
+    payloads = [b'{"a":1}{"a":9}', b"", b'{"a":2}', b'{"b":"}', b'{"}', b'{"a":3}\n{"a":9}', b" "]
+    found = outcome(JSON, payloads * 50, A)
+    assert found.rows.column("a").to_pylist() == [2] * 50
+
+
+def test_missing_values() -> None:
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False), ("b", pa.string())])
+    assert code(JSON, b"{}", schema) == "missing-value"
+    assert code(JSON, b'{"a":null}', schema) == "missing-value"
+    assert code(JSON, b'{"a":1}', schema) == "ok"
+
+
+def test_unknown_keys() -> None:
+    closed = Json(JsonConfig(unknown="reject"))
+    assert code(closed, b'{"a":1,"c":2}', A) == "unknown-key"
+    assert code(closed, b'{"a":1}', A) == "ok"
+
+
+def test_bad_records_do_not_cost_their_neighbours() -> None:
+    good = [json.dumps({"a": i, "b": f"u{i}"}).encode() for i in range(20_000)]
+    mixed: list[bytes | None] = list(good)
+    bad = {7 * i * i % 20_000: TORTURE[i % len(TORTURE)] for i in range(60)}
+    for place, payload in bad.items():
+        mixed[place] = payload
+    found = outcome(JSON, mixed, A)
+    kept = [i for i in range(20_000) if i not in bad]
+    rows = dict(zip(found[1].to_pylist(), found.rows.column("a").to_pylist(), strict=True))
+    assert all(rows[i] == i for i in kept)
+
+
+def test_torture() -> None:
+    outcome(JSON, TORTURE, ALL)
+    outcome(JSON, TORTURE * 3, A)
+
+
+def test_huge_values() -> None:
+    huge = json.dumps({"a": 1, "b": "😀" * 3_000_000}, ensure_ascii=False).encode()
+    wide = b'{"a":1,"z":[' + b"{}," * 1_000_000 + b"{}]}"
+    found = outcome(JSON, [b'{"a":1}', huge, b"x", wide, huge[:-1]], A)
+    assert found[1].to_pylist() == [0, 1, 3]
+    assert code(JSON, b'{"a":"' + b"x" * 12_000_000 + b'"}', A) == BAD
+
+
+@settings(max_examples=80, deadline=None)
+@given(samples.rows_of(ALL))
+def test_round_trip(rows: pa.RecordBatch) -> None:
+    for format_ in (JSON, Json(JsonConfig(nulls="keep"))):
+        encoded = format_.encode(rows)
+        assert not encoded.failures and len(encoded.payloads) == rows.num_rows
+        same(outcome(format_, encoded.payloads.to_pylist(), ALL).rows, rows)
+        for payload in encoded.payloads.to_pylist():
+            json.loads(payload)
+
+
+def test_not_a_number_is_text() -> None:
+    schema = pa.schema([("x", pa.float64()), ("y", pa.list_(pa.field("element", pa.float64())))])
+    nan, inf = float("nan"), float("inf")
+    rows = batch(
+        [{"x": 1.5, "y": [1.0]}, {"x": nan, "y": None}, {"x": -inf, "y": [nan, 2.0]}], schema
+    )
+    encoded = JSON.encode(rows)
+    assert encoded.payloads.to_pylist()[:2] == [b'{"x":1.5,"y":[1.0]}', b'{"x":"NaN"}']
+    same(JSON.decode(encoded.payloads, schema).rows, rows)
+
+
+def test_encoded_text() -> None:
+    schema = pa.schema([("at", AT), ("d", DEC), ("b", pa.binary()), ("n", pa.string())])
+    row = {"at": NOON, "d": Decimal("1.20"), "b": b"ab", "n": None}
+    text = b'{"at":"2024-01-02T12:00:00Z","d":1.20,"b":"YWI="}'
+    assert JSON.encode(batch([row], schema)).payloads.to_pylist() == [text]
+
+
+def test_slices() -> None:
+    payloads = binary([b"x", b'{"a":1}', b'{"a":2}', None, b"y"])
+    assert JSON.decode(payloads.slice(1, 2), A).rows.column("a").to_pylist() == [1, 2]
+    rows = JSON.decode(payloads.slice(1, 2), A).rows
+    assert JSON.encode(rows.slice(1)).payloads.to_pylist() == [b'{"a":2}']
+    assert JSON.decode(payloads.slice(0, 0), A).rows.num_rows == 0
+
+
+def test_files() -> None:
+    content = b'\xef\xbb\xbf{"a":1}\r\n\r\n  \n{"a":2}\nx\n{"a":3,"b":"z"}'
+    rows, places, asked = read(JSON, content, A)
+    assert [row["a"] for row in rows] == [1, 2, 3] and places == [1, 4, 6]
+    assert [(bad.position, bad.payload, bad.error.code) for bad in asked.bad] == [
+        (5, b"x", "not-json")
+    ]
+    rows, _, _ = read(JSON, content, A, columns=frozenset(["a"]))
+    assert rows[2] == {"a": 3, "b": None}
+    assert read(JSON, b"", A)[0] == []
+
+
+def test_big_files() -> None:
+    lines = [json.dumps({"a": i, "b": "x" * (i % 300)}).encode() for i in range(30_000)]
+    lines[9] = b'{"b":"' + b"x" * 3_000_000 + b'"}'
+    rows, places, asked = read(JSON, b"\n".join(lines), A)
+    assert len(rows) == 30_000 and places == list(range(1, 30_001)) and not asked.bad
+    assert [rows[i]["a"] for i in (0, 10, 29_999)] == [0, 10, 29_999]
+
+
+@settings(max_examples=20, deadline=None)
+@given(samples.rows_of(ALL))
+def test_file_round_trip(rows: pa.RecordBatch) -> None:
+    found, _, asked = read(JSON, written(JSON, rows, rows) if rows.num_rows else b"", ALL)
+    assert len(found) == 2 * rows.num_rows and not asked.bad
+
+
+def test_infer() -> None:
+    schema = JSON.infer(
+        binary(
+            [
+                b'{"i":1,"f":1,"t":"2024-01-02T03:04:05Z","s":"x","o":{"a":1},"l":[1],"n":null}',
+                b"bad",
+                None,
+                b'{"f":1.5,"i":2,"o":{"b":true},"l":[],"d":"2024-01-02","m":1}',
+                b'{"m":"x"}',
+            ]
+        )
+    )
+    assert schema is not None
+    assert {f.name: str(f.type) for f in schema} == {
+        "i": "int64",
+        "f": "double",
+        "t": "timestamp[us, tz=UTC]",
+        "s": "string",
+        "o": "struct<a: int64, b: bool>",
+        "l": "list<element: int64>",
+        "n": "string",
+        "d": "date32[day]",
+        "m": "string",
+    }
+    assert JSON.infer(binary([])) is None

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from format_samples import TORTURE, Forward, batch, code, outcome, read, written
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.errors import PlanError
+from penstock.formats.raw import Raw, RawConfig
+from penstock.formats.text import Text, TextConfig
+from penstock.sdk.kit.lines import read_lines
+
+TEXT, RAW = Text(TextConfig()), Raw(RawConfig())
+VALUE = pa.schema([("value", pa.string())])
+BYTES = pa.schema([("value", pa.binary())])
+
+
+def lines(content: bytes, **options: Any) -> list[tuple[int, bytes]]:
+    found = []
+    for some in read_lines(Forward(content, 7), **options):
+        found += list(zip(some.numbers.tolist(), some.texts.to_pylist(), strict=True))
+    return found
+
+
+@given(st.lists(st.binary(max_size=20).map(lambda b: b.replace(b"\n", b"").replace(b"\r", b""))))
+def test_lines(texts: list[bytes]) -> None:
+    expected = [(i, text) for i, text in enumerate(texts, 1)]
+    content = b"".join(text + b"\n" for text in texts)
+    assert lines(b"\xef\xbb\xbf" + content, block=8, blank=True) == expected
+    assert lines(content.replace(b"\n", b"\r\n"), block=8) == [each for each in expected if each[1]]
+
+
+def test_a_line_that_is_too_long() -> None:
+    content = b"a\n" + b"x" * 1000 + b"\nb\n" + b"y" * 1000
+    some = list(read_lines(Forward(content, 50), block=50, longest=100))
+    numbers = [n for each in some for n in each.numbers.tolist()]
+    bad = [(n, head[:1]) for each in some for n, head in each.too_long]
+    assert numbers == [1, 3] and bad == [(2, b"x"), (4, b"y")]
+
+
+def test_text() -> None:
+    assert code(TEXT, b"\xff", VALUE) == "not-utf8" and code(TEXT, None, VALUE) == "no-value"
+    found = outcome(TEXT, [b"x", b"", "é\n😀".encode(), b"\xe9", b"y"], VALUE)
+    assert found.rows.column(0).to_pylist() == ["x", "", "é\n😀", "y"]
+    outcome(TEXT, TORTURE, VALUE)
+
+
+def test_text_files() -> None:
+    rows, places, asked = read(TEXT, b"a\r\n\n\xff\nb", VALUE)
+    assert ([row["value"] for row in rows], places) == (["a", "b"], [1, 4])
+    assert [(bad.position, bad.payload, bad.error.code) for bad in asked.bad] == [
+        (3, b"\xff", "not-utf8")
+    ]
+    keep = Text(TextConfig(keep_blank=True))
+    content = written(
+        keep, batch([{"value": "a"}, {"value": ""}, {"value": "c\nd"}, {"value": None}], VALUE)
+    )
+    assert content == b"a\n\n"
+    assert read(keep, content, VALUE)[1] == [1, 2]
+
+
+def test_raw() -> None:
+    payloads: list[bytes | None] = [b"", b"\0\xff", b"x" * 10_000_000]
+    found = outcome(RAW, [*payloads, None], BYTES)
+    assert found.rows.column(0).to_pylist() == payloads
+    assert RAW.encode(found.rows).payloads.to_pylist() == payloads
+    assert code(RAW, b"\xff", VALUE) == "not-utf8"
+    assert read(RAW, b"a\nb", BYTES)[:2] == ([{"value": b"a\nb"}], [1])
+    two = batch(
+        [{"a": "x", "b": 1}, {"a": None, "b": 2}],
+        pa.schema([("a", pa.string()), ("b", pa.int64())]),
+    )
+    encoded = Raw(RawConfig(column="a")).encode(two)
+    assert encoded.payloads.to_pylist() == [b"x"] and encoded.failures[0].error.code == "no-value"
+    with pytest.raises(PlanError, match="one column"):
+        RAW.encode(two)
+    with pytest.raises(PlanError, match="no column"):
+        Raw(RawConfig(column="c")).encode(two)
