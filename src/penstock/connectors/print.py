@@ -39,7 +39,6 @@ class PrintSink(Sink[PrintSinkConfig]):
     """
 
     capabilities = frozenset({Capability.BYTES})
-    default_format = "json"
 
     def writer(
         self, client: None, batch: BatchId, partition: int, schema: pa.Schema

@@ -11,6 +11,7 @@ from penstock.connectors.files.storage import Entry, LocalStorage, Storage, stor
 from penstock.core.text import did_you_mean, shorten
 
 _MAGIC = re.compile(r"[*?\[]")
+_QUERY = re.compile(r"\?[a-z_]+=[^/]*\Z")
 _SHOWN = r"(?![._])"
 
 
@@ -65,9 +66,12 @@ class Location:
 def location_of(path: str) -> Location:
     """A path or URL as a location."""
     scheme, mark, rest = path.partition("://")
-    head, tail = _split(rest if mark else path)
-    storage, root = storage_of(f"{scheme}://{head}" if mark else head)
-    return Location(storage, root, tail)
+    if not mark:
+        head, tail = _split(path)
+        return Location(*storage_of(head), tail)
+    query = _QUERY.search(rest)
+    head, tail = _split(rest[: query.start()] if query else rest)
+    return Location(*storage_of(f"{scheme}://{head}{query[0] if query else ''}"), tail)
 
 
 def _split(path: str) -> tuple[str, str | None]:

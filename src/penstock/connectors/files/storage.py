@@ -12,9 +12,10 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -95,6 +96,12 @@ class Storage(ABC):
     def prune(self, directory: str) -> None:
         """Removes a directory and those in it, as far as they are empty."""
 
+    def find(self, path: str, node: int) -> str | None:
+        """Where the file that was at `path` is now, if it was renamed within its directory."""
+        directory = str(PurePosixPath(path).parent)
+        here = (entry for entry in self.walk(directory, 1) if node and entry.node == node)
+        return next((entry.path for entry in here), None)
+
     def read(self, path: str) -> bytes | None:
         """The content of a small file, or None if there is none."""
         if self.stat(path) is None:
@@ -107,18 +114,26 @@ def storage_of(location: str) -> tuple[Storage, str]:
     """The storage of a path or URL, and the path in it. Raises PlanError."""
     if "://" not in location:
         return LocalStorage(), os.path.normpath(location)
+    return _remote(location)
+
+
+@cache
+def _remote(location: str) -> tuple[Storage, str]:
     scheme = location.partition("://")[0].lower()
     if scheme not in SCHEMES:
         hint = did_you_mean(scheme, SCHEMES)
         raise PlanError(f'cannot read or write files at "{scheme}://"', code="scheme", hint=hint)
+    bare, mark, query = location.partition("?")
+    if scheme == "file":
+        return LocalStorage(), os.path.normpath(unquote(bare.partition("://")[2]))
     try:
-        system, path = pafs.FileSystem.from_uri(quote(location, safe="/:%?&=@,;+~!*'()$[]{}"))
+        system, path = pafs.FileSystem.from_uri(
+            quote(bare, safe="/:%@,;+~!*'()$[]{}") + mark + query
+        )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise PlanError(f'"{location}" is not a valid URL', detail=str(error)) from error
-    if isinstance(system, pafs.LocalFileSystem):
-        return LocalStorage(), os.path.normpath(path)
-    prefix = location[: len(location) - len(path)] if location.endswith(path) else f"{scheme}://"
-    return ArrowStorage(system, prefix), path
+    prefix = bare[: len(bare) - len(path)] if bare.endswith(path) else f"{scheme}://"
+    return ArrowStorage(system, prefix), path.rstrip("/")
 
 
 class LocalStorage(Storage):
@@ -136,7 +151,7 @@ class LocalStorage(Storage):
 
     def names(self, directory: str) -> list[str]:
         try:
-            return sorted(os.listdir(directory))
+            return sorted(child.name for child in Path(directory).iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return []
 
@@ -186,12 +201,12 @@ class LocalStorage(Storage):
 
     def move(self, source: str, target: str) -> None:
         try:
-            os.replace(source, target)
+            Path(source).replace(target)
         except FileNotFoundError:
             if Path(target).parent.is_dir():
                 raise
             Path(target).parent.mkdir(parents=True)
-            os.replace(source, target)
+            Path(source).replace(target)
 
     def settle(self, directory: str) -> None:
         handle = os.open(directory, os.O_RDONLY)
@@ -216,7 +231,10 @@ def _entry(path: str, found: os.stat_result) -> Entry:
 
 
 class ArrowStorage(Storage):
-    """Any file system of pyarrow: object stores, where a move is a copy and a delete."""
+    """Object stores by pyarrow: a file is there when it is closed, a move is a copy and a delete.
+
+    HDFS is for reading only, since a small file cannot be replaced there at one stroke.
+    """
 
     def __init__(self, system: pafs.FileSystem, prefix: str = "") -> None:
         self.system = system
@@ -257,8 +275,9 @@ class ArrowStorage(Storage):
         file.close()
 
     def replace(self, path: str, content: bytes) -> None:
-        with self.create(path) as file:
-            file.write(content)
+        self.system.create_dir(str(PurePosixPath(path).parent), recursive=True)
+        with self.system.open_output_stream(path, compression=None) as stream:
+            stream.write(content)
 
     def move(self, source: str, target: str) -> None:
         self.system.create_dir(str(PurePosixPath(target).parent), recursive=True)

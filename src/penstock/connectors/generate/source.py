@@ -82,7 +82,8 @@ class GenerateSource(ReplayableSource[GenerateSourceConfig]):
             Capability.ROWS,
         }
     )
-    _paced = False
+    _pace: tuple[int, int] | None = None
+    """The row and the time at which this run took up the rate."""
 
     def schema(self) -> pa.Schema:
         types = {f.name: f.type for f in infer_rows(self.config.sample)}
@@ -99,21 +100,29 @@ class GenerateSource(ReplayableSource[GenerateSourceConfig]):
         return self._offset(0, 0, _now())
 
     def latest(self, start: Offset) -> Offset:
-        """Rows that are due. A rate starts anew with each run, so that time off is not made up."""
-        rows, row, at = int(start["rows"]), int(start["row"]), int(start["time"])
-        if not self._paced:
-            self._paced = True
-            row, at = (rows, _now()) if rows else (row, at)
-        if self.config.rate is not None:
-            due = row + math.floor((_now() - at) / 1e6 * self.config.rate)
-        else:
-            due = rows + self.config.max_rows if self.config.rows is None else self.config.rows
+        """All rows where they end, else those that are due.
+
+        A rate starts anew with each run, so that time off is not made up.
+        """
+        rows, rate = int(start["rows"]), self.config.rate
+        row, at = self._pace = self._pace or (rows, _now())
         if self.config.rows is not None:
-            due = min(due, self.config.rows)
+            due = self.config.rows
+        elif rate is not None:
+            due = row + math.floor((_now() - at) / 1e6 * rate)
+        else:
+            due = rows + self.config.max_rows
         return start if due <= rows else self._offset(due, row, at)
 
     def advance(self, start: Offset, end: Offset) -> Offset:
-        rows = min(int(end["rows"]), int(start["rows"]) + self.config.max_rows)
+        """The next rows; where rows end and have a rate, waits for them, about a second's worth."""
+        most, rate = self.config.max_rows, self.config.rate
+        if rate is not None and self.config.rows is not None:
+            most = min(most, max(1, round(rate)))
+        rows = min(int(end["rows"]), int(start["rows"]) + most)
+        if rate is not None and self.config.rows is not None:
+            due = int(end["time"]) / 1e6 + (rows - int(end["row"])) / rate
+            time.sleep(max(0.0, due - _now() / 1e6))
         return {**end, "rows": rows}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[Span]:

@@ -1,0 +1,6 @@
+"""Files, on a disk or in an object store."""
+
+from penstock.connectors.files.sink import FilesSink, FilesSinkConfig
+from penstock.connectors.files.source import FilesSource, FilesSourceConfig
+
+__all__ = ["FilesSink", "FilesSinkConfig", "FilesSource", "FilesSourceConfig"]

@@ -1,0 +1,230 @@
+"""What holds for sources and sinks alike: options, secrets, imports, documentation."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, get_args
+
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+
+from penstock.core.secret import Secret
+from penstock.core.text import nearest
+from penstock.sdk import (
+    Capability,
+    Component,
+    Config,
+    Context,
+    Format,
+    Permanent,
+    Transient,
+    registry,
+)
+from penstock.testing.contract.rows import Row
+
+NODE_KEYS = frozenset(
+    ["type", "from", "format", "schema", "watermark", "primary_key", "on_error", "metadata", "mode"]
+)
+SECONDS_TO_NOTICE = 20
+_SECRET_NAME = re.compile(r"password|passphrase|secret|token|api_?key|private_?key|credential")
+_BASE = (
+    "penstock.sdk, pyarrow.compute, pyarrow.fs, numpy, rich.console, structlog, arro3.io, fastavro"
+)
+_IMPORTS = f"""
+import sys
+import {_BASE}
+before = set(sys.modules)
+import {{module}}
+new = {{{{name.partition(".")[0] for name in set(sys.modules) - before}}}}
+known = {{{{name.partition(".")[0] for name in before}}}} | set(sys.stdlib_module_names)
+print(" ".join(sorted(name for name in new - known if not name.startswith("_"))))
+"""
+
+
+class ComponentContract:
+    """Base of the contracts."""
+
+    component: ClassVar[type[Component[Any]]]
+    """The class under test."""
+    format: ClassVar[str | None] = "json"
+    """The type of format that the tests use with it."""
+    never: ClassVar[dict[str, str]] = {}
+    """Tests that the outside system makes impossible, with the reason."""
+    notyet: ClassVar[dict[str, str]] = {}
+    """Tests that do not pass yet, with the reason."""
+
+    @pytest.fixture
+    def options(self) -> dict[str, Any]:
+        """Options that reach the system under test; a test may change the dict."""
+        return {}
+
+    @pytest.fixture(autouse=True)
+    def _excused(self, request: pytest.FixtureRequest) -> None:
+        name = request.node.originalname
+        for excuses in (self.never, self.notyet):
+            if name in excuses:
+                mark = pytest.mark.xfail(reason=excuses[name], strict=True)
+                request.node.add_marker(mark)
+
+    @pytest.fixture
+    def server(self) -> Any:
+        """The server behind the system: an object with `stop()`, `start()` and `kill()`."""
+        pytest.skip("there is no server")
+
+    wrong_secret: ClassVar[dict[str, Any]] = {}
+    """Options that the server refuses: a wrong password."""
+
+    def needs(self, *capabilities: Capability) -> None:
+        """Skips a test that is about what the component does not declare."""
+        for capability in capabilities:
+            if capability not in self.component.capabilities:
+                pytest.skip(f"{self.component.__name__} does not declare {capability}")
+
+    def built(self, options: dict[str, Any], state: Path | None = None) -> Any:
+        """The component as the planner makes it, ready for pickling."""
+        config = self.component.config_type.model_validate(options)
+        built: Any = self.component(config, Context("contract", "node", state))
+        if self.format is not None:
+            built.format = self.formatted()
+        return built
+
+    def formatted(self) -> Format[Any]:
+        """The format of these tests."""
+        found = registry.find("format", self.format or "json")
+        formatted = found(found.config_type.model_validate({}))
+        assert isinstance(formatted, Format)
+        return formatted
+
+    def encoded(self, rows: list[Row], schema: pa.Schema) -> list[bytes]:
+        """Rows as payloads."""
+        encoded = self.formatted().encode(pa.RecordBatch.from_pylist(rows, schema=schema))
+        assert not encoded.failures, encoded.failures
+        return list(encoded.payloads.to_pylist())
+
+    def decoded(self, payloads: list[bytes], schema: pa.Schema) -> list[Row]:
+        """Payloads as rows."""
+        decoded = self.formatted().decode(pa.array(payloads, pa.binary()), schema)
+        assert not decoded.failures, decoded.failures
+        return list(decoded.rows.to_pylist())
+
+    def test_every_excuse_names_a_test(self) -> None:
+        unknown = [name for name in (*self.never, *self.notyet) if not hasattr(self, name)]
+        assert not unknown, f"no such tests: {unknown}"
+
+    def test_every_option_is_documented(self) -> None:
+        bare = [
+            f"{model.__name__}.{name}"
+            for model in _models(self.component.config_type)
+            for name, field in model.model_fields.items()
+            if not (field.description or "").strip()
+        ]
+        assert not bare, f"a docstring is missing below {', '.join(bare)}"
+
+    def test_an_unknown_option_is_refused_with_the_nearest_name(
+        self, options: dict[str, Any]
+    ) -> None:
+        known = list(self.component.config_type.model_fields)
+        wrong = f"{known[0]}x" if known else "anything"
+        with pytest.raises(ValidationError) as caught:
+            self.component.config_type.model_validate({**options, wrong: 1})
+        refused = [
+            each["loc"] for each in caught.value.errors() if each["type"] == "extra_forbidden"
+        ]
+        assert refused == [(wrong,)]
+        assert nearest(wrong, known) == (known[0] if known else None)
+
+    def test_secrets_are_never_printed(self, options: dict[str, Any]) -> None:
+        plain = [
+            f"{model.__name__}.{name}"
+            for model in _models(self.component.config_type)
+            for name, field in model.model_fields.items()
+            if _SECRET_NAME.search(name) and Secret not in _mentioned(field.annotation)
+        ]
+        assert not plain, f"{', '.join(plain)} should be a Secret"
+        config = self.component.config_type.model_validate(options)
+        for value in config.__dict__.values():
+            if isinstance(value, Secret):
+                shown = f"{config!r} {config} {config.model_dump()} {config.model_dump_json()}"
+                assert value.reveal() not in shown
+
+    def test_importing_it_imports_no_client(self) -> None:
+        code = _IMPORTS.format(module=self.component.__module__)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert not done.stdout.split(), "import these where they are used"
+
+    def test_the_docstring_says_what_a_user_asks(self) -> None:
+        text = " ".join((self.component.__doc__ or "").split())
+        assert "unit of parallelism" in text.lower(), "what is the unit of parallelism?"
+        assert len(text.split("```")[0]) > 80, "what is it for, and what does it guarantee?"
+
+    def test_the_example_is_valid(self) -> None:
+        examples = re.findall(r"```yaml\n(.*?)```", self.component.__doc__ or "", re.DOTALL)
+        assert examples, "the docstring has no yaml example"
+        for example in examples:
+            node = YAML(typ="safe").load(textwrap.dedent(example))
+            assert self._is_type(node["type"]), f"{node['type']} is something else"
+            given = {key: value for key, value in node.items() if key not in NODE_KEYS}
+            self.component.config_type.model_validate(given)
+
+    def test_a_server_that_is_down_is_worth_another_try(
+        self, options: dict[str, Any], server: Any
+    ) -> None:
+        server.stop()
+        try:
+            started = time.monotonic()
+            with pytest.raises(Transient) as caught:
+                self.built(options).check()
+            assert time.monotonic() - started < SECONDS_TO_NOTICE
+            assert caught.value.hint, "what should the user look at?"
+        finally:
+            server.start()
+        self.built(options).check()
+
+    def test_a_wrong_password_is_refused(self, options: dict[str, Any], server: Any) -> None:
+        if not self.wrong_secret:
+            pytest.skip("there is no password")
+        with pytest.raises(Permanent):
+            self.built({**options, **self.wrong_secret}).check()
+
+    def test_it_can_be_sent_to_a_task(self, options: dict[str, Any]) -> None:
+        copy = pickle.loads(pickle.dumps(self.built(options)))
+        assert copy.config == self.built(options).config
+
+    def _is_type(self, name: str) -> bool:
+        return any(
+            name in registry.types(kind) and registry.find(kind, name) is self.component
+            for kind in registry.KINDS
+        )
+
+
+def _models(model: type[Config], seen: set[type] | None = None) -> Iterator[type[Config]]:
+    """The model and those within it."""
+    seen = set() if seen is None else seen
+    if model in seen:
+        return
+    seen.add(model)
+    yield model
+    for field in model.model_fields.values():
+        for kind in _mentioned(field.annotation):
+            if isinstance(kind, type) and issubclass(kind, Config):
+                yield from _models(kind, seen)
+
+
+def _mentioned(annotation: Any) -> set[Any]:
+    """All classes that a type annotation mentions."""
+    found = {annotation} if isinstance(annotation, type) else set()
+    for part in get_args(annotation):
+        found |= _mentioned(part)
+    return found

@@ -1,0 +1,219 @@
+"""What every sink must pass."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from penstock.sdk import BatchId, Capability, Receipt, Sink
+from penstock.testing.contract import rows as sample
+from penstock.testing.contract.component import ComponentContract
+from penstock.testing.contract.rows import Row, by_id, simple
+
+Rows = Callable[[pa.Schema], list[Row]]
+
+
+class SinkContract(ComponentContract):
+    """Give `component`, and the fixtures `options` and `rows`."""
+
+    bad_row: ClassVar[Row | None] = None
+    """A row of `rows.SIMPLE` that the sink refuses for good."""
+
+    @pytest.fixture
+    def rows(self) -> Rows:
+        """`rows(schema)` reads back what is there, by another way than the sink's own."""
+        pytest.skip("nothing can be read back from this sink")
+
+    @pytest.fixture
+    def make(self, options: dict[str, Any]) -> Callable[..., Any]:
+        """`make()` gives a sink as a new process would."""
+
+        def make() -> Sink[Any]:
+            sink: Sink[Any] = self.built(options)
+            return sink
+
+        return make
+
+    def receipts(
+        self,
+        sink: Sink[Any],
+        batch: BatchId,
+        partitions: Sequence[list[Row]],
+        schema: pa.Schema = sample.SIMPLE,
+    ) -> list[Receipt]:
+        """The receipts of a batch, written as in tasks."""
+        receipts = []
+        for number, rows in enumerate(partitions):
+            copy = pickle.loads(pickle.dumps(sink))
+            client = copy.open()
+            writer = copy.writer(client, batch, number, schema)
+            for row in rows:
+                self.write(copy, writer, [row], schema)
+            receipts.append(json.loads(json.dumps(writer.commit())))
+            copy.close()
+        return receipts
+
+    def write(self, sink: Any, writer: Any, rows: list[Row], schema: pa.Schema) -> Any:
+        """Writes rows as the engine does; gives the failures."""
+        batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+        payloads = None
+        if Capability.BYTES in self.component.capabilities:
+            encoded = sink.format.encode(batch)
+            assert not encoded.failures
+            payloads = encoded.payloads
+        return writer.write(batch, payloads)
+
+    def batch(
+        self, sink: Sink[Any], number: int, *partitions: list[Row], query: str = "query-1",
+        schema: pa.Schema = sample.SIMPLE,
+    ) -> None:  # fmt: skip
+        """Writes a whole batch."""
+        batch = BatchId(query, number)
+        sink.finish(batch, self.receipts(sink, batch, partitions, schema))
+
+    def test_the_system_is_reached(self, make: Any) -> None:
+        sink = make()
+        sink.check()
+        sink.close()
+
+    def test_what_was_written_is_there(self, make: Any, rows: Rows) -> None:
+        sink = make()
+        sink.recover()
+        self.batch(sink, 0, simple(1, 2), simple(3))
+        self.batch(sink, 1, simple(4))
+        sink.complete()
+        assert by_id(rows(sample.SIMPLE)) == simple(1, 2, 3, 4)
+
+    def test_a_batch_written_twice(self, make: Any, rows: Rows) -> None:
+        self.batch(make(), 0, simple(1))
+        self.batch(make(), 1, simple(2), simple(3))
+        sink = make()
+        sink.recover()
+        self.batch(sink, 1, simple(2), simple(3))
+        self.batch(sink, 2, simple(4))
+        sink.complete()
+        self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3, 4))
+
+    def test_a_finish_that_is_called_again(self, make: Any, rows: Rows) -> None:
+        sink = make()
+        batch = BatchId("query-1", 0)
+        receipts = self.receipts(sink, batch, [simple(1), simple(2)])
+        sink.finish(batch, receipts)
+        sink.finish(batch, receipts)
+        sink.complete()
+        self._once_or_more(rows(sample.SIMPLE), simple(1, 2))
+
+    def test_a_crash_between_the_writers_and_the_end(self, make: Any, rows: Rows) -> None:
+        batch = BatchId("query-1", 0)
+        self.receipts(make(), batch, [simple(1), simple(2)])
+        again = make()
+        again.recover()
+        self.batch(again, 0, simple(1), simple(2))
+        again.complete()
+        self._once_or_more(rows(sample.SIMPLE), simple(1, 2))
+
+    def test_nothing_is_there_before_the_end(self, make: Any, rows: Rows) -> None:
+        self.needs(Capability.TRANSACTIONS)
+        sink = make()
+        self.batch(sink, 0, simple(1))
+        self.receipts(sink, BatchId("query-1", 1), [simple(2), simple(3)])
+        assert rows(sample.SIMPLE) == simple(1)
+
+    def test_a_task_that_failed_leaves_nothing(self, make: Any, rows: Rows) -> None:
+        self.needs(Capability.EXACTLY_ONCE)
+        sink = make()
+        batch = BatchId("query-1", 0)
+        failed = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        self.write(sink, failed, simple(1, 2), sample.SIMPLE)
+        failed.abort()
+        failed.abort()
+        self.batch(sink, 0, simple(1))
+        sink.complete()
+        assert rows(sample.SIMPLE) == simple(1)
+
+    def test_a_server_that_is_killed_in_the_middle(
+        self, make: Any, rows: Rows, server: Any
+    ) -> None:
+        self.batch(make(), 0, simple(1))
+        sink = make()
+        self.receipts(sink, BatchId("query-1", 1), [simple(2), simple(3)])
+        server.kill()
+        server.start()
+        again = make()
+        again.recover()
+        self.batch(again, 1, simple(2), simple(3))
+        again.complete()
+        self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
+
+    def test_a_life_that_starts_over(self, make: Any, rows: Rows) -> None:
+        self.batch(make(), 0, simple(1))
+        self.batch(make(), 1, simple(2))
+        sink = make()
+        sink.recover()
+        self.batch(sink, 0, simple(3), query="query-2")
+        sink.complete()
+        assert {row["id"] for row in rows(sample.SIMPLE)} == {1, 2, 3}
+
+    def test_a_batch_without_rows(self, make: Any, rows: Rows) -> None:
+        sink = make()
+        sink.recover()
+        sink.finish(BatchId("query-1", 0), [])
+        self.batch(sink, 1, [])
+        self.batch(sink, 2, simple(1))
+        sink.tick()
+        sink.complete()
+        sink.complete()
+        assert rows(sample.SIMPLE) == simple(1)
+
+    def test_a_bad_row_is_diverted_and_the_good_ones_arrive(self, make: Any, rows: Rows) -> None:
+        if self.bad_row is None:
+            pytest.skip("this sink takes every row")
+        sink = make()
+        batch = BatchId("query-1", 0)
+        writer = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        good = simple(1, 2)
+        failures = self.write(sink, writer, [good[0], self.bad_row, good[1]], sample.SIMPLE)
+        assert [failure.index for failure in failures] == [1]
+        sink.finish(batch, [json.loads(json.dumps(writer.commit()))])
+        sink.complete()
+        assert by_id(rows(sample.SIMPLE)) == good
+
+    def test_every_type(self, make: Any, rows: Rows) -> None:
+        sink = make()
+        self.batch(sink, 0, sample.every_type(), schema=sample.EVERY_TYPE)
+        sink.complete()
+        assert by_id(rows(sample.EVERY_TYPE)) == sample.every_type()
+
+    def test_strange_texts(self, make: Any, rows: Rows) -> None:
+        sink = make()
+        self.batch(sink, 0, sample.strange_texts())
+        sink.complete()
+        assert by_id(rows(sample.SIMPLE)) == sample.strange_texts()
+
+    def test_odd_names_of_columns(self, make: Any, rows: Rows) -> None:
+        sink = make()
+        self.batch(sink, 0, sample.odd_names(), schema=sample.ODD_NAMES)
+        sink.complete()
+        assert rows(sample.ODD_NAMES) == sample.odd_names()
+
+    def test_a_value_of_a_megabyte(self, make: Any, rows: Rows) -> None:
+        sink = make()
+        self.batch(sink, 0, sample.large())
+        sink.complete()
+        assert rows(sample.SIMPLE) == sample.large()
+
+    def test_closing_twice(self, make: Any) -> None:
+        sink = make()
+        sink.close()
+        sink.close()
+
+    def _once_or_more(self, found: list[Row], expected: list[Row]) -> None:
+        if Capability.EXACTLY_ONCE in self.component.capabilities:
+            assert by_id(found) == expected
+        else:
+            assert {row["id"] for row in found} == {row["id"] for row in expected}

@@ -1,0 +1,214 @@
+"""The sink of files is killed before and after every operation on the disk; then it goes on.
+
+Whatever happens, a reader of the directory never sees a row twice, a part of a file, or a row of
+a batch that comes later; and in the end every row is there.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pytest
+
+from penstock.connectors.files import FilesSink, FilesSinkConfig
+from penstock.connectors.files.storage import ArrowStorage, LocalStorage
+from penstock.sdk import BatchId, Context, Transient
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
+BATCHES, ROWS = 4, 6
+clock = [1e9]
+CHANGES = ("create", "seal", "replace", "move", "settle", "delete", "prune")
+
+
+class Killed(BaseException):
+    """The process ends here: nothing after this runs."""
+
+
+class Fuse:
+    """Lets `left` half operations happen: odd ends before one, even after one.
+
+    Then the process is killed, or with `mild` this one operation fails.
+    """
+
+    def __init__(self, left: int | None, mild: bool = False) -> None:
+        self.left = left
+        self.mild = mild
+        self.spent = 0
+
+    def burn(self) -> None:
+        self.spent += 1
+        if self.left is not None and self.spent > self.left:
+            if not self.mild:
+                raise Killed
+            self.left = None
+            raise OSError(errno.ENOSPC, "no space left")
+
+
+def fused(kind: type, fuse: Fuse) -> type:
+    """The storage with a fuse in all operations that change something."""
+
+    def guarded(name: str) -> Any:
+        original = getattr(kind, name)
+
+        def method(self: Any, *args: Any) -> Any:
+            fuse.burn()
+            result = original(self, *args)
+            fuse.burn()
+            return result
+
+        return method
+
+    return type(f"Fused{kind.__name__}", (kind,), {name: guarded(name) for name in CHANGES})
+
+
+class World:
+    """A directory that a pipeline writes to, in one process after the other."""
+
+    def __init__(self, root: Path, lines: Any, remote: bool, options: dict[str, Any]) -> None:
+        self.root, self.format, self.remote, self.options = root, lines, remote, options
+        self.written = 0
+        self.attempts = 0
+
+    def sink(self, fuse: Fuse) -> FilesSink:
+        config = FilesSinkConfig.model_validate({"path": str(self.root / "out"), **self.options})
+        sink = FilesSink(config, Context("p", "n"))
+        sink.format = self.format
+        if self.remote:
+            sink.storage = fused(ArrowStorage, fuse)(pafs.LocalFileSystem())
+        else:
+            sink.storage = fused(LocalStorage, fuse)()
+        return sink
+
+    def run(self, fuse: Fuse) -> None:
+        """One process: from the last batch that Spark has in its commit log, to the end."""
+        sink = self.sink(fuse)
+        self.try_twice(sink.recover)
+        while self.written < BATCHES:
+            self.try_twice(lambda: self.batch(sink))
+            self.written += 1
+            clock[0] += 20
+            with suppress(Transient):
+                sink.tick()
+        self.try_twice(sink.complete)
+
+    def try_twice(self, call: Any) -> None:
+        """What the engine does about an error that is worth another try."""
+        try:
+            call()
+        except Transient:
+            self.check()
+            call()
+
+    def batch(self, sink: FilesSink) -> None:
+        """The same rows each time, but other partitions."""
+        self.attempts += 1
+        batch = BatchId("query", self.written)
+        partitions = 1 + self.attempts % 3
+        receipts = []
+        for partition in range(partitions):
+            writer = sink.writer(sink.open(), batch, partition, SCHEMA)
+            for row in rows(self.written)[partition::partitions]:
+                writer.write(pa.RecordBatch.from_pylist([row], schema=SCHEMA))
+            receipts.append(json.loads(json.dumps(writer.commit())))
+        sink.finish(batch, receipts)
+
+    def visible(self) -> list[int]:
+        """The rows that a reader sees, hidden directories included."""
+        suffix = self.format.extension
+        found = [*(self.root / "out").rglob(f"*.{suffix}"), *(self.root / "out").rglob("*.gz")]
+        return sorted(id for path in found for id in self._ids(path))
+
+    def _ids(self, path: Path) -> Iterator[int]:
+        from penstock.connectors.files.compression import Inflated
+        from penstock.sdk import Read
+
+        read = Read()
+        schema = pa.schema([SCHEMA.field("id")])
+        with path.open("rb") as file:
+            stream = Inflated(file, "gzip", False) if path.suffix == ".gz" else file
+            for batch, _ in self.format.read_file(stream, schema, "", read):
+                yield from batch.column("id").to_pylist()
+            assert not read.bad
+            assert getattr(stream, "failure", None) is None
+
+    def check(self) -> None:
+        seen = self.visible()
+        assert len(seen) == len(set(seen)), "a row is there twice"
+        assert set(seen) <= expected(self.written + 1), "a row is there too early"
+
+    def check_end(self) -> None:
+        assert self.visible() == sorted(expected(BATCHES))
+        assert not list((self.root / "out").rglob("*.tmp"))
+
+
+def rows(batch: int) -> list[dict[str, Any]]:
+    return [{"id": i, "v": "xy"[i % 2]} for i in range(batch * ROWS, (batch + 1) * ROWS)]
+
+
+def expected(batches: int) -> set[int]:
+    return set(range(min(batches, BATCHES) * ROWS))
+
+
+OPTIONS = {
+    "plain": {},
+    "partitioned": {"partition_by": ["v"]},
+    "gzip": {"compression": "gzip", "roll": {"size": 10**6}},
+    "rolled by size": {"roll": {"size": 400}},
+    "rolled by time": {"roll": {"interval": "0s"}},
+    "rolled by the clock": {"roll": {"interval": "10s"}},
+    "rolled at the end": {"roll": {"size": 10**6}, "partition_by": ["v"]},
+}
+
+
+EVERY = pytest.mark.parametrize("remote", [False, True], ids=["local", "pyarrow"])
+FORMS = pytest.mark.parametrize("form", ["lines", "blocks"])
+CASES = pytest.mark.parametrize("options", list(OPTIONS.values()), ids=list(OPTIONS))
+
+
+@EVERY
+@FORMS
+@CASES
+def test_a_kill_at_every_operation(
+    tmp_path: Path, request: Any, monkeypatch: Any, options: Any, form: str, remote: bool
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    monkeypatch.setattr("time.time", lambda: clock[0])
+    form = request.getfixturevalue(form)
+    whole = Fuse(None)
+    World(tmp_path / "whole", form, remote, options).run(whole)
+    for first in range(whole.spent):
+        world = World(tmp_path / str(first), form, remote, options)
+        with suppress(Killed):
+            world.run(Fuse(first))
+        world.check()
+        with suppress(Killed):
+            world.run(Fuse((first * 7) % 23))
+        world.check()
+        if first % 3 == 0 and world.written:
+            world.written -= 1
+        world.run(Fuse(None))
+        world.check_end()
+
+
+@EVERY
+@FORMS
+@CASES
+def test_an_error_at_every_operation(
+    tmp_path: Path, request: Any, monkeypatch: Any, options: Any, form: str, remote: bool
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    monkeypatch.setattr("time.time", lambda: clock[0])
+    form = request.getfixturevalue(form)
+    whole = Fuse(None)
+    World(tmp_path / "whole", form, remote, options).run(whole)
+    for at in range(whole.spent):
+        world = World(tmp_path / str(at), form, remote, options)
+        world.run(Fuse(at, mild=True))
+        world.check_end()

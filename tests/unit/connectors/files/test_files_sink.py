@@ -1,0 +1,288 @@
+"""The sink of files: names, directories, rolling, lives, errors."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.connectors.files import FilesSink, FilesSinkConfig, FilesSource, FilesSourceConfig
+from penstock.connectors.files import sink as module
+from penstock.connectors.files.storage import LocalStorage
+from penstock.core.errors import Permanent, PlanError, StateError, Transient
+from penstock.sdk import BatchId, Context, Read
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
+
+
+@pytest.fixture
+def make(tmp_path: Path, lines: Any) -> Any:
+    def make(node: str = "n", path: str = "out", **options: Any) -> FilesSink:
+        where = path if "://" in path else str(tmp_path / path)
+        config = FilesSinkConfig.model_validate({"path": where, **options})
+        sink = FilesSink(config, Context("p", node))
+        sink.format = lines
+        return sink
+
+    return make
+
+
+def write(sink: FilesSink, number: int, *rows: Any, query: str = "q", partition: int = 0) -> Any:
+    """One partition of a batch; gives its receipt."""
+    rows_ = [row if isinstance(row, dict) else {"id": row, "v": f"v{row}"} for row in rows]
+    writer = sink.writer(sink.open(), BatchId(query, number), partition, SCHEMA)
+    writer.write(pa.RecordBatch.from_pylist(rows_, schema=SCHEMA))
+    return json.loads(json.dumps(writer.commit()))
+
+
+def batch(sink: FilesSink, number: int, *rows: Any, query: str = "q") -> None:
+    sink.finish(BatchId(query, number), [write(sink, number, *rows, query=query)])
+
+
+def seen(root: Path, pattern: str = "**/*.jsonl*") -> list[int]:
+    """Ids that a reader of the directory sees, in the order of file names."""
+    out = []
+    for path in sorted(root.glob(pattern)):
+        packed = path.read_bytes()
+        content = gzip.decompress(packed) if path.suffix == ".gz" else packed
+        out += [json.loads(line)["id"] for line in content.splitlines()]
+    return out
+
+
+def names(root: Path) -> list[str]:
+    return sorted(str(p.relative_to(root)) for p in root.rglob("*.*") if ".penstock" not in p.parts)
+
+
+def test_nothing_is_seen_before_the_batch_is_finished(make: Any, tmp_path: Path) -> None:
+    sink = make()
+    receipt = write(sink, 0, 1, 2)
+    assert seen(tmp_path / "out") == []
+    assert not list((tmp_path / "out").rglob("*.jsonl"))
+    sink.finish(BatchId("q", 0), [receipt])
+    assert seen(tmp_path / "out") == [1, 2]
+
+
+def test_a_batch_written_twice_is_there_once(make: Any, tmp_path: Path) -> None:
+    sink = make()
+    batch(sink, 0, 1)
+    batch(sink, 1, 2)
+    batch(make(), 1, 2)
+    batch(make(), 0, 1)
+    assert seen(tmp_path / "out") == [1, 2]
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+
+
+def test_finish_twice_with_the_same_receipts(make: Any, tmp_path: Path) -> None:
+    sink = make()
+    receipts = [write(sink, 0, 1), write(sink, 0, 2, partition=1)]
+    sink.finish(BatchId("q", 0), receipts)
+    sink.finish(BatchId("q", 0), receipts)
+    assert seen(tmp_path / "out") == [1, 2]
+
+
+def test_a_fresh_life_starts_at_batch_zero(make: Any, tmp_path: Path) -> None:
+    for number in range(3):
+        batch(make(), number, number)
+    fresh = make()
+    fresh.recover()
+    batch(fresh, 0, 100, query="another")
+    assert sorted(seen(tmp_path / "out")) == [0, 1, 2, 100]
+
+
+def test_two_sinks_in_one_directory(make: Any, tmp_path: Path) -> None:
+    one, two = make("one"), make("two")
+    receipt = write(one, 0, 1)
+    two.recover()
+    batch(two, 0, 2)
+    one.finish(BatchId("q", 0), [receipt])
+    assert sorted(seen(tmp_path / "out")) == [1, 2]
+
+
+def test_orphans_are_removed(make: Any, tmp_path: Path) -> None:
+    write(make(), 0, 1)
+    assert list((tmp_path / "out").rglob("*.tmp"))
+    make().recover()
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+
+
+def test_abort(make: Any, tmp_path: Path) -> None:
+    sink = make(partition_by=["v"])
+    writer = sink.writer(None, BatchId("q", 0), 0, SCHEMA)
+    writer.write(
+        pa.RecordBatch.from_pylist([{"id": 1, "v": "x"}, {"id": 2, "v": "y"}], schema=SCHEMA)
+    )
+    writer.abort()
+    writer.abort()
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+    receipt = sink.writer(None, BatchId("q", 0), 0, SCHEMA).commit()
+    assert receipt["files"] == []
+
+
+def test_bad_rows_are_diverted(make: Any, tmp_path: Path) -> None:
+    sink = make(partition_by=["id"])
+    writer = sink.writer(None, BatchId("q", 0), 0, SCHEMA)
+    rows = [{"id": 1, "v": "a"}, {"id": 2, "v": "bad"}, {"id": 1, "v": "bad"}, {"id": 2, "v": "d"}]
+    failures = writer.write(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
+    assert [failure[0] for failure in failures] == [1, 2]
+    sink.finish(BatchId("q", 0), [writer.commit()])
+    values = [p.read_text() for p in sorted((tmp_path / "out").rglob("*.jsonl"))]
+    assert values == ['{"v": "a"}\n', '{"v": "d"}\n']
+
+
+def test_partition_by_and_back(make: Any, tmp_path: Path, lines: Any) -> None:
+    schema = pa.schema([("id", pa.int64()), ("v", pa.string()), ("day", pa.date32())])
+    odd = ["a", "a/b", "", None, "k=v", "ü 😀", "100%", ".", "..", "a:b", "*"]
+    rows = [{"id": i, "v": v, "day": None if i == 3 else i} for i, v in enumerate(odd)]
+    sink = make(partition_by=["v", "day"])
+    writer = sink.writer(None, BatchId("q", 0), 0, schema)
+    writer.write(pa.RecordBatch.from_pylist(rows, schema=schema))
+    sink.finish(BatchId("q", 0), [writer.commit()])
+    source = FilesSource(FilesSourceConfig.model_validate({"path": str(tmp_path / "out")}))
+    source.format, source.columns = lines, schema
+    start = source.initial()
+    read = [
+        row
+        for part in source.partitions(start, source.latest(start))
+        for got in source.read(part, Read())
+        for row in got.to_pylist()
+    ]
+    back = {row["id"]: row["v"] for row in read}
+    assert back == dict(enumerate(odd))
+    assert {row["id"] for row in read if row["day"] is None} == {3}
+
+
+def test_many_directories(make: Any, tmp_path: Path) -> None:
+    sink = make(partition_by=["id"])
+    writer = sink.writer(None, BatchId("q", 0), 0, SCHEMA)
+    rows = pa.RecordBatch.from_pylist([{"id": i, "v": "x"} for i in range(250)], schema=SCHEMA)
+    writer.write(rows)
+    writer.write(rows)
+    sink.finish(BatchId("q", 0), [writer.commit()])
+    found = list((tmp_path / "out").rglob("*.jsonl"))
+    assert sum(len(p.read_text().splitlines()) for p in found) == 500
+    assert len({p.parent for p in found}) == 250
+
+
+def test_an_unknown_column(make: Any) -> None:
+    with pytest.raises(PlanError) as caught:
+        make(partition_by=["ids"]).writer(None, BatchId("q", 0), 0, SCHEMA)
+    assert caught.value.hint == 'did you mean "id"?'
+    with pytest.raises(PlanError):
+        make(partition_by=["id", "v"]).writer(None, BatchId("q", 0), 0, SCHEMA)
+
+
+def test_large_partitions_are_split(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "SPLIT", 100)
+    sink = make()
+    writer = sink.writer(None, BatchId("q", 0), 3, SCHEMA)
+    for at in range(10):
+        writer.write(pa.RecordBatch.from_pylist([{"id": at, "v": "x" * 40}], schema=SCHEMA))
+    sink.finish(BatchId("q", 0), [writer.commit()])
+    assert len(names(tmp_path / "out")) == 5
+    assert sorted(seen(tmp_path / "out")) == list(range(10))
+
+
+def test_names(make: Any, tmp_path: Path) -> None:
+    sink = make(compression="gzip", prefix="late", partition_by=["v"])
+    batch(sink, 7, 1)
+    (name,) = names(tmp_path / "out")
+    life = next((tmp_path / "out" / ".penstock").glob("*/*")).name
+    assert name == f"v=v1/late-{life}-00000007-00000.jsonl.gz"
+    assert seen(tmp_path / "out") == [1]
+
+
+def test_rolling_by_size(make: Any, tmp_path: Path) -> None:
+    size = len(b'{"id": 0, "v": "v0"}\n')
+    sink = make(roll={"size": size * 3})
+    for at in range(7):
+        batch(sink, at, at)
+        assert len(seen(tmp_path / "out")) == (at + 1) // 3 * 3
+    make(roll={"size": size * 3}).recover()
+    assert len(names(tmp_path / "out")) == 2
+    sink.complete()
+    assert seen(tmp_path / "out") == list(range(7))
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+
+
+def test_rolling_by_time(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr("time.time", lambda: clock[0])
+    sink = make(roll={"interval": "1 minute"})
+    batch(sink, 0, 0)
+    clock[0] += 59
+    batch(sink, 1, 1)
+    sink.tick()
+    assert seen(tmp_path / "out") == []
+    clock[0] += 6
+    sink.tick()
+    assert seen(tmp_path / "out") == [0, 1]
+    batch(sink, 2, 2)
+    clock[0] += 61
+    batch(sink, 3, 3)
+    assert seen(tmp_path / "out") == [0, 1, 2, 3]
+    assert len(names(tmp_path / "out")) == 2
+
+
+def test_rolling_rewrites_what_cannot_be_joined(make: Any, tmp_path: Path, blocks: Any) -> None:
+    sink = make(roll={"size": "1 MB"})
+    sink.format = blocks
+    for at in range(5):
+        batch(sink, at, at, at + 100)
+    sink.complete()
+    (path,) = (tmp_path / "out").rglob("*.blocks")
+    assert len(pa.ipc.open_stream(str(path)).read_all()) == 10
+
+
+def test_what_rolling_left_is_published_when_rolling_is_taken_out(
+    make: Any, tmp_path: Path
+) -> None:
+    batch(make(roll={"size": "1 MB"}), 0, 0)
+    batch(make(), 1, 1)
+    assert seen(tmp_path / "out") == [0, 1]
+
+
+def test_a_url(make: Any, tmp_path: Path) -> None:
+    batch(make(path=f"file://{tmp_path}/out"), 0, 1)
+    assert seen(tmp_path / "out") == [1]
+
+
+def test_a_damaged_ledger_is_told(make: Any, tmp_path: Path) -> None:
+    batch(make(), 0, 1)
+    next((tmp_path / "out").rglob("ledger.json")).write_text("{")
+    with pytest.raises(StateError):
+        make().recover()
+
+
+def test_a_place_that_cannot_be_written(make: Any, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(Permanent):
+        make().check()
+    with pytest.raises(Permanent):
+        write(make(), 0, 1)
+
+
+def test_a_full_disk_is_told_and_worth_another_try(make: Any) -> None:
+    class Full(LocalStorage):
+        def create(self, path: str) -> Any:
+            return Path("/dev/full").open("wb", buffering=0)
+
+    sink = make()
+    sink.storage = Full()
+    with pytest.raises(Transient) as caught:
+        write(sink, 0, 1)
+    assert caught.value.code == "disk-full"
+    assert str(sink.config.path) in caught.value.message
+
+
+def test_check(make: Any, tmp_path: Path) -> None:
+    make().check()
+    with pytest.raises(PlanError):
+        make(path="out/*.csv").check()
+    sink = make(compression="gzip")
+    sink.format.needs_seek = True
+    with pytest.raises(PlanError):
+        sink.check()
