@@ -44,7 +44,7 @@ def directory() -> Path:
 
 @dataclass(frozen=True)
 class Room:
-    """The directory of one archive. The seal, written last, says what the archive must look like."""
+    """The directory of one archive. The seal, written last, says how the archive looks."""
 
     path: Path
 

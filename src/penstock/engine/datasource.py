@@ -114,7 +114,7 @@ class PenstockDataSource(DataSource):
     def _sink(self) -> tuple[Sink[Any], Spool]:
         sink = self._component("sink")
         assert isinstance(sink, Sink)
-        sink.format = self._format(sink.default_format)
+        sink.format = self._format(sink.format_for())
         return sink, self._spool("sink")
 
     def _spool(self, stage: Any) -> Spool:

@@ -54,11 +54,6 @@ class Java:
         first, _, rest = self.version.partition(".")
         return int(rest.split(".")[0]) if first == "1" else int(re.split(r"\D", first)[0])
 
-    @property
-    def caches_classes(self) -> bool:
-        """Whether this Java can write and read an ahead-of-time class cache (JEP 514)."""
-        return self.major >= 25
-
     def spark_flags(self) -> list[str]:
         """What Spark needs opened; without the vector module, which not every Java carries."""
         flags = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from penstock.core.errors import PenstockError
 from penstock.engine import java
 from penstock.engine.classcache import ClassCache
 from penstock.engine.java import Choice
+from penstock.engine.scratch import Scratch
 
 START_TIMEOUT = 120.0
 STOP_TIMEOUT = 10.0
@@ -68,14 +67,15 @@ class Jvm:
     def __init__(self, options: JvmOptions, environment: Mapping[str, str] | None = None) -> None:
         """Launches without waiting; `environment` is added to that of this process."""
         self._java = java.find(options.java)
-        self._scratch = Path(tempfile.mkdtemp(prefix="penstock-"))
-        self._log = (options.log_file or self._scratch / "spark.log").absolute()
+        self._scratch = Scratch()
+        self._log = (options.log_file or self._scratch.path / "spark.log").absolute()
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        self._connection = self._scratch / "gateway"
+        self._connection = self._scratch.path / "gateway"
         self._log_start = self._log.stat().st_size if self._log.exists() else 0
         self._options = options
         self._extra_environment = dict(environment or {})
-        self._launch()
+        self._cache: ClassCache | None = None
+        self._process = self._launch()
 
     @classmethod
     def start(cls, options: JvmOptions) -> Jvm:
@@ -91,7 +91,7 @@ class Jvm:
             if self._process.poll() is not None:
                 if self._cache is None or not self._cache.discard():
                     raise self._failed("Java could not be started")
-                self._launch()
+                self._process = self._launch()
             if time.monotonic() > deadline:
                 raise self._failed("Java did not answer in time")
             time.sleep(0.01)
@@ -114,13 +114,14 @@ class Jvm:
             status = self._process.wait(STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._kill()
-            status = 0
+            status = -signal.SIGKILL
         if self._cache is not None:
             if status in _CRASHES:
                 self._cache.discard()
-            self._cache.learn()
+            if status == 0:
+                self._cache.learn()
             self._cache = None
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.close()
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +134,7 @@ class Jvm:
     ) -> None:
         self.stop()
 
-    def _launch(self) -> None:
+    def _launch(self) -> subprocess.Popen[bytes]:
         options, home = self._options, spark_home()
         class_path = _class_path(home, options.conf)
         machine = [f"-Xmx{options.conf.get('spark.driver.memory', options.heap)}"]
@@ -141,10 +142,10 @@ class Jvm:
         machine += self._java.spark_flags()
         machine += shlex.split(options.conf.get("spark.driver.defaultJavaOptions", ""))
         machine += shlex.split(options.conf.get("spark.driver.extraJavaOptions", ""))
-        self._cache = ClassCache.open(self._java, class_path, machine, self._scratch)
-        log4j = self._scratch / "log4j2.properties"
+        self._cache = ClassCache.open(self._java, class_path, machine, self._scratch.path)
+        log4j = self._scratch.path / "log4j2.properties"
         log4j.write_text(_LOG4J.format(file=self._log.as_posix()), encoding="utf-8")
-        settings = self._scratch / "spark.properties"
+        settings = self._scratch.path / "spark.properties"
         settings.touch(mode=0o600)
         settings.write_text(_properties(options), encoding="utf-8")
         command = [
@@ -161,7 +162,7 @@ class Jvm:
             "pyspark-shell",
         ]
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -185,10 +186,11 @@ class Jvm:
 
     def _failed(self, message: str) -> PenstockError:
         self._kill()
+        self._cache = None
         with self._log.open("rb") as log:
             log.seek(self._log_start)
             said = log.read().decode(errors="replace").strip().splitlines()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.close()
         return PenstockError(message, code="java-not-started", detail="\n".join(said[-20:]) or None)
 
     def _kill(self) -> None:

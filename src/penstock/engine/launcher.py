@@ -14,7 +14,7 @@ STARTED = b"+"
 
 def ask(address: str, arguments: list[str]) -> int | None:
     """The exit status of the child, once it has ended; None when there was none."""
-    request = dumps((arguments, os.getcwd(), dict(os.environb)))
+    request = dumps((arguments, os.getcwd(), dict(os.environb)))  # noqa: PTH109
     standard = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (0, 1, 2))
     try:
         line = socket(AF_UNIX, SOCK_STREAM)

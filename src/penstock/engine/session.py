@@ -5,11 +5,12 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import PenstockError
 from penstock.engine.java import Choice
@@ -29,12 +30,10 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.streaming.pollingDelay": "50ms",
     "spark.sql.streaming.stopTimeout": "30s",
-    "spark.sql.streaming.stopActiveRunOnRestart": "false",
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
     "spark.sql.streaming.offsetLog.formatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.python.unix.domain.socket.enabled": "true",
-    "spark.scheduler.mode": "FAIR",
 }
 """For every master. State stays in Spark's in-memory provider unless the user's settings say so."""
 
@@ -90,11 +89,14 @@ class _Running:
 
     def __init__(self, settings: SessionSettings) -> None:
         conf = settings.effective_conf()
-        warm = settings.warm and settings.local and not _chosen_python(conf)
+        chosen = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+        warm = settings.warm and settings.local and chosen in (None, sys.executable)
         self._warm = WarmPython.start() if warm else None
         try:
-            python = _chosen_python(conf) or (str(self._warm.launcher) if self._warm else "python3")
-            self._python = {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+            here = str(self._warm.launcher) if self._warm else sys.executable
+            there = here if self._warm else chosen or (here if settings.local else "python3")
+            self._python = {"PYSPARK_PYTHON": there, "PYSPARK_DRIVER_PYTHON": here}
+            conf.pop("spark.pyspark.python", None)
             self._jvm = Jvm(
                 JvmOptions(
                     conf=conf,
@@ -133,8 +135,10 @@ class _Running:
     def close(self) -> None:
         """The JVM stops Spark by itself when it ends, so nobody waits for two farewells."""
         with suppress(Exception):
-            _detach()
+            _hush()
         self._jvm.stop()
+        with suppress(Exception):
+            _detach()
         if self._warm:
             self._warm.stop()
 
@@ -148,13 +152,11 @@ def create(settings: SessionSettings) -> SparkSession:
     A process has one; Spark's output goes to the log file, never to the terminal.
     """
     global _running
-    from pyspark import SparkContext
-
     if _running is not None and _running.alive:
         raise PenstockError("a session is running in this process already", code="session-running")
-    if SparkContext._gateway is not None:
-        raise PenstockError("Spark was started in this process by others", code="session-running")
     close()
+    if _spark_is_up():
+        raise PenstockError("Spark was started in this process by others", code="session-running")
     _running = _Running(settings)
     return _running.session
 
@@ -170,22 +172,51 @@ def close() -> None:
 atexit.register(close)
 
 
+def _spark_is_up() -> bool:
+    """Asked without importing PySpark, which is better done while Java starts."""
+    module = sys.modules.get("pyspark.core.context")
+    return module is not None and module.SparkContext._gateway is not None
+
+
 def _detach() -> None:
-    """Makes PySpark forget the JVM, so that a later session of this process gets its own."""
+    """Makes PySpark forget the JVM, so that a later session of this process gets its own.
+
+    To be called when the JVM has ended: a connection that waits for it cannot be closed.
+    """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    gateway = SparkContext._gateway
+    gateway, context = SparkContext._gateway, SparkContext._active_spark_context
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     if gateway is not None:
         gateway.shutdown_callback_server()
-        gateway.close()
+    if context is not None and context._accumulatorServer is not None:
+        context._accumulatorServer.server_close()
+
+
+def _hush() -> None:
+    """No thread of PySpark's is to speak to the JVM while it ends, or to print that it has left."""
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is not None:
+        SparkContext._gateway._gateway_client.is_connected = False
+    context = SparkContext._active_spark_context
+    server: Any = context and context._accumulatorServer
+    if server is not None:
+        server.handle_error = lambda request, client_address: None
+        server._BaseServer__shutdown_request = True
 
 
 def _quiet() -> None:
+    """Some of py4j's complaints bypass its own logger."""
     for name in _NOISY:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_not_from_py4j)
+
+
+def _not_from_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
 
 
 @contextmanager
@@ -201,10 +232,6 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def _chosen_python(conf: Mapping[str, str]) -> str | None:
-    return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
 
 
 def _cores() -> int:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from penstock.engine import launcher, zygote
+from penstock.engine.scratch import Scratch
 
 STOP_TIMEOUT = 5.0
-_ADDRESS_LIMIT = 100
+_SINGLE_THREADED = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+"""For the libraries that start threads when they are imported; workers get their own settings."""
+
+_RUN = """\
+import sys
+del sys.path[0]
+from runpy import run_path
+run_path(sys.argv[1], run_name="__main__")
+"""
+"""Neither the working directory nor ours is a place for the warm process to import from."""
 
 
 class WarmPython:
@@ -27,9 +39,9 @@ class WarmPython:
     """
 
     def __init__(self, log: Path | None = None) -> None:
-        self._scratch = _scratch()
-        address = self._scratch / "warm"
-        self.launcher = self._scratch / "python"
+        self._scratch = Scratch()
+        address = self._scratch.path / "warm"
+        self.launcher = self._scratch.path / "python"
         words = [sys.executable, "-IS", launcher.__file__, str(address)]
         self.launcher.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
         self.launcher.chmod(0o700)
@@ -56,7 +68,7 @@ class WarmPython:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.close()
 
     def __enter__(self) -> Self:
         return self
@@ -70,11 +82,10 @@ class WarmPython:
         self.stop()
 
     def _spawn(self, listening: socket.socket, log: Path | None) -> subprocess.Popen[bytes]:
-        environment = {"PYTHONHASHSEED": "0", **os.environ}
-        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        with open(log or os.devnull, "ab") as output:
+        environment = {"PYTHONHASHSEED": "0", **os.environ, **_SINGLE_THREADED}
+        with (log or Path(os.devnull)).open("ab") as output:
             return subprocess.Popen(
-                [sys.executable, zygote.__file__, str(listening.fileno())],
+                [sys.executable, "-c", _RUN, zygote.__file__, str(listening.fileno())],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
@@ -82,12 +93,3 @@ class WarmPython:
                 pass_fds=[listening.fileno()],
                 start_new_session=True,
             )
-
-
-def _scratch() -> Path:
-    """A directory of this user only, short enough to hold the address of a socket."""
-    made = tempfile.mkdtemp(prefix="penstock-")
-    if len(made) > _ADDRESS_LIMIT:
-        shutil.rmtree(made)
-        made = tempfile.mkdtemp(prefix="penstock-", dir="/tmp")
-    return Path(made)

@@ -1,8 +1,8 @@
 """The warm Python process: everything a worker imports is imported once, then forked on request.
 
-Run as a script, with the number of a listening socket as its argument and a pipe of its owner as
-standard input; when the pipe closes, it ends its children and itself. It has one thread: a fork
-copies no other.
+`WarmPython` runs it by its path, with the number of a listening socket as its argument and a pipe
+as its standard input; when the pipe closes, it ends its children and itself. It has one thread: a
+fork copies no other.
 """
 
 from __future__ import annotations
@@ -265,8 +265,7 @@ def _seed_anew() -> None:
 
 
 def main() -> None:
-    listening = socket.socket(fileno=int(sys.argv[1]))
-    del sys.path[0]
+    listening = socket.socket(fileno=int(sys.argv[2]))
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     preload()
     os.register_at_fork(after_in_child=_seed_anew)

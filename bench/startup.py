@@ -1,0 +1,217 @@
+"""How long until the first rows: plain PySpark and Penstock side by side, from a cold shell.
+
+    python bench/startup.py [--json] [--rounds 3] [--cases PIPELINE]
+
+Each figure is the best of the rounds, each round a fresh process. The query reads a Python data
+source and collects its rows in `foreachBatch`. A first run of Penstock, with an
+empty cache, is told apart from the later ones that have Java's class cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 10
+FURTHER = 5
+CACHE_TIMEOUT = 90.0
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+LABELS = {
+    "session": "session is up",
+    "first": "first rows",
+    "further": "each further query",
+    "all": "process is over",
+}
+
+
+def measure(kind: str, began: float) -> dict[str, float]:
+    """In the process that is measured; `began` is when its parent started it."""
+    spark = plain_session() if kind == "plain" else our_session()
+    told = {"session": time.time() - began}
+    register(spark)
+    told["first"] = run_query(spark) - began
+    further = []
+    for _ in range(FURTHER):
+        asked = time.time()
+        further.append(run_query(spark) - asked)
+    told["further"] = min(further)
+    spark.stop() if kind == "plain" else close_ours()
+    return told
+
+
+def plain_session() -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.master("local[2]").getOrCreate()
+
+
+def our_session() -> SparkSession:
+    from penstock.engine.session import SessionSettings, create
+
+    return create(SessionSettings(master="local[2]"))
+
+
+def close_ours() -> None:
+    from penstock.engine.session import close
+
+    close()
+
+
+def register(spark: SparkSession) -> None:
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+    class Reader(DataSourceStreamReader):
+        def initialOffset(self) -> dict[str, int]:
+            return {"row": 0}
+
+        def latestOffset(self, *given: Any) -> dict[str, int]:
+            return {"row": ROWS}
+
+        def partitions(self, start: Any, end: Any) -> Sequence[InputPartition]:
+            return [InputPartition((start["row"], end["row"]))]
+
+        def read(self, partition: Any) -> Iterator[tuple[int]]:
+            return ((row,) for row in range(*partition.value))
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "numbers"
+
+        def schema(self) -> str:
+            return "row INT"
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+            return Reader()
+
+    spark.dataSource.register(Source)
+
+
+def run_query(spark: SparkSession) -> float:
+    """The time at which the rows were there."""
+    arrived: list[float] = []
+
+    def collect(batch: Any, number: int) -> None:
+        if batch.collect():
+            arrived.append(time.time())
+
+    reader = spark.readStream.format("numbers")
+    if (
+        spark.conf.get("spark.sql.streaming.queryEvolution.enableSourceEvolution", "false")
+        == "true"
+    ):
+        reader = reader.name("numbers")
+    query = reader.load().writeStream.foreachBatch(collect).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return arrived[0]
+
+
+def plain_java() -> tuple[bool, str]:
+    """Whether plain PySpark finds a Java that it can start, and what to say about it."""
+    named = os.environ.get("JAVA_HOME")
+    if named and Path(named, "bin", "java").exists():
+        return True, "PySpark on the Java of JAVA_HOME, Penstock on the bundled one"
+    if shutil.which("java"):
+        return True, "PySpark on the Java of PATH, Penstock on the bundled one"
+    return False, (
+        "no plain PySpark: there is no system Java, and on the bundled one Spark's own launcher "
+        "fails, since it asks for a module (jdk.incubator.vector) that this runtime lacks"
+    )
+
+
+def in_fresh_process(kind: str) -> dict[str, float]:
+    environment = dict(os.environ)
+    if kind == "plain":
+        environment["PYSPARK_PYTHON"] = sys.executable
+    else:
+        path = [str(SOURCE), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+    began = time.time()
+    done = subprocess.run(
+        [sys.executable, __file__, "--measure", kind, str(began)],
+        capture_output=True,
+        env=environment,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return {**json.loads(done.stdout.splitlines()[-1]), "all": time.time() - began}
+
+
+def best(kind: str, rounds: int) -> dict[str, float]:
+    runs = [in_fresh_process(kind) for _ in range(rounds)]
+    return {name: min(run[name] for run in runs) for name in LABELS}
+
+
+def first_ever(cache: str) -> dict[str, float]:
+    """A run with an empty cache, and the wait until the class cache is made from it."""
+    os.environ["PENSTOCK_CACHE"] = cache
+    told = in_fresh_process("ours")
+    deadline = time.monotonic() + CACHE_TIMEOUT
+    while not list(Path(cache).glob("classes/*/seal.json")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return told
+
+
+def test_cases(pipeline: Path) -> dict[str, float]:
+    """The time `penstock test` takes for a file of cases, process and all."""
+    began = time.time()
+    subprocess.run(
+        [sys.executable, "-c", "from penstock.cli import main; main()", "test", str(pipeline)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    return {"all": time.time() - began}
+
+
+def table(report: dict[str, Any]) -> str:
+    names = [name for name in ("plain", "first_ever", "ours") if name in report]
+    heads = {"plain": "PySpark", "first_ever": "Penstock, first ever", "ours": "Penstock"}
+    lines = [" " * 22 + "".join(f"{heads[name]:>22}" for name in names)]
+    for key, label in LABELS.items():
+        lines.append(f"{label:<22}" + "".join(f"{report[name][key]:>20.2f} s" for name in names))
+    if "cases" in report:
+        lines.append(f"{'penstock test':<22}{report['cases']['all']:.2f} s")
+    return "\n".join([*lines, "", report["java"]])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cases", type=Path, help="a pipeline with test cases")
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        print(json.dumps(measure(given.measure[0], float(given.measure[1]))))
+        return
+    if find_spec("pyspark") is None:
+        parser.exit(2, "PySpark is not installed here\n")
+    usable, said = plain_java()
+    report: dict[str, Any] = {"java": said}
+    if usable:
+        report["plain"] = best("plain", given.rounds)
+    with tempfile.TemporaryDirectory(prefix="bench-") as cache:
+        report["first_ever"] = first_ever(cache)
+        report["ours"] = best("ours", given.rounds)
+        if given.cases:
+            report["cases"] = test_cases(given.cases)
+    print(json.dumps(report, indent=2) if given.json else table(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,338 @@
+"""A session starts by itself, says nothing on the terminal, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from penstock.core.errors import UserError
+from penstock.engine import java
+from penstock.engine.classcache import Room
+from penstock.engine.warm import WarmPython
+
+SOURCE = Path(java.__file__).parents[2]
+MARK = "PENSTOCK_TEST_MARK"
+
+CREATE = """
+import sys
+from pathlib import Path
+from penstock.engine.session import SessionSettings, close, create
+
+spark = create(SessionSettings(master="local[2]", log_file=Path("spark.log")))
+"""
+
+STREAM = """
+def stream(**trigger):
+    rates = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).name("rates")
+    rows = rates.load().mapInArrow(lambda batches: batches, "timestamp timestamp, value long")
+    return (
+        rows.writeStream.foreachBatch(lambda batch, number: print(batch.count(), flush=True))
+        .trigger(**trigger)
+        .start()
+    )
+"""
+
+AWAIT = "spark.streams.awaitAnyTermination()"
+
+
+@dataclass
+class Driver:
+    """Scripts that run in a process of their own; whatever they start carries a mark."""
+
+    directory: Path
+    environment: dict[str, str]
+
+    def start(self, *parts: str) -> subprocess.Popen[str]:
+        script = self.directory / "driver.py"
+        script.write_text("\n".join(parts), encoding="utf-8")
+        return subprocess.Popen(
+            [sys.executable, str(script)],
+            cwd=self.directory,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *parts: str) -> str:
+        process = self.start(*parts)
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, err) == (0, "")
+        return out
+
+    def left(self) -> list[list[str]]:
+        """The processes that the drivers started and that still run; not the class cache's."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == self.environment[MARK]:
+                    found.append(process.cmdline())
+            except psutil.Error:
+                continue
+        return [words for words in found if words and not _makes_classes(words)]
+
+    def wait_until_none_left(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while self.left() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert self.left() == []
+
+
+def _makes_classes(words: list[str]) -> bool:
+    return "-Xshare:dump" in words or any(word.endswith("classcache.py") for word in words)
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[Driver]:
+    path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
+    driver = Driver(tmp_path, {**os.environ, MARK: uuid.uuid4().hex, "PYTHONPATH": path})
+    yield driver
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == driver.environment[MARK]:
+                process.kill()
+        except psutil.Error:
+            continue
+
+
+@pytest.fixture
+def path_without_java(tmp_path: Path) -> str:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for directory in ("/bin", "/usr/bin"):
+        for program in Path(directory).iterdir():
+            link = programs / program.name
+            if not program.name.startswith("java") and not link.exists():
+                link.symlink_to(program)
+    return str(programs)
+
+
+@pytest.mark.spark
+def test_no_java_is_needed_and_nothing_is_left(driver: Driver, path_without_java: str) -> None:
+    driver.environment.pop("JAVA_HOME", None)
+    driver.environment["PATH"] = path_without_java
+    assert driver.run(CREATE, "print(spark.range(3).count())") == "3\n"
+    assert driver.left() == []
+
+
+@pytest.mark.spark
+def test_the_terminal_stays_empty(driver: Driver) -> None:
+    out = driver.run(
+        CREATE,
+        STREAM,
+        """
+from pyspark.errors import AnalysisException
+try:
+    spark.sql("SELECT nothing FROM range(3)")
+except AnalysisException:
+    print("told")
+stream(availableNow=True).awaitTermination()
+query = stream(processingTime="10 milliseconds")
+close()
+""",
+    )
+    assert out.splitlines()[:2] == ["told", "5"]
+    assert driver.left() == []
+
+
+@pytest.mark.spark
+def test_nothing_outlives_a_killed_driver(driver: Driver) -> None:
+    process = driver.start(CREATE, STREAM, 'stream(processingTime="100 milliseconds")', AWAIT)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "5\n"
+    assert len(driver.left()) > 3
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    driver.wait_until_none_left(3)
+
+
+@pytest.mark.spark
+def test_a_terminals_interrupt_reaches_the_driver_only(driver: Driver) -> None:
+    process = driver.start(
+        CREATE,
+        STREAM,
+        "query = stream(processingTime='100 milliseconds')",
+        "try:",
+        "    query.awaitTermination()",
+        "except KeyboardInterrupt:",
+        "    print('alive', spark.range(3).count())",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "5\n"
+    assert {os.getpgid(each.pid) for each in psutil.Process(process.pid).children()}.isdisjoint(
+        {os.getpgid(process.pid)}
+    )
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    assert "alive 3" in out.splitlines()
+    assert driver.left() == []
+
+
+@pytest.mark.spark
+def test_a_process_may_have_one_session_after_another(driver: Driver) -> None:
+    again = 'spark = create(SessionSettings(master="local[1]", log_file=Path("spark.log")))'
+    run = "stream(availableNow=True).awaitTermination()"
+    assert driver.run(CREATE, STREAM, run, "close()", again, run) == "5\n5\n"
+
+
+@pytest.mark.spark
+def test_workers_behave_as_started_ones_do(driver: Driver) -> None:
+    (driver.directory / "late").mkdir()
+    driver.environment["PYTHONPATH"] += os.pathsep + str(driver.directory / "late")
+    out = driver.run(
+        CREATE,
+        """
+import pyarrow as pa
+
+def facts(batches):
+    import os, numpy, late_module
+    for batch in batches:
+        drawn = numpy.random.randint(1 << 62)
+        fact = {"worker": os.getpid(), "drawn": drawn, "late": late_module.X}
+        yield pa.RecordBatch.from_pylist([fact])
+
+def fails(batches):
+    for batch in batches:
+        raise ValueError("so it is told")
+
+schema = "worker long, drawn long, late long"
+spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
+Path("late/late_module.py").write_text("X = 42")
+first, second = (spark.range(2).mapInArrow(facts, schema).collect() for _ in range(2))
+print({row.late for row in first + second})
+print(len({row.drawn for row in first + second}))
+print({row.worker for row in first} == {row.worker for row in second})
+try:
+    spark.range(1).mapInArrow(fails, "id long").collect()
+except Exception as error:
+    print("in fails" in str(error), "so it is told" in str(error))
+""",
+    )
+    assert out.splitlines() == ["{42}", "4", "True", "True True"]
+
+
+@pytest.mark.spark
+def test_classes_are_cached_and_a_broken_cache_is_survived(driver: Driver) -> None:
+    cache = driver.directory / "cache"
+    driver.environment["PENSTOCK_CACHE"] = str(cache)
+    show = """
+stream(availableNow=True).awaitTermination()
+beans = spark._jvm.java.lang.management.ManagementFactory
+print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getInputArguments()))
+"""
+    assert driver.run(CREATE, STREAM, show) == "5\nFalse\n"
+    room = _wait_for_room(cache)
+    assert driver.run(CREATE, STREAM, show) == "5\nTrue\n"
+
+    whole, seen = room.archive.read_bytes(), room.archive.stat()
+    middle = len(whole) // 2
+    broken = {
+        "torn": whole[:middle],
+        "foreign": b"\0" * len(whole),
+        "rotten": whole[:middle] + os.urandom(1 << 20) + whole[middle + (1 << 20) :],
+    }
+    for content in broken.values():
+        room.archive.write_bytes(content)
+        os.utime(room.archive, (seen.st_atime, seen.st_mtime))
+        room.put_seal(streaming=True)
+        assert driver.run(CREATE, STREAM, show).startswith("5\n")
+
+
+def _wait_for_room(cache: Path) -> Room:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        for seal in cache.glob("classes/*/seal.json"):
+            return Room(seal.parent)
+        time.sleep(0.2)
+    raise AssertionError("no archive was made")
+
+
+def test_a_missing_system_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError) as caught:
+        java.find("system")
+    assert caught.value.code == "java-not-found"
+
+
+def _module(directory: Path, text: str) -> dict[str, str]:
+    (directory / "probe.py").write_text(text, encoding="utf-8")
+    return {**os.environ, "PYTHONPATH": str(directory), "PROBE": "set"}
+
+
+def test_a_warm_child_is_like_a_fresh_interpreter(tmp_path: Path) -> None:
+    probe = """
+import json, os, sys
+told = [__name__, sys.argv[1:], os.environ["PROBE"], os.getcwd(), sys.path[:2], sys.stdin.read()]
+print(json.dumps(told))
+print("aside", file=sys.stderr)
+sys.exit(7)
+"""
+    environment = _module(tmp_path, probe)
+    work = tmp_path / "a place"
+    work.mkdir()
+    with WarmPython.start() as warm:
+        words = ["-m", "probe", "one", "two words"]
+        runs = [
+            subprocess.run(
+                [program, *words],
+                input="in",
+                capture_output=True,
+                text=True,
+                env=environment,
+                cwd=work,
+            )
+            for program in (warm.launcher, sys.executable)
+        ]
+    assert runs[0].returncode == runs[1].returncode == 7
+    assert runs[0].stdout == runs[1].stdout
+    assert runs[0].stderr == runs[1].stderr == "aside\n"
+
+
+def test_a_warm_child_ends_with_its_launcher(tmp_path: Path) -> None:
+    text = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)"
+    environment = _module(tmp_path, text)
+    with WarmPython.start() as warm:
+        shadow = subprocess.Popen(
+            [warm.launcher, "-m", "probe"], stdout=subprocess.PIPE, env=environment
+        )
+        assert shadow.stdout is not None
+        child = int(shadow.stdout.readline())
+        shadow.kill()
+        shadow.wait()
+        deadline = time.monotonic() + 5
+        while psutil.pid_exists(child) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not psutil.pid_exists(child)
+
+
+def test_without_the_warm_process_the_launcher_is_plain_python(tmp_path: Path) -> None:
+    environment = _module(tmp_path, "print('plain')")
+    with WarmPython.start() as warm:
+        os.kill(warm.pid, signal.SIGKILL)
+        done = subprocess.run(
+            [warm.launcher, "-m", "probe"], capture_output=True, text=True, env=environment
+        )
+    assert (done.stdout, done.returncode) == ("plain\n", 0)
+
+
+def test_a_python_path_with_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "my python"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    environment = _module(tmp_path, "print('here')")
+    with WarmPython.start() as warm:
+        done = subprocess.run([warm.launcher, "-m", "probe"], capture_output=True, env=environment)
+    assert done.stdout == b"here\n"
