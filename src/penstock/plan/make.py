@@ -158,7 +158,7 @@ class _Maker:
         return self._guarded(path, lambda: arrow_schema(given))
 
     def _prepare_sink(self, sink: Sink[Any], path: Path_, spec: SinkSpec | DeadLetterSpec) -> None:
-        given = spec.format if spec.format is not None else sink.default_format
+        given = spec.format if spec.format is not None else sink.format_for()
         if given is not None:
             sink.format = self._format((*path, "format"), given)
 

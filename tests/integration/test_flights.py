@@ -1,0 +1,134 @@
+"""examples/flights, run as a user runs it, against the same sums done at once by polars."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from penstock.runtime.dead_letters import DeadLetters
+
+pytestmark = pytest.mark.spark
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "flights"
+DIRTY = EXAMPLE / "data" / "flights-2013-02-01-dirty.csv"
+BAD = {
+    4: "wrong-type",
+    5: "too-few-columns",
+    6: "too-many-columns",
+    8: "wrong-type",
+    9: "wrong-type",
+    10: "not-utf8",
+    11: "wrong-type",
+    13: "wrong-type",
+    15: "too-few-columns",
+}
+"""The lines of the dirty file that cannot be read, by number."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of the example left behind."""
+
+    printed: str
+    out: Path
+    state: Path
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    scratch = tmp_path_factory.mktemp("flights")
+    settings = {
+        "runtime.state": scratch / "state",
+        "sinks.late_flights.path": scratch / "late",
+        "sinks.hourly_table.path": scratch / "hourly",
+    }
+    sets = [word for key, path in settings.items() for word in ("--set", f"{key}={path}")]
+    command = [sys.executable, "-m", "penstock", "run", str(EXAMPLE / "late-flights.yaml"), *sets]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Ran(done.stdout, scratch, scratch / "state" / "late-flights")
+
+
+@pytest.fixture(scope="module")
+def flights() -> pl.DataFrame:
+    """All good rows of all files."""
+    days = [path.read_bytes() for path in sorted((EXAMPLE / "data").glob("flights-*.gz"))]
+    assert len(days) == 31
+    lines = DIRTY.read_bytes().splitlines(keepends=True)
+    good = [line for number, line in enumerate(lines, 1) if number not in BAD]
+    frames = [pl.read_csv(file, infer_schema=False) for file in [*days, b"".join(good)]]
+    return pl.concat(frames).select(
+        pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_zone="UTC"),
+        "carrier",
+        pl.col("flight").cast(int),
+        pl.col("tailnum").replace("NA", None),
+        "origin",
+        "dest",
+        pl.col("dep_delay").replace("NA", None).cast(int),
+    )
+
+
+@pytest.fixture(scope="module")
+def late(flights: pl.DataFrame) -> pl.DataFrame:
+    airlines = pl.read_csv(EXAMPLE / "data" / "airlines.csv").rename({"name": "airline"})
+    named = flights.join(airlines, on="carrier", how="left")
+    return named.filter(pl.col("dep_delay") > 60)
+
+
+def assert_same_rows(actual: pl.DataFrame, expected: pl.DataFrame, key: Sequence[str]) -> None:
+    options = {"check_dtypes": False, "check_column_order": False, "rel_tol": 1e-12}
+    assert_frame_equal(actual.sort(key), expected.sort(key), **options)
+
+
+def test_late_flights(ran: Ran, late: pl.DataFrame) -> None:
+    texts = [path.read_bytes() for path in sorted((ran.out / "late").glob("part*.jsonl"))]
+    assert len(texts) == 5, "seven files to a batch"
+    written = pl.read_ndjson(io.BytesIO(b"".join(texts)))
+    times = pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_zone="UTC")
+    key = ["time_hour", "carrier", "flight", "origin"]
+    assert_same_rows(written.with_columns(times), late, key)
+    assert written.height == 1824
+
+
+def test_hourly_table_has_all_windows(ran: Ran, late: pl.DataFrame) -> None:
+    hourly = late.group_by(
+        pl.col("time_hour").dt.truncate("1h").alias("hour"), "carrier", "airline"
+    ).agg(
+        pl.len().alias("late"),
+        pl.col("dep_delay").mean().alias("mean_delay"),
+        pl.col("dep_delay").max().alias("worst_delay"),
+    )
+    written = pl.read_parquet(ran.out / "hourly" / "*.parquet")
+    assert_same_rows(written, hourly, ["hour", "carrier"])
+
+
+def test_summary_of_each_day_in_order(ran: Ran, flights: pl.DataFrame) -> None:
+    local = pl.col("time_hour").dt.convert_time_zone("America/New_York").dt.date()
+    delay = pl.col("dep_delay")
+    daily = flights.group_by(local.alias("day")).agg(
+        pl.len().alias("flights"),
+        delay.is_null().sum().alias("cancelled"),
+        (delay > 60).sum().alias("late"),
+        delay.mean().round(1).alias("mean_delay"),
+    )
+    printed = [line.split() for line in ran.printed.splitlines() if re.match(r"2013-", line)]
+    assert printed == [[str(cell) for cell in row] for row in daily.sort("day").rows()]
+    assert len(printed) == 32
+
+
+def test_dead_letters(ran: Ran) -> None:
+    letters = DeadLetters(ran.state / "dead_letters").read().to_pylist()
+    lines = DIRTY.read_bytes().splitlines()
+    found = {letter["position"]: (letter["code"], letter["payload"]) for letter in letters}
+    assert found == {number: (code, lines[number - 1]) for number, code in BAD.items()}
+    assert len(letters) == len(BAD)
+    assert {(letter["node"], letter["origin"]) for letter in letters} == {("flights", str(DIRTY))}
