@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any, Literal
 
 from penstock.core.errors import MissingExtra, PlanError
@@ -23,6 +23,12 @@ def _found(kind: Kind) -> dict[str, EntryPoint]:
 def types(kind: Kind) -> list[str]:
     """The types of a kind, sorted; imports nothing."""
     return sorted(_found(kind))
+
+
+def distribution(kind: Kind, type_: str) -> Distribution | None:
+    """The Python package that a type comes from; None where there is no such type."""
+    entry = _found(kind).get(type_)
+    return entry.dist if entry else None
 
 
 def find(kind: Kind, type_: str) -> type[Component[Any]]:
