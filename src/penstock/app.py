@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from penstock.core.errors import StateError
+from penstock.core.errors import PenstockError, StateError
 from penstock.core.log import Log, Silent
 from penstock.plan import fingerprint
 from penstock.plan.make import make_plan
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock.observe.metrics import Metrics
+    from penstock.runtime.replay import Replayed
     from penstock.runtime.state import StateDirectory
     from penstock.runtime.supervise import Outcome
+    from penstock.runtime.trial import Observed
 
 Paths = str | Path | Sequence[str | Path]
 Sets = Mapping[str, str] | Sequence[str]
@@ -110,6 +112,61 @@ def run(
         short = planned.bounded or options.until == "caught_up"
         with session(planned, log_file=state.log, short_run=short) as own:
             return _supervised(planned, own, state, options)
+
+
+def replay(
+    plan: Plan,
+    *,
+    ids: Collection[str] | None = None,
+    force: bool = False,
+    spark: SparkSession | None = None,
+) -> Replayed:
+    """Sends dead letters of the state directory (None: all) once more from where they failed.
+
+    Letters whose way to the sinks leads through a node that remembers rows are refused unless
+    `force`. Raises StateError while the pipeline runs, PenstockError where a sink cannot be
+    reached; then the letters are all there still.
+    """
+    from penstock.runtime.diagnose import diagnose
+    from penstock.runtime.replay import Replay
+    from penstock.runtime.schemas import settle
+    from penstock.runtime.state import StateDirectory
+
+    state = StateDirectory(plan.state)
+    with state.locked(), ExitStack() as stack:
+        settle(plan, state)
+        if spark is None:
+            spark = stack.enter_context(session(plan, log_file=state.log))
+        running = Replay(plan, spark, state)
+        try:
+            return running.run(ids, force)
+        except PenstockError:
+            raise
+        except Exception as error:
+            raise diagnose(plan, running.query, error) from error
+
+
+def observe(
+    plan: Plan,
+    nodes: Sequence[str],
+    *,
+    rows: int = 10,
+    timeout: float = 30,
+    spark: SparkSession | None = None,
+) -> Observed:
+    """What flows at nodes of a plan (at a sink: what is written there), without any effect.
+
+    The sources are read from their beginnings and not told so; no sink is touched. Ends when
+    each node has given `rows` rows, when the input is caught up, or after `timeout` seconds.
+    Raises PenstockError where it cannot begin; what goes wrong later is in what it returns.
+    """
+    from penstock.runtime import schemas, trial
+    from penstock.runtime.state import StateDirectory
+
+    schemas.settle(plan, StateDirectory(plan.state), pin=False)
+    with ExitStack() as stack:
+        own = spark.newSession() if spark else stack.enter_context(session(plan))
+        return trial.observe(plan, nodes, own, rows=rows, timeout=timeout)
 
 
 def _reconcile(plan: Plan, state: StateDirectory, options: RunOptions) -> None:

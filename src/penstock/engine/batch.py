@@ -100,9 +100,7 @@ class BatchRunner:
         self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId
     ) -> Sequence[dict[str, Any]]:
         (above,) = sink.inputs
-        write = Write(self._task(sink), batch)
-        found = frames[above].mapInArrow(write, RECEIPT_DDL).collect()
-        return [json.loads(row.receipt) for row in found]
+        return write_rows(self._task(sink), frames[above], batch)
 
     def _without_culprits(
         self, sink: Node, trunk: DataFrame, batch: BatchId, error: Exception
@@ -121,3 +119,9 @@ class BatchRunner:
     def _query_id(self) -> str:
         """Spark's id of the query: the same after a restart, another after `--fresh`."""
         return str(json.loads((self.checkpoint / "metadata").read_text())["id"])
+
+
+def write_rows(task: SinkTask, rows: DataFrame, batch: BatchId) -> list[dict[str, Any]]:
+    """Writes rows to a sink. Returns its writers' receipts, for `Sink.finish`."""
+    found = rows.mapInArrow(Write(task, batch), RECEIPT_DDL).collect()
+    return [json.loads(row.receipt) for row in found]

@@ -32,14 +32,17 @@ class Builder:
     """Builds the DataFrames of one plan in one session.
 
     `spool` is the directory for dead letters on their way (None: a bad record is an error). With
-    `closing` the sources give nothing but the row that closes all windows. Static tables are read
-    once, when they are first needed.
+    `closing` the sources give nothing but the row that closes all windows, with `closed` they give
+    it themselves after their own. Without `commits` sources are not told what has been written.
+    Static tables are read once, when they are first needed.
     """
 
     plan: Plan
     session: SparkSession
     spool: Path | None = None
     closing: bool = False
+    closed: bool = False
+    commits: bool = True
     _static: dict[str, DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,7 +103,7 @@ class Builder:
             node = self.plan.nodes[name]
             query = Query("static", name, (), (), (), reports=frozenset([name]))
             with told(self.plan, node):
-                task = self._task(node, query)
+                task = self.task(node, query)
                 table = pa.Table.from_batches(read_all(task), schema=task.rows)
                 self._static[name] = self.session.createDataFrame(table, to_spark(task.rows))
         return self._static[name]
@@ -142,7 +145,7 @@ class Builder:
     def _stream(self, node: Node, query: Query) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
         with told(self.plan, node):
-            task = self._task(node, query)
+            task = self.task(node, query)
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             frame = reader.name(node.name).option("secret.task", task.pack()).load()
             watermark = node.spec.watermark
@@ -150,11 +153,13 @@ class Builder:
                 frame = frame.withWatermark(
                     watermark.column, f"{round(watermark.delay * 1000)} milliseconds"
                 )
-            if self.closing and task.event_time is not None:
-                frame = frame.where(col(task.event_time) < lit(END_OF_TIME))
+            if (self.closing or self.closed) and task.event_time is not None:
+                time = col(task.event_time)
+                frame = frame.where(time.isNull() | (time < lit(END_OF_TIME)))
         return frame
 
-    def _task(self, node: Node, query: Query) -> SourceTask:
+    def task(self, node: Node, query: Query) -> SourceTask:
+        """All that reading a source for a query takes. Settles the source's columns."""
         source = node.source
         assert isinstance(node.spec, SourceSpec)
         if not isinstance(source, ReplayableSource):
@@ -178,7 +183,7 @@ class Builder:
             )  # fmt: skip
         return SourceTask(
             source, rows, metadata, self.spool_of(node, query, "decode"),
-            watermark.column if watermark else None, self.closing,
+            watermark.column if watermark else None, self.closing, self.commits,
         )  # fmt: skip
 
     def _static_above(self, query: Query) -> tuple[str, ...]:

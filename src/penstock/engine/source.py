@@ -30,7 +30,8 @@ class SourceTask:
 
     `rows` are the columns that Spark expects: the source's columns, then the metadata columns
     under the names that the user gave. With `closing` the source has nothing more to give but one
-    row at the end of time in the column `event_time`.
+    row at the end of time in the column `event_time`. Without `commits` the source is only looked
+    at: it is never told that its records have been written.
     """
 
     source: ReplayableSource[Any]
@@ -39,6 +40,7 @@ class SourceTask:
     spool: Spool
     event_time: str | None = None
     closing: bool = False
+    commits: bool = True
 
     def pack(self) -> str:
         """The task as text, for the options of a PySpark reader."""
@@ -63,13 +65,16 @@ class SourceTask:
                 yield self._named(rows)
         self._reject(read, letters)
 
+    def again(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
+        """A bad record once more, as rows; its metadata is not known. Raises RecordError."""
+        rows = self.source.decode(payload, origin, position)
+        for field in list(self.rows)[rows.num_columns :]:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+        return self._named(rows)
+
     def sentinel(self) -> pa.RecordBatch:
         """One row without content at the end of time."""
-        columns = [
-            pa.array([END_OF_TIME if field.name == self.event_time else _filler(field)], field.type)
-            for field in self.rows
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self.rows)
+        return sentinel(self.rows, self.event_time)
 
     def _decode(self, batch: pa.RecordBatch, letters: Letters) -> pa.RecordBatch:
         assert self.source.format is not None
@@ -95,6 +100,15 @@ class SourceTask:
         for bad in read.bad:
             letters.add(bad.payload, bad.error, bad.origin, bad.position)
         read.bad.clear()
+
+
+def sentinel(rows: pa.Schema, event_time: str | None) -> pa.RecordBatch:
+    """One row without content at the end of time."""
+    columns = [
+        pa.array([END_OF_TIME if field.name == event_time else _filler(field)], field.type)
+        for field in rows
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=rows)
 
 
 def _filler(field: pa.Field) -> Any:
@@ -179,7 +193,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         letters.close()
 
     def commit(self, end: dict[str, Any]) -> None:
-        self.source.commit(_without_mark(end))
+        if self.task.commits:
+            self.source.commit(_without_mark(end))
 
     def stop(self) -> None:
         self.source.close()

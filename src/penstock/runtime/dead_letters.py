@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,15 +53,19 @@ class DeadLetters:
         """How many there are."""
         return int(self.read().num_rows)
 
-    def remove(self, ids: set[str]) -> None:
+    def remove(self, ids: Collection[str]) -> None:
         """Takes letters out."""
+        self.replace({}, ids)
+
+    def replace(self, changed: Mapping[str, Mapping[str, Any]], gone: Collection[str]) -> None:
+        """Puts changed letters, by their ids, in place of the old ones and takes others out."""
         for path in self.files():
-            table = read_file(path)
-            keep = [i for i, each in enumerate(table.column("id").to_pylist()) if each not in ids]
-            if len(keep) == table.num_rows:
+            letters = read_file(path).to_pylist()
+            left = [changed.get(each["id"], each) for each in letters if each["id"] not in gone]
+            if left == letters:
                 continue
-            if keep:
-                self.put(path.stem, table.take(pa.array(keep, pa.int64())))
+            if left:
+                self.put(path.stem, pa.Table.from_pylist(left, schema=DEAD_LETTER))
             else:
                 path.unlink()
 

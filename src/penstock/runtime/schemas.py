@@ -25,28 +25,34 @@ class Inferred:
     columns: pa.Schema
 
 
-def settle(plan: Plan, state: StateDirectory | None) -> list[Inferred]:
+def settle(plan: Plan, state: StateDirectory | None, *, pin: bool = True) -> list[Inferred]:
     """Gives each source without columns those that are pinned, or infers and pins them.
 
-    Raises PlanError where nothing can be inferred. Without a state directory nothing is pinned.
+    Raises PlanError where nothing can be inferred. Without a state directory, or without `pin`,
+    nothing is written.
     """
-    pinned: dict[str, Any] = (state.read(FILE) if state else None) or {}
+    known: dict[str, Any] = (state.read(FILE) if state else None) or {}
     found = []
     for node in plan.of("source"):
         if node.source.columns is not None:
             continue
-        if node.name in pinned:
-            node.source.columns = _unpack(pinned[node.name]["arrow"])
+        if node.name in known:
+            node.source.columns = _unpack(known[node.name]["arrow"])
             continue
         node.source.columns = _infer(node)
         found.append(Inferred(node.name, node.source.columns))
-        pinned[node.name] = {
+        known[node.name] = {
             "columns": {f.name: str(f.type) for f in node.source.columns},
             "arrow": base64.b64encode(node.source.columns.serialize().to_pybytes()).decode(),
         }
-    if state is not None and found:
-        state.write(FILE, pinned)
+    if state is not None and found and pin:
+        state.write(FILE, known)
     return found
+
+
+def pinned(state: StateDirectory) -> dict[str, pa.Schema]:
+    """The columns of the sources whose schemas are pinned."""
+    return {name: _unpack(each["arrow"]) for name, each in (state.read(FILE) or {}).items()}
 
 
 def _infer(node: Node) -> pa.Schema:

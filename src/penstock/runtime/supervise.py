@@ -143,17 +143,12 @@ class Supervisor:
             self._collect(attempt.query.name, self.state.committed(attempt.query.name))
 
     def _close_windows(self) -> None:
-        open_ = [query for query in self.plan.queries if self._has_windows(query)]
+        open_ = self.plan.with_windows
         if open_:
             self.state.write("closing", {"since": now()})
             self._phase(open_, "closed")
         if self._going_well:
             self.state.write("complete", {"at": now(), "windows": bool(open_)})
-
-    def _has_windows(self, query: Query) -> bool:
-        nodes = [self.plan.nodes[name] for name in query.within]
-        remembers = any(node.stateful for node in nodes)
-        return remembers and any(getattr(node.spec, "watermark", None) for node in nodes)
 
     def _end(self) -> Outcome:
         if self.failed:

@@ -71,6 +71,10 @@ class FileFormat(Format[C]):
 
     needs_seek: ClassVar[bool] = False
 
+    def head(self, file: BinaryIO) -> bytes:
+        """What a record of a file needs before it to be read on its own, such as a header."""
+        return b""
+
     @abstractmethod
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         """A writer of rows of `schema` into `file`, which is only ever written forward."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from penstock.core.errors import DecodeError
 from penstock.sdk.component import C, Component
 from penstock.sdk.format import Format
 from penstock.sdk.record import Read
@@ -57,6 +58,18 @@ class Source(Component[C]):
     def sample(self, most: int) -> pa.BinaryArray:
         """At most `most` payloads from the beginning, for inferring a format's schema."""
         return pa.array([], pa.binary())
+
+    def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
+        """A bad record once more, as it is in the dead letters: rows of `columns`.
+
+        Raises RecordError if it is bad still.
+        """
+        if self.format is None or self.columns is None:
+            raise DecodeError("this source's records cannot be read again", code="not-replayable")
+        rows, _, failures = self.format.decode(pa.array([payload], pa.binary()), self.columns)
+        for failure in failures:
+            raise failure.error
+        return rows
 
     def metadata(self) -> pa.Schema:
         """The metadata columns on offer, by their short names (`topic`, `path`, ...)."""

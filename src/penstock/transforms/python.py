@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from penstock.core.errors import UserError
 from penstock.sdk import Config, PlanError, Transform
@@ -25,8 +25,10 @@ class PythonConfig(Config):
     """Whether the function takes a `pyarrow.RecordBatch` or one row as a dict."""
     options: dict[str, Any] = {}
     """Keyword arguments for a class's constructor, or for each call of a function."""
-    output: str | dict[str, str] | None = None
-    """The columns of the output, as a DDL string or a map of name to type. When absent the function is tried on a batch without rows."""
+    columns: str | dict[str, str] | None = Field(default=None, alias="schema")
+    """The columns of the output, as a DDL string or a map of name to type.
+
+    When absent the function is tried on a batch without rows."""
     deterministic: bool = False
     """Whether the same rows always give the same result; exactly-once sinks need it."""
 
@@ -50,7 +52,7 @@ class Python(Transform[PythonConfig]):
     ```yaml
     type: python
     from: flights
-    output: carrier STRING, hours DOUBLE
+    schema: carrier STRING, hours DOUBLE
     code: |
       import pyarrow.compute as pc
 
@@ -68,14 +70,14 @@ class Python(Transform[PythonConfig]):
         return self.config.deterministic
 
     def output(self, schema: pa.Schema) -> pa.Schema:
-        if self.config.output is not None:
+        if self.config.columns is not None:
             self._load()
-            return arrow_schema(self.config.output)
+            return arrow_schema(self.config.columns)
         if self.config.per == "row":
             raise PlanError(
                 'with "per: row" the output\'s columns must be declared',
                 code="missing-option",
-                hint="add output: name STRING, ...",
+                hint="add schema: name STRING, ...",
             )
         empty = schema.empty_table().to_batches() or [
             pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
@@ -90,7 +92,7 @@ class Python(Transform[PythonConfig]):
                 "the output's columns cannot be inferred: the function failed on a batch "
                 f"without rows: {type(error).__name__}: {error}",
                 code="unknown-output",
-                hint="declare them, as in output: name STRING, ...",
+                hint="declare them, as in schema: name STRING, ...",
             ) from error
         finally:
             self.close()
@@ -99,7 +101,7 @@ class Python(Transform[PythonConfig]):
                 "the output's columns cannot be inferred: the function gave nothing for a batch "
                 "without rows",
                 code="unknown-output",
-                hint="declare them, as in output: name STRING, ...",
+                hint="declare them, as in schema: name STRING, ...",
             )
         result: pa.Schema = tables[0].schema
         return result
@@ -126,9 +128,9 @@ class Python(Transform[PythonConfig]):
         assert self._call is not None
         if self.config.per == "row":
             rows = [each for row in batch.to_pylist() for each in _rows(self._call(row))]
-            assert self.config.output is not None
+            assert self.config.columns is not None
             yield from pa.Table.from_pylist(
-                rows, schema=arrow_schema(self.config.output)
+                rows, schema=arrow_schema(self.config.columns)
             ).to_batches()
             return
         given = self._call(batch)

@@ -115,6 +115,28 @@ class Form:
         if failure is not None:
             read.reject(None, found.origin, found.line + last + 1, corrupt(failure, found))
 
+    def record(self, storage: Storage, path: str, payload: bytes) -> pa.RecordBatch:
+        """One record of a file on its own, as rows. Raises RecordError."""
+        assert self.columns is not None
+        given = {k: v for k, v in hive_values(path).items() if k in self.columns.names}
+        schema = pa.schema([field for field in self.columns if field.name not in given])
+        found, read = Found(path, 0, 0), Read()
+        head = b"" if self.format.lines else self._head(storage, path, found)
+        parts = list(self.format.read_file(io.BytesIO(head + payload), schema, path, read))
+        for bad in read.bad:
+            raise bad.error
+        whole = [self._whole(rows, at, found, given, read) for rows, at in parts]
+        return pa.concat_batches([pa.RecordBatch.from_pylist([], self.columns), *whole])
+
+    def _head(self, storage: Storage, path: str, found: Found) -> bytes:
+        try:
+            with Opened(storage, path, found, self) as opened:
+                return self.format.head(opened.stream)
+        except OSError as error:
+            raise DecodeError(
+                f"{path} is gone, and with it the names of its columns", code="file-missing"
+            ) from error
+
     def infer(self, storage: Storage, path: str, found: Found) -> pa.Schema | None:
         """The columns of a file, those that its path gives included."""
         try:

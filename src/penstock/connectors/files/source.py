@@ -202,6 +202,13 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             yield from form.rows(storage, path, found, read)
             self._present(storage, found)
 
+    def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
+        if self.columns is None:
+            raise PlanError("the columns of the files are not known")
+        storage = self._storage(origin)
+        form = Form(self._file_format(), self.config.compression, self.columns)
+        return form.record(storage, origin[len(storage.prefix) :], payload)
+
     def commit(self, end: Offset) -> None:
         last = int(end["files"])
         if self.config.after != "keep" and last > self._done:

@@ -142,6 +142,13 @@ class Csv(FileFormat[CsvConfig]):
             if found.rows.num_rows:
                 yield conform(found.rows, schema), pa.array(places)
 
+    def head(self, file: BinaryIO) -> bytes:
+        if not self.config.header:
+            return b""
+        records = (r.texts for r in read_records(self._lines(file), self._dialect))
+        first = next((texts[0].as_py() for texts in records if len(texts)), b"")
+        return cast(bytes, first.decode().encode(self.config.encoding) + b"\n")
+
     def _names(self, schema: pa.Schema) -> Sequence[str]:
         return self.config.columns or cast("list[str]", schema.names)
 
