@@ -46,6 +46,7 @@ before = set(sys.modules)
 import {{module}}
 new = {{{{name.partition(".")[0] for name in set(sys.modules) - before}}}}
 known = {{{{name.partition(".")[0] for name in before}}}} | set(sys.stdlib_module_names)
+known.add("{{module}}".partition(".")[0])
 print(" ".join(sorted(name for name in new - known if not name.startswith("_"))))
 """
 
