@@ -138,6 +138,16 @@ class Plan:
         return frozenset(found)
 
     @property
+    def with_windows(self) -> tuple[Query, ...]:
+        """The queries that keep rows until a watermark says that no more come."""
+        return tuple(query for query in self.queries if self._has_windows(query))
+
+    def _has_windows(self, query: Query) -> bool:
+        nodes = [self.nodes[name] for name in query.within]
+        remembers = any(node.stateful for node in nodes)
+        return remembers and any(getattr(node.spec, "watermark", None) for node in nodes)
+
+    @property
     def bounded(self) -> bool:
         """Whether the input of every stream ends."""
         return all(node.source.bounded() for node in self.of("source") if not node.static)

@@ -28,8 +28,8 @@ def make_queries(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[Qu
     queries = []
     for (trunk, mode), sinks in groups.items():
         name = f"{trunk}_updates" if mode == "update" and trunk in several else trunk
-        above = _above(sinks, nodes)
-        within = _above([trunk], nodes) | {trunk}
+        above = upstream(sinks, nodes)
+        within = upstream([trunk], nodes) | {trunk}
         members = above | within
         reports = frozenset((members | set(sinks)) - told)
         told |= members
@@ -71,7 +71,7 @@ def _trunks(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, str
     return trunks
 
 
-def _above(names: Iterable[str], nodes: Mapping[str, Node]) -> set[str]:
+def upstream(names: Iterable[str], nodes: Mapping[str, Node]) -> set[str]:
     """All nodes that the named ones read, however far away."""
     found: set[str] = set()
     pending = [name for each in names for name in nodes[each].inputs]
@@ -96,5 +96,5 @@ def _output_mode(
 
 def _never_final(trunk: str, nodes: Mapping[str, Node]) -> bool:
     """Whether the trunk aggregates and no watermark above it says when a group is complete."""
-    watermarks = (getattr(nodes[name].spec, "watermark", None) for name in _above([trunk], nodes))
+    watermarks = (getattr(nodes[name].spec, "watermark", None) for name in upstream([trunk], nodes))
     return nodes[trunk].type != "dedupe" and not any(watermarks)

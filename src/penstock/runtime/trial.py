@@ -96,7 +96,7 @@ class Trial:
 
     def _wait(self, until: Until) -> bool:
         quiet_since: float | None = None
-        while any([self._alive(running) for running in self._running]):
+        while self._alive():
             if self._over():
                 return False
             busy = until != "stopped" or any(_busy(running) for running in self._running)
@@ -106,13 +106,14 @@ class Trial:
             time.sleep(PAUSE)
         return self.error is None
 
-    def _alive(self, running: Running) -> bool:
-        if running.spark.isActive:
-            return True
-        error = running.runner.error or running.spark.exception()
-        if error is not None and not isinstance(error, Stopped) and self.error is None:
-            self.error = diagnose(self.plan, running.query, error)
-        return False
+    def _alive(self) -> bool:
+        """Whether a query is still running; the first error of those that are not is kept."""
+        ended = [running for running in self._running if not running.spark.isActive]
+        for running in ended:
+            error = running.runner.error or running.spark.exception()
+            if error is not None and not isinstance(error, Stopped) and self.error is None:
+                self.error = diagnose(self.plan, running.query, error)
+        return len(ended) < len(self._running)
 
     def _stop(self) -> None:
         for running in self._running:
