@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pydantic import Field
 
-from penstock.core.text import plural, shorten
+from penstock.core.text import plural
 from penstock.sdk import BatchId, Capability, Config, Failure, Receipt, Sink, Writer
-
-WIDEST_CELL = 60
+from penstock.sdk.kit.texttable import cell, heading, text_table
 
 
 class PrintSinkConfig(Config):
@@ -51,27 +50,11 @@ class PrintSink(Sink[PrintSinkConfig]):
         if not total:
             return
         kept = [line for receipt in ordered for line in receipt["lines"]][: self.config.max_rows]
-        lines = _table(ordered[0]["header"], kept) if self.config.table else kept
+        lines = text_table(ordered[0]["header"], kept) if self.config.table else kept
         if total > len(kept):
             lines = [*lines, f"... and {plural(total - len(kept), 'more row', 'more rows')}"]
         sys.stdout.write("".join(f"{self.config.prefix}{line}\n" for line in lines))
         sys.stdout.flush()
-
-
-def _table(header: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> list[str]:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, right in header:
-        table.add_column(Text(name), justify="right" if right else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)
-    with console.capture() as capture:
-        console.print(table)
-    return [line.rstrip() for line in capture.get().splitlines()]
 
 
 class PrintWriter(Writer):
@@ -90,14 +73,14 @@ class PrintWriter(Writer):
         self._count += rows.num_rows
         room = self._config.max_rows - len(self._lines)
         if room > 0 and self._config.table:
-            columns = [[_cell(value) for value in column.slice(0, room)] for column in rows.columns]
+            columns = [[cell(value) for value in column.slice(0, room)] for column in rows.columns]
             self._lines += [list(cells) for cells in zip(*columns, strict=True)]
         elif room > 0 and payloads is not None:
             self._lines += [_line(payload) for payload in payloads.slice(0, room)]
         return ()
 
     def commit(self) -> Receipt:
-        header = [(field.name, _right(field.type)) for field in self._schema]
+        header = [heading(field) for field in self._schema]
         return {
             "partition": self._partition,
             "count": self._count,
@@ -106,21 +89,6 @@ class PrintWriter(Writer):
         }
 
 
-def _right(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
 def _line(payload: pa.Scalar) -> str:
     value = payload.as_py()
     return "null" if value is None else value.decode("utf-8", "replace").rstrip("\n")
-
-
-def _cell(value: pa.Scalar) -> str:
-    if not value.is_valid:
-        return ""
-    if pa.types.is_timestamp(value.type):
-        text = str(value.cast(pa.timestamp(value.type.unit)))
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return shorten(" ".join(str(value.as_py()).split()), WIDEST_CELL)

@@ -216,6 +216,15 @@ def _subclasses(kind: type[PenstockError]) -> Iterable[type[PenstockError]]:
         yield from _subclasses(child)
 
 
+def facts(error: PenstockError) -> list[dict[str, str | int | None]]:
+    """The errors of `error` for programs: its code, texts and place."""
+    if isinstance(error, Mistakes):
+        return [each for inner in error.errors for each in facts(inner)]
+    where = error.where
+    place = {"file": where.file, "line": where.line, "column": where.column} if where else {}
+    return [{**_fields(error), "file": None, "line": None, "column": None, **place}]
+
+
 def report(error: BaseException) -> str:
     """The error as a user reads it: what, where with the line itself, why, what to do."""
     if isinstance(error, Mistakes):

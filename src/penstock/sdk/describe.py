@@ -19,6 +19,7 @@ from penstock.core.paths import UserPath
 from penstock.core.units import ByteSize, Duration, duration_text, size_text
 from penstock.sdk import registry
 from penstock.sdk.component import Component
+from penstock.sdk.kit.columns import sql_name
 from penstock.sdk.registry import Kind
 from penstock.sdk.source import Source
 from penstock.spec.models import Names, SinkSpec, SourceSpec, TransformSpec
@@ -27,7 +28,8 @@ SHARED: Mapping[Kind, type[BaseModel]] = {
     "source": SourceSpec, "transform": TransformSpec, "sink": SinkSpec,
 }  # fmt: skip
 _WORDS: list[tuple[Any, str]] = [
-    (Duration, "duration"), (ByteSize, "size"), (UserPath, "path"), (Names, "name or list of names"),
+    (Duration, "duration"), (ByteSize, "size"), (UserPath, "path"),
+    (Names, "name or list of names"),
 ]  # fmt: skip
 _PLAIN: dict[Any, str] = {
     str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything",
@@ -180,7 +182,7 @@ def _tag(model: type[BaseModel]) -> str | None:
 def _metadata(component: type[Component[Any]]) -> Iterator[Column]:
     if issubclass(component, Source):
         schema = component(component.config_type.model_construct()).metadata()
-        yield from (Column(field.name, str(field.type)) for field in schema)
+        yield from (Column(field.name, sql_name(field.type)) for field in schema)
 
 
 def _words(hint: Any) -> Iterator[str]:

@@ -45,3 +45,11 @@ def find(kind: Kind, type_: str) -> type[Component[Any]]:
             raise
         raise MissingExtra.of(type_, str(error.name)) from error
     return component
+
+
+def schemas() -> dict[str, dict[str, dict[str, Any]]]:
+    """The JSON Schema of the options of every type, by kind."""
+    return {
+        kind: {type_: find(kind, type_).config_type.model_json_schema() for type_ in types(kind)}
+        for kind in KINDS
+    }
