@@ -8,44 +8,96 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import (
+    App,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnknownCommandError,
+)
 
 from penstock import __version__
 from penstock.core.errors import Bug, PenstockError, UserError, report
+from penstock.core.text import did_you_mean
 
-VERBS = ("run",)
+RUN, LOOK, WRITE, OPTIONS = (
+    Group(name, sort_key=order)
+    for order, name in enumerate(("Run it", "Look at it", "Write it", "Options"))
+)
+START_HERE = """\
+Start here:
 
-USAGE_ERROR = UserError.conduct.exit_code
+  penstock quickstart                    see records within seconds
+  penstock new files > pipeline.yaml     write a first pipeline file
+  penstock check pipeline.yaml           see all its mistakes at once
+  penstock run pipeline.yaml             run it
+
+penstock VERB --help shows examples."""
 
 
-def make_app() -> App:
-    """The command line without any verb imported: each is loaded when it is asked for."""
+class Verb(NamedTuple):
+    """A verb is the function or `App` called `name` in the module `penstock.cli.NAME`.
+
+    `help` is its line in `penstock --help`, which imports no verb. `penstock NAME --help` shows
+    the docstring: the same line, then what is worth knowing, then two or three examples.
+    A verb imports what is heavy (Spark, Arrow, `penstock.app`) in its function.
+    """
+
+    name: str
+    group: Group
+    help: str
+
+
+VERBS = (Verb("run", RUN, "Run a pipeline to its end, or for ever where a source has no end."),)
+
+
+class UsageError(UserError):
+    """A command line that Penstock does not understand."""
+
+    default_code = "usage"
+
+
+def make_app(asked: str | None = None) -> App:
+    """The command line without any verb imported; the one that is `asked` for tells all its help.
+
+    A verb is loaded when it is used.
+    """
     app = App(
         name="penstock",
-        help=__doc__,
+        help="Stream processing on Apache Spark, declared in a file.",
+        help_epilogue=None if asked in {verb.name for verb in VERBS} else START_HERE,
         version=__version__,
-        help_format="markdown",
-        default_parameter=Parameter(negative=()),
+        help_format="plaintext",
+        group_commands=OPTIONS,
+        default_parameter=Parameter(negative=(), show_default=False),
     )
-    for verb in VERBS:
-        app.command(f"penstock.cli.{verb}:{verb}")
+    for order, verb in enumerate(VERBS):
+        app.command(
+            f"penstock.cli.{verb.name}:{verb.name}",
+            name=verb.name,
+            group=verb.group,
+            help=None if verb.name == asked else verb.help,
+            sort_key=order,
+        )
     return app
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb. Returns the exit code: 0 ok, 1 runtime, 2 the user's files, 3 the outside
-    world, 4 state."""
+    """Runs one verb. Returns the exit code: 0 ok, 1 runtime, 2 the user's files or command line,
+    3 the outside world, 4 state; 130 after Ctrl-C."""
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        result = make_app()(
-            list(argv) if argv is not None else None,
-            exit_on_error=False,
-            print_error=True,
-            result_action="return_value",
-        )
+        try:
+            result = make_app(words[0] if words else None)(
+                words, exit_on_error=False, print_error=False, result_action="return_value"
+            )
+        except CycloptsError as error:
+            raise _usage_error(error) from error
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except CycloptsError:
-        return USAGE_ERROR
     except PenstockError as error:
         print(report(error), file=sys.stderr)
         return error.conduct.exit_code
@@ -56,6 +108,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except Exception as error:
         return _bug(error)
+
+
+def _usage_error(error: CycloptsError) -> UsageError:
+    chain = " ".join(["penstock", *(error.command_chain or ())])
+    if isinstance(error, UnknownCommandError) and error.unused_tokens and error.app:
+        word = error.unused_tokens[0]
+        verbs = [name for name in error.app if not name.startswith("-")]
+        hint = did_you_mean(word, verbs) or f"{chain} --help shows what there is"
+        return UsageError(f'"{chain}" has no verb "{word}"', hint=hint)
+    if isinstance(error, MissingArgumentError) and error.argument:
+        message = f"{chain} needs {error.argument.name}"
+        return UsageError(message, hint=f"{chain} --help shows examples")
+    return UsageError(str(error).strip(), hint=f"{chain} --help shows examples")
 
 
 def _bug(error: Exception) -> int:

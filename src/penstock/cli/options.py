@@ -9,12 +9,21 @@ from cyclopts import Parameter
 
 Files = Annotated[
     list[Path],
-    Parameter(help="The pipeline's files; several are merged.", negative=(), consume_multiple=True),
+    Parameter(
+        metavar="FILE",
+        help="The pipeline's files; several are merged.",
+        negative=(),
+        consume_multiple=True,
+    ),
 ]
 
 Sets = Annotated[
-    list[str],
-    Parameter(name="--set", help="Replaces a value of the file: `--set sinks.out.path=elsewhere`."),
+    tuple[str, ...],
+    Parameter(
+        name="--set",
+        metavar="KEY=VALUE",
+        help="Replaces a value of the file, as in sinks.out.path=elsewhere; may be repeated.",
+    ),
 ]
 
-Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object for programs.")]
+Json = Annotated[bool, Parameter(name="--json", help="Prints one JSON object, for programs.")]
