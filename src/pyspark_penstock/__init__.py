@@ -1,4 +1,4 @@
-"""How PySpark finds Penstock: `spark.read.format("penstock")` and `spark.readStream.format("penstock")`."""
+"""How PySpark finds Penstock: the formats `penstock` of `spark.read` and `spark.readStream`."""
 
 from penstock.engine.datasource import PenstockDataSource as DefaultSource
 

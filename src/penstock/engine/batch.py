@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -106,9 +106,11 @@ class BatchRunner:
         self, sink: Node, trunk: DataFrame, batch: BatchId, error: Exception
     ) -> Sequence[dict[str, Any]]:
         """The batch again without the records that SQL failed on, which become dead letters."""
-        bisection = Bisection(self.builder, self.query, sink, trunk)
-        good = bisection.divert(batch.number, error)
-        return self._receipts(sink, self.builder.batch(self.query, good), batch)
+        builder = replace(self.builder, way=sink.name)
+        good = Bisection(builder, self.query, sink, trunk).divert(batch.number, error)
+        frames = builder.batch(self.query, good)
+        task = SinkTask.of(sink.sink, builder.spool_of(sink, self.query, "sink"))
+        return write_rows(task, frames[sink.inputs[0]], batch)
 
     def _task(self, sink: Node) -> SinkTask:
         if sink.name not in self._tasks:

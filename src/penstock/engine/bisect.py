@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -14,6 +14,7 @@ from penstock.core.text import plural
 from penstock.engine.build import Builder
 from penstock.engine.columns import to_arrow
 from penstock.plan.model import Node, Query
+from penstock.plan.queries import upstream
 from penstock.sdk import isolate
 from penstock.sdk.kit.rowtext import payload_of
 
@@ -46,6 +47,9 @@ class Bisection:
     sink: Node
     trunk: DataFrame
 
+    def __post_init__(self) -> None:
+        self._tries = replace(self.builder, reports=False)
+
     def divert(self, number: int, error: Exception) -> DataFrame:
         """The trunk's good rows. The bad ones are dead letters of the node that they failed.
 
@@ -74,7 +78,7 @@ class Bisection:
 
     def _attempt(self, rows: pa.Table, node: str | None = None) -> None:
         """Computes everything on the way to the sink (or to `node`) and throws it away."""
-        frames = self.builder.batch(self.query, self._frame(rows))
+        frames = self._tries.batch(self.query, self._frame(rows))
         target = frames[node or self.sink.inputs[0]]
         target.write.format("noop").mode("overwrite").save()
 
@@ -97,9 +101,11 @@ class Bisection:
             each.close()
 
     def _failed(self, row: pa.Table) -> tuple[Node, RecordError]:
-        """The first node that fails on the row, and how."""
-        for name in self.query.below:
-            node = self.builder.plan.nodes[name]
+        """The first node on the way to the sink that fails on the row, and how."""
+        nodes = self.builder.plan.nodes
+        above = upstream([self.sink.name], nodes)
+        for name in (name for name in self.query.below if name in above):
+            node = nodes[name]
             try:
                 self._attempt(row, name)
             except PySparkException as error:
@@ -108,7 +114,7 @@ class Bisection:
 
     def _input(self, node: Node, row: pa.Table) -> bytes:
         """The node's own input row, as its payload."""
-        frames = self.builder.batch(self.query, self._frame(row))
+        frames = self._tries.batch(self.query, self._frame(row))
         streams = [n for n in node.inputs if n in frames and not self.builder.plan.nodes[n].static]
         given = frames[streams[0]].toArrow().cast(to_arrow(frames[streams[0]].schema))
         (batch, *_) = given.combine_chunks().to_batches() or [None]

@@ -34,6 +34,7 @@ class Builder:
     `spool` is the directory for dead letters on their way (None: a bad record is an error). With
     `closing` the sources give nothing but the row that closes all windows, with `closed` they give
     it themselves after their own. Without `commits` sources are not told what has been written.
+    Without `reports` bad records are passed over in silence, for a try; `way` is the spool's.
     Static tables are read once, when they are first needed.
     """
 
@@ -43,6 +44,8 @@ class Builder:
     closing: bool = False
     closed: bool = False
     commits: bool = True
+    reports: bool = True
+    way: str = ""
     _static: dict[str, DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,7 +97,7 @@ class Builder:
         directory = str(self.spool / query.name) if self.spool is not None else None
         return Spool(
             self.plan.name, query.name, node.name, stage, node.on_error, directory,
-            node.name in query.reports or node.kind == "sink",
+            self.reports and (node.name in query.reports or node.kind == "sink"), way=self.way,
         )  # fmt: skip
 
     def static(self, name: str) -> DataFrame:

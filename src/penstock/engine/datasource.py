@@ -119,9 +119,10 @@ class PenstockDataSource(DataSource):
 
     def _spool(self, stage: Any) -> Spool:
         on_error = self.options.get("on_error", "fail")
-        if on_error not in ("fail", "drop"):
-            raise PlanError(f'"{on_error}" is not a value of on_error here', hint="fail or drop")
-        return Spool("pyspark", "pyspark", self._type(), stage, on_error)
+        for allowed in ("fail", "drop"):
+            if on_error == allowed:
+                return Spool("pyspark", "pyspark", self._type(), stage, allowed)
+        raise PlanError(f'"{on_error}" is not a value of on_error here', hint="fail or drop")
 
     def _type(self) -> str:
         type_ = self.options.get("type")

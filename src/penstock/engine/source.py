@@ -112,7 +112,7 @@ def sentinel(rows: pa.Schema, event_time: str | None) -> pa.RecordBatch:
 
 
 def _filler(field: pa.Field) -> Any:
-    """A value for a column that holds nothing: null, or where null is not allowed the type's zero."""
+    """Null, or where null is not allowed the type's zero."""
     if field.nullable:
         return None
     if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type):

@@ -46,10 +46,16 @@ DEAD_LETTER = pa.schema(
 `origin` and `position` name the record in its source (stage decode). `attempt` counts from 1.
 """
 
+_NAMED = ("id", "position")
+
 
 @dataclass(frozen=True)
 class Spool:
-    """Where a node's bad records go. `directory` None: nowhere, so a bad record is an error."""
+    """Where a node's bad records go. `directory` None: nowhere, so a bad record is an error.
+
+    Rows of one batch that are computed in two ways (see `engine.bisect`) are in other partitions
+    each time; the letters of each `way` are kept apart, so that the driver can tell them as one.
+    """
 
     pipeline: str
     query: str
@@ -59,6 +65,7 @@ class Spool:
     directory: str | None = None
     reports: bool = True
     attempt: int = 1
+    way: str = ""
 
     def begin(self, batch: int | None, partition: int | str) -> Letters:
         """The letters of one partition of a batch."""
@@ -74,7 +81,6 @@ class Letters:
     partition: int | str
     count: int = 0
     _rows: list[dict[str, object]] = field(default_factory=list)
-    _seen: Counter[str] = field(default_factory=Counter)
 
     def add(
         self,
@@ -116,7 +122,7 @@ class Letters:
         """Makes the letters visible to the driver, all at once."""
         if not self._rows or self.spool.directory is None:
             return
-        folder = Path(self.spool.directory) / str(self.batch)
+        folder = Path(self.spool.directory) / str(self.batch) / self.spool.way
         folder.mkdir(parents=True, exist_ok=True)
         final = folder / f"{self.spool.node}-{self.spool.stage}-{self.partition}.arrow"
         hidden = final.with_name(f".{final.name}.{time.monotonic_ns()}")
@@ -126,12 +132,24 @@ class Letters:
         hidden.rename(final)
 
     def _identity(self, payload: bytes | None, origin: str | None, position: int | None) -> str:
-        """The same for the same record, however often and by whichever query it is met."""
-        if origin is not None and position is not None:
-            key: list[object] = [self.spool.node, origin, position]
-        else:
+        """The same for the same record, however often and by whichever query it is met.
+
+        Equal rows of a batch that are not known by their position share it until they are
+        collected (see `numbered`).
+        """
+        key: list[object] = [self.spool.node, origin, position]
+        if origin is None or position is None:
             content = hashlib.sha1(payload or b"").hexdigest()
-            self._seen[content] += 1
-            key = [self.spool.node, self.spool.query, self.batch, self.partition, content]
-            key.append(self._seen[content])
+            key = [self.spool.node, self.spool.query, self.batch, content]
         return hashlib.sha1(json.dumps(key).encode()).hexdigest()[:20]
+
+
+def numbered(letters: pa.Table) -> pa.Table:
+    """The letters of one way of computing a batch, with an identity for each of equal rows."""
+    seen: Counter[str] = Counter()
+    ids = []
+    for identity, position in zip(*(letters.column(n).to_pylist() for n in _NAMED), strict=True):
+        again = seen[identity] if position is None else 0
+        seen[identity] += 1
+        ids.append(f"{identity}-{again}" if again else identity)
+    return letters.set_column(0, DEAD_LETTER.field("id"), pa.array(ids, pa.string()))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.batch import BatchRunner, Events
 from penstock.engine.build import Builder

@@ -108,8 +108,8 @@ def _changed_query(
                      f"its output mode was {before['mode']} and is {after['mode']}")  # fmt: skip
     stateful = any(node["stateful"] for node in after["nodes"].values())
     if stateful and before["partitions"] != after["partitions"]:
-        yield Change(f'query "{name}"', "refused",
-                     "the number of partitions of its state was pinned by its first run")  # fmt: skip
+        why = "the number of partitions of its state was pinned by its first run"
+        yield Change(f'query "{name}"', "refused", why)
     for node, now in after["nodes"].items():
         then = before["nodes"].get(node)
         if then is None:

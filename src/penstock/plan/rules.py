@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import pyarrow as pa
+
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.plan.model import Node, Plan
@@ -17,8 +19,8 @@ def static_sources_end(plan: Plan) -> Iterator[PlanError]:
     """A static table is read whole, so its source must end."""
     for node in plan.of("source"):
         if node.static and not node.source.bounded():
-            yield _error(node, "has no end, so it cannot be static", "static-unbounded",
-                         "leave out static, or the option that makes it unbounded")  # fmt: skip
+            hint = "leave out static, or the option that makes it unbounded"
+            yield _error(node, "has no end, so it cannot be static", "static-unbounded", hint)
 
 
 def something_streams(plan: Plan) -> Iterator[PlanError]:
@@ -26,8 +28,9 @@ def something_streams(plan: Plan) -> Iterator[PlanError]:
     streams = plan.streams
     for node in plan.of("sink"):
         if node.inputs[0] not in streams:
-            yield _error(node, "gets no stream: all sources above it are static", "no-stream",
-                         "leave out static: true on the source that drives the pipeline")  # fmt: skip
+            problem = "gets no stream: all sources above it are static"
+            hint = "leave out static: true on the source that drives the pipeline"
+            yield _error(node, problem, "no-stream", hint)
 
 
 def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
@@ -37,15 +40,16 @@ def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
         columns = node.source.columns
         if watermark is None or columns is None:
             continue
+        name = watermark.column
         known = [*columns.names, *node.source.metadata_columns]
-        if watermark.column not in known:
-            yield _error(node, f'has its watermark on "{watermark.column}", which is not a column',
-                         "unknown-column", did_you_mean(watermark.column, known))  # fmt: skip
-        elif watermark.column in columns.names:
-            type_ = columns.field(watermark.column).type
-            if not str(type_).startswith("timestamp"):
-                yield _error(node, f'has its watermark on "{watermark.column}", which is {type_}, not TIMESTAMP',
-                             "wrong-type", "declare it as TIMESTAMP, or cast it in a transform")  # fmt: skip
+        problem = f'has its watermark on "{name}", which is'
+        if name not in known:
+            hint = did_you_mean(name, known)
+            yield _error(node, f"{problem} not a column", "unknown-column", hint)
+        elif name in columns.names and not pa.types.is_timestamp(columns.field(name).type):
+            problem = f"{problem} {columns.field(name).type}, not TIMESTAMP"
+            hint = "declare it as TIMESTAMP, or cast it in a transform"
+            yield _error(node, problem, "wrong-type", hint)
 
 
 def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
@@ -56,8 +60,20 @@ def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
             if not node.can(Capability.UPSERT):
                 yield _error(node, "cannot replace rows", "unsupported-mode", "use mode: append")
             elif not node.spec.primary_key:
-                yield _error(node, "has mode: upsert and no primary key", "missing-option",
-                             "add primary_key: [COLUMN, ...]")  # fmt: skip
+                hint = "add primary_key: [COLUMN, ...]"
+                yield _error(node, "has mode: upsert and no primary key", "missing-option", hint)
+
+
+def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:
+    """Files are moved or deleted after one query has read them; a second one would miss them."""
+    for node in plan.of("source"):
+        if getattr(node.component.config, "after", "keep") == "keep":
+            continue
+        readers = [query.name for query in plan.queries if node.name in query.within]
+        if len(readers) > 1:
+            problem = f"puts files away after reading, but {len(readers)} queries read them"
+            hint = f"use after: keep, or give each of {', '.join(readers)} a source of its own"
+            yield _error(node, problem, "read-twice", hint)
 
 
 def keys_exist(plan: Plan) -> Iterator[PlanError]:
@@ -67,8 +83,9 @@ def keys_exist(plan: Plan) -> Iterator[PlanError]:
         columns = node.source.columns
         for key in node.spec.primary_key:
             if columns is not None and key not in columns.names:
-                yield _error(node, f'has "{key}" in its primary key, which is not a column',
-                             "unknown-column", did_you_mean(key, columns.names))  # fmt: skip
+                problem = f'has "{key}" in its primary key, which is not a column'
+                hint = did_you_mean(key, columns.names)
+                yield _error(node, problem, "unknown-column", hint)
 
 
 def _error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:
@@ -77,8 +94,8 @@ def _error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:
 
 ALL: tuple[Rule, ...] = (
     static_sources_end,
-    something_streams,
     watermark_columns_exist,
     modes_fit_sinks,
+    read_once_before_removed,
     keys_exist,
 )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock.core.errors import StateError
 from penstock.core.units import size_text
 from penstock.engine.sink import SinkTask, write
-from penstock.engine.spool import DEAD_LETTER, Spool
+from penstock.engine.spool import DEAD_LETTER, Spool, numbered
 from penstock.plan.model import Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import BatchId
@@ -34,7 +34,7 @@ class DeadLetters:
         hidden = path.with_name(f".{path.name}")
         with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
             writer.write_table(letters)
-        os.replace(hidden, path)
+        hidden.replace(path)
 
     def files(self) -> list[Path]:
         """The files, oldest first."""
@@ -141,10 +141,12 @@ class Collector:
                 yield int(folder.name), folder
 
     def _letters(self, folder: Path) -> pa.Table:
-        files = sorted(path for path in folder.glob("*.arrow") if not path.name.startswith("."))
-        tables = [read_file(path) for path in files]
-        table = pa.concat_tables(tables) if tables else DEAD_LETTER.empty_table()
-        return _each_once(table)
+        ways: dict[Path, list[pa.Table]] = {}
+        for path in sorted(folder.rglob("*.arrow")):
+            if not path.name.startswith("."):
+                ways.setdefault(path.parent, []).append(read_file(path))
+        tables = [numbered(pa.concat_tables(each)) for each in ways.values()]
+        return _each_once(pa.concat_tables([DEAD_LETTER.empty_table(), *tables]))
 
     def _move(self, query: str, number: int, letters: pa.Table) -> None:
         sink = self.plan.dead_letter

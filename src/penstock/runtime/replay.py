@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.core.errors import DecodeError, PenstockError, RecordError, Rejected, decode
-from penstock.core.text import plural
+from penstock.core.errors import DecodeError, PenstockError, RecordError, decode
 from penstock.engine.batch import write_rows
 from penstock.engine.bisect import data_error
 from penstock.engine.build import Builder

@@ -47,7 +47,7 @@ class Writer(ABC):
     def commit(self) -> Receipt:
         """Makes what was written durable, as far as one task can."""
 
-    def abort(self) -> None:
+    def abort(self) -> None:  # noqa: B027
         """The task failed: nothing of it should become visible. May be called at any time."""
 
 

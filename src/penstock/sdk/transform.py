@@ -39,7 +39,7 @@ class Relation(Component[C]):
     """A transform in Spark's own terms: named DataFrames in, a DataFrame out."""
 
     def inputs(self, known: frozenset[str]) -> frozenset[str] | None:
-        """The names that it reads, of the `known` nodes and others; None where `from` names them."""
+        """The names that it reads, `known` nodes or not; None where `from` names them."""
         return None
 
     def stateful(self, streaming: frozenset[str]) -> bool:

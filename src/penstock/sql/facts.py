@@ -32,7 +32,7 @@ class Facts:
     """
 
     text: str
-    tree: exp.Expression | None
+    tree: exp.Expr | None
 
     def relations(self, known: frozenset[str]) -> frozenset[str]:
         """The names in `known` that the text reads (case does not matter), and unknown ones."""
@@ -52,17 +52,31 @@ class Facts:
             return True
         return any(self._joins_streams(select, streams) for select in self._selects())
 
+    def remembers(self, streaming: frozenset[str]) -> tuple[str, ...]:
+        """What a stateful query remembers of the `streaming` relations, in words."""
+        if self.tree is None:
+            return ()
+        streams = {name.lower() for name in streaming}
+        found = []
+        if any(self._joins_streams(select, streams) for select in self._selects()):
+            found.append("rows of both sides of a join")
+        if self.tree.find(exp.AggFunc, exp.Group):
+            found.append("groups")
+        if self.tree.find(exp.Distinct):
+            found.append("distinct rows")
+        return tuple(found)
+
     @cached_property
     def deterministic(self) -> bool:
         """Whether the same rows always give the same result."""
         return not _RANDOM.search(self.text)
 
     @cached_property
-    def _ctes(self) -> dict[str, exp.Expression]:
+    def _ctes(self) -> dict[str, exp.Expr]:
         assert self.tree is not None
         return {cte.alias.lower(): cte.this for cte in self.tree.find_all(exp.CTE)}
 
-    def _tables(self, tree: exp.Expression) -> Iterator[exp.Table]:
+    def _tables(self, tree: exp.Expr) -> Iterator[exp.Table]:
         for table in tree.find_all(exp.Table):
             if table.name and table.name.lower() not in self._ctes:
                 yield table
@@ -71,7 +85,7 @@ class Facts:
         assert self.tree is not None
         yield from self.tree.find_all(exp.Select)
 
-    def _remembering(self) -> Iterator[exp.Expression]:
+    def _remembering(self) -> Iterator[exp.Expr]:
         """The queries in which something aggregates, sorts or compares rows with others."""
         assert self.tree is not None
         for node in self.tree.find_all(*_STATEFUL):
@@ -82,7 +96,7 @@ class Facts:
                 yield union
 
     def _reads(
-        self, tree: exp.Expression, streams: set[str], seen: frozenset[str] = frozenset()
+        self, tree: exp.Expr, streams: set[str], seen: frozenset[str] = frozenset()
     ) -> int:
         """How many times `tree` reads one of the streams, through common table expressions."""
         count = 0

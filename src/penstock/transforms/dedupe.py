@@ -16,7 +16,8 @@ class DedupeConfig(Config):
     keys: list[str] = []
     """The columns that make two rows alike; all columns when empty."""
     within: Literal["watermark", "forever"] = "watermark"
-    """How long a row is remembered: until the watermark has passed it by its delay, or for ever (the state then grows without end)."""
+    """How long a row is remembered: until the watermark has passed it by its delay, or for ever
+    (the state then grows without end)."""
 
 
 class Dedupe(Relation[DedupeConfig]):

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 class MapConfig(Config):
     set: dict[str, str]
-    """A map of column to Spark SQL expression. All expressions see the input's columns, not each other's results."""
+    """A map of column to Spark SQL expression.
+
+    All expressions see the input's columns, not each other's results."""
 
 
 class Map(Relation[MapConfig]):

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 class SelectConfig(Config):
     columns: list[str] | dict[str, str]
-    """A list of columns and expressions (`price * 2 AS double_price`), or a map of new column to Spark SQL expression."""
+    """A list of columns and expressions (`price * 2 AS double_price`), or a map of new column to
+    Spark SQL expression."""
 
 
 class Select(Relation[SelectConfig]):

@@ -17,7 +17,8 @@ class SqlConfig(Config):
     sql: str
     """The query. Other nodes are tables by their names."""
     scope: Literal["stream", "batch"] = "stream"
-    """`stream`: over the whole stream, with windows and joins that last. `batch`: over each batch for itself, where any SQL is allowed."""
+    """`stream`: over the whole stream, with windows and joins that last. `batch`: over each batch
+    for itself, where any SQL is allowed."""
 
 
 class Sql(Relation[SqlConfig]):
