@@ -37,8 +37,10 @@ class Block:
         """Where it is, for messages."""
         return f"{self.page}:{self.line}"
 
-    def perform(self, directory: Path) -> None:
+    def perform(self, directory: Path, **environment: str) -> None:
         """Does what the page tells its reader to do. Raises AssertionError."""
+        environment = {**os.environ, **environment}
+        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
         if "skip" in self.options:
             return
         if title := self.options.get("title"):
@@ -47,13 +49,13 @@ class Block:
             with path.open("a" if "append" in self.options else "w") as file:
                 file.write(self.text)
         elif self.language == "sh":
-            self._run(["sh", "-e", "-c", self.text], directory)
+            self._run(["sh", "-e", "-c", self.text], directory, environment)
         elif self.language == "python":
-            self._run([sys.executable, "-c", self.text], directory)
+            self._run([sys.executable, "-c", self.text], directory, environment)
         elif self.language == "console":
-            self._converse(directory)
+            self._converse(directory, environment)
 
-    def _converse(self, directory: Path) -> None:
+    def _converse(self, directory: Path, environment: dict[str, str]) -> None:
         commands = list(_COMMAND.finditer(self.text))
         assert commands, f"{self.place}: a console block without a command"
         ends = [match.start() for match in commands[1:]] + [len(self.text)]
@@ -61,15 +63,15 @@ class Block:
             last = end == len(self.text)
             code = int(self.options.get("exit", 0)) if last else 0
             command = match[1].replace("\n> ", "\n")
-            printed = self._run(["sh", "-c", command], directory, code)
+            printed = self._run(["sh", "-c", command], directory, environment, code)
             expected = self.text[match.end() : end]
             assert alike(expected, printed), (
                 f"{self.place}: $ {command}\n--- the page says\n{expected}\n--- it is\n{printed}"
             )
 
-    def _run(self, command: list[str], directory: Path, code: int = 0) -> str:
-        bin_ = str(Path(sys.executable).parent)
-        environment = {**os.environ, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
+    def _run(
+        self, command: list[str], directory: Path, environment: dict[str, str], code: int = 0
+    ) -> str:
         done = subprocess.run(
             command, cwd=directory, env=environment, text=True, timeout=TIMEOUT, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -93,11 +95,8 @@ def blocks(page: Path) -> Iterator[Block]:
 
 def alike(expected: str, actual: str) -> bool:
     """Whether a text is as expected: `...` is any text, and space at the end of lines is none."""
-    parts = re.split(r"\.\.\.", _trimmed(expected))
-    return (
-        re.fullmatch(".*".join(re.escape(part) for part in parts), _trimmed(actual), re.DOTALL)
-        is not None
-    )
+    pattern = re.escape(_trimmed(expected)).replace(r"\.\.\.", ".*")
+    return bool(re.fullmatch(pattern, _trimmed(actual), re.DOTALL))
 
 
 def _trimmed(text: str) -> str:

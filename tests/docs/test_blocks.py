@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from blocks import alike, blocks
 
 ROOT = Path(__file__).parents[2]

@@ -115,6 +115,11 @@ def shared_options(kind: Kind) -> tuple[Option, ...]:
     return tuple(_options(model)) if model else ()
 
 
+def describe_model(model: type[BaseModel]) -> tuple[tuple[Option, ...], tuple[Part, ...]]:
+    """The keys of a map, and those of the maps that are its values."""
+    return tuple(_options(model)), tuple(_parts(model, "", set()))
+
+
 def missing(kind: Kind, type_: str, extra: str | None) -> tuple[str, ...]:
     """The Python packages of an extra that are not installed."""
     package = registry.distribution(kind, type_)
