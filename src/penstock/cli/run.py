@@ -2,35 +2,103 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from penstock.cli.options import Files, Sets
+from penstock.core.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.cli.lines import Lines
+    from penstock.cli.live import LiveView
+    from penstock.plan.model import Plan
+
+Fresh = Annotated[bool, Parameter(help="Starts over: forgets offsets, windows and dead letters.")]
+UntilCaughtUp = Annotated[
+    bool, Parameter(help="Ends when every source is where it was at the start; windows stay open.")
+]
+Master = Annotated[
+    str | None,
+    Parameter(metavar="URL", help="The Spark master, as in local[4] or spark://host:7077."),
+]
+LogFormat = Annotated[
+    Literal["console", "json"] | None,
+    Parameter(name="--log", help="Log lines on standard error instead of the live view."),
+]
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"], Parameter(help="The least that is logged.")
+]
+Quiet = Annotated[bool, Parameter(help="Shows nothing but errors and what print sinks write.")]
 
 
 def run(
-    files: Files, /, *, set: Sets = (), fresh: bool = False, until_caught_up: bool = False
+    files: Files,
+    /,
+    *,
+    set: Sets = (),
+    fresh: Fresh = False,
+    until_caught_up: UntilCaughtUp = False,
+    master: Master = None,
+    log: LogFormat = None,
+    log_level: LogLevel = "info",
+    quiet: Quiet = False,
 ) -> int:
     """Run a pipeline to its end, or for ever where a source has no end.
 
-    Ctrl-C finishes the batch under way; a second one stops at once. The next run goes on where
-    this one stopped.
+    Ctrl-C and SIGTERM finish the batch under way; a second one stops at once.
+    The next run goes on where this one stopped.
 
       penstock run late-flights.yaml
       penstock run shop.yaml --set sinks.out.path=elsewhere --fresh
       penstock run shop.yaml --until-caught-up --log json
     """
     from penstock import app
-    from penstock.core.errors import report
-    from penstock.core.log import make
 
+    signal.signal(signal.SIGTERM, _interrupt)
+    if master is not None:
+        set = (*set, f"runtime.master={master}")
+    plan = app.plan(files, sets=set)
+    watched = log is None and not quiet and sys.stdout.isatty() and sys.stderr.isatty()
+    view = _live(plan, files) if watched else _lines(plan, files, log, log_level, quiet)
     options = app.RunOptions(
         until="caught_up" if until_caught_up else "auto",
         fresh=fresh,
-        log=make(),
+        log=view.log,
+        on_start=view.begin,
+        on_tick=view.tick,
+        on_note=view.note,
         signals=True,
-        on_note=lambda text: print(text, file=sys.stderr),
     )
-    outcome = app.run(files, sets=set, options=options)
-    for error in outcome.errors.values():
-        print(report(error), file=sys.stderr)
+    try:
+        with view:
+            outcome = app.run(plan, options=options)
+    except PenstockError as error:
+        view.fail(error)
+        return error.conduct.exit_code
+    view.end(outcome)
     return outcome.exit_code
+
+
+def _live(plan: Plan, files: Sequence[Path]) -> LiveView:
+    from penstock.cli.live import LiveView
+
+    return LiveView(plan, files)
+
+
+def _lines(
+    plan: Plan, files: Sequence[Path], log: LogFormat, level: LogLevel, quiet: bool
+) -> Lines:
+    from penstock.cli.lines import Lines
+
+    return Lines(plan, files, log or "console", "error" if quiet else level)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Until the run takes over its signals, SIGTERM is Ctrl-C."""
+    raise KeyboardInterrupt

@@ -29,7 +29,9 @@ def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
     if format_ == "json":
         render = structlog.processors.JSONRenderer()
     else:
-        render = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
+        render = structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), pad_event_to=0, pad_level=False, sort_keys=False
+        )
     logger: Log = structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
         processors=[structlog.processors.add_log_level, _without_nothing, stamp, render],

@@ -1,0 +1,72 @@
+"""What went through the nodes of a run, as a table: for the live view, the summary and `status`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from penstock.core.text import plural
+
+Snapshot = Mapping[str, Any]
+"""The numbers of a run, as `Metrics.snapshot` tells them."""
+
+
+def flow_table(numbers: Snapshot, *, moving: bool) -> Table:
+    """A line for each source and sink, and for each transform that has dead letters.
+
+    With `moving` also what is true only of a moment: rates and lags.
+    """
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 0))
+    table.add_column("")
+    table.add_column("type", style="dim")
+    for name in ("rows", *(("rows/s", "lag") if moving else ()), "dead letters"):
+        table.add_column(name, justify="right")
+    if moving:
+        table.add_column("last batch", style="dim")
+    for name, flow in numbers["nodes"].items():
+        bad = flow["dead_letters"]
+        counted = flow["kind"] != "transform"
+        cells = [name, flow["type"], f"{flow['rows']:,}" if counted else ""]
+        if moving:
+            cells += [f"{flow['rows_per_second']:,.0f}" if counted else "", lag(flow)]
+        table.add_row(*cells, Text(f"{bad:,}" if bad else "", "yellow"), *_last(flow, moving))
+    return table
+
+
+def lag(flow: Mapping[str, Any]) -> str:
+    """How far a source is behind: `3 files`. Empty where that is not known."""
+    return "" if flow["lag"] is None else f"{flow['lag']:,} {flow['lag_unit']}"
+
+
+def span(seconds: float) -> str:
+    """A time that passed, for reading: `4.2 s`, `3 min 20 s`, `5 h 12 min`, `2 d 3 h`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    for size, unit, below, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "min")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit} {seconds % size // below:.0f} {smaller}"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def happened(numbers: Snapshot) -> list[str]:
+    """The counts that have no column: `12 batches`, `1 restart`, `watermark 2013-01-05 12:00`."""
+    told = [plural(numbers["batches"], "batch", "batches")]
+    if numbers["restarts"]:
+        told.append(plural(numbers["restarts"], "restart"))
+    if seen := [mark for mark in numbers["watermarks"].values() if not mark.startswith("1970-")]:
+        told.append(f"watermark {min(seen)[:16].replace('T', ' ')}")
+    return told
+
+
+def _last(flow: Mapping[str, Any], moving: bool) -> list[str]:
+    if not moving:
+        return []
+    if flow["last_batch"] is None:
+        return [""]
+    ago = f"{span(max(0.0, time.time() - flow['last_batch']))} ago"
+    took = flow["batch_seconds"]
+    return [ago if took is None else f"{ago}, took {span(took)}"]
