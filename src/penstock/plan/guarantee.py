@@ -37,7 +37,7 @@ def guarantee(plan: Plan, sink: Node) -> Guarantee:
     because = (
         "the sources can be read again",
         "the same records always give the same rows",
-        f"{sink.label} writes a batch that is repeated only once",
+        f"{sink.label} writes a batch once, also when it is repeated after a crash",
     )
     return Guarantee("exactly once", because, notes)
 
@@ -54,11 +54,11 @@ def _repeated(sink: Node, above: list[Node]) -> Iterator[str]:
         if sink.spec.mode == "upsert":
             keys = ", ".join(sink.spec.primary_key)
             yield (
-                f"{sink.label} writes a batch that is repeated again, "
-                f"which replaces the rows with the same {keys}"
+                f"{sink.label} writes a batch again that is repeated after a crash, "
+                f"and replaces the rows with the same {keys}"
             )
         else:
-            yield f"{sink.label} writes a batch that is repeated again"
+            yield f"{sink.label} writes a batch again that is repeated after a crash"
     for node in above:
         if not node.deterministic:
             hint = ", unless it says deterministic: true" if node.batch_function else ""

@@ -19,7 +19,8 @@ _RANDOM = re.compile(
     r"localtimestamp|monotonically_increasing_id|input_file_name|spark_partition_id)\b",
     re.IGNORECASE,
 )
-_WINDOW_FIELD = re.compile(r"\bwindow(?=\s*\.\s*(?:start|end)\b)", re.IGNORECASE)
+_WINDOW = re.compile(r"(?<!`)\bwindow\b(?!\s+\w+\s+AS\s*\()", re.IGNORECASE)
+"""The function and the column of that name, which sqlglot takes for the clause."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -95,9 +96,7 @@ class Facts:
             if union.args.get("distinct"):
                 yield union
 
-    def _reads(
-        self, tree: exp.Expr, streams: set[str], seen: frozenset[str] = frozenset()
-    ) -> int:
+    def _reads(self, tree: exp.Expr, streams: set[str], seen: frozenset[str] = frozenset()) -> int:
         """How many times `tree` reads one of the streams, through common table expressions."""
         count = 0
         for table in tree.find_all(exp.Table):
@@ -122,7 +121,7 @@ def read(text: str) -> Facts:
     level = logger.level
     logger.setLevel("CRITICAL")
     try:
-        tree = sqlglot.parse_one(_WINDOW_FIELD.sub("`window`", text), dialect="spark")
+        tree = sqlglot.parse_one(_WINDOW.sub("`window`", text), dialect="spark")
     except (sqlglot.errors.SqlglotError, RecursionError):
         return Facts(text, None)
     finally:
