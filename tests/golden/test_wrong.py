@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.errors import PenstockError, report
+from penstock.plan.make import make_plan
 from penstock.spec.validate import open_pipeline
 
 WRONG = Path(__file__).parent / "wrong"
@@ -31,10 +32,10 @@ def mistakes(path: str) -> str:
     """What a user is told about a file: the mistakes, or else the warnings."""
     paths, sets = _arguments(path)
     try:
-        pipeline = open_pipeline(paths, sets=sets, env=ENVIRONMENT)
+        plan = make_plan(open_pipeline(paths, sets=sets, env=ENVIRONMENT))
     except PenstockError as error:
         return report(error)
-    warnings = (report(each) for each in pipeline.warnings)
+    warnings = (report(each) for each in plan.warnings)
     return "\n\n".join(each.replace("error[", "warning[", 1) for each in warnings)
 
 

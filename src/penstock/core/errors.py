@@ -5,6 +5,7 @@ PenstockError
 │   ├── SpecError        the shape of a pipeline file
 │   ├── SqlError         a SQL text
 │   ├── PlanError        names, options and types that do not fit together
+│   │   └── OptionError  the text of one option
 │   └── MissingExtra     a client library is not installed
 ├── ConnectError         the outside world
 │   ├── Transient        "could not ...": worth another try
@@ -87,6 +88,31 @@ class SqlError(UserError):
 
 class PlanError(UserError):
     default_code = "invalid-plan"
+
+
+class OptionError(PlanError):
+    """A mistake inside the text of one of a component's options, which the planner finds."""
+
+    default_code = "invalid-option"
+    option: str = ""
+    line: int = 1
+    column: int = 1
+
+    @classmethod
+    def at(
+        cls,
+        option: str,
+        line: int,
+        column: int,
+        message: str,
+        *,
+        code: str,
+        hint: str | None = None,
+    ) -> OptionError:
+        """`line` and `column` count from 1 within the option's text."""
+        error = cls(message, code=code, hint=hint)
+        error.option, error.line, error.column = option, line, column
+        return error
 
 
 class MissingExtra(UserError):

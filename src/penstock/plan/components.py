@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError, PlanError
+from penstock.core.errors import OptionError, PenstockError, PlanError
 from penstock.core.text import did_you_mean
 from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
 from penstock.sdk.kit.ddl import arrow_schema
@@ -45,6 +45,8 @@ class Components:
                 self._prepare_source(component, route, spec, declared)
         elif isinstance(component, Sink) and isinstance(spec, SinkSpec | DeadLetterSpec):
             self._prepare_sink(component, route, spec)
+        if component is not None and len(self.mistakes) == before:
+            self._guarded(route, component.examine)
         return component if len(self.mistakes) == before else None
 
     def _component(self, route: Route, kind: Kind, name: str, spec: Spec) -> Component[Any] | None:
@@ -132,6 +134,10 @@ class Components:
     def _guarded(self, route: Route, call: Callable[[], T]) -> T | None:
         try:
             return call()
+        except OptionError as error:
+            error.where = self.document.inside((*route, error.option), error.line, error.column)
+            self.mistakes.append(error)
+            return None
         except PenstockError as error:
             error.where = error.where or self.document.value(route)
             self.mistakes.append(error)

@@ -118,10 +118,7 @@ class Plan:
 
     def inside(self, path: tuple[str | int, ...], line: int, column: int) -> Location:
         """The place in the user's file of a line and column of the text at `path`."""
-        node = self.pipeline.document.find(path)
-        if isinstance(node, Scalar):
-            return node.place(line, column)
-        return self.pipeline.document.value(path)
+        return self.pipeline.document.inside(path, line, column)
 
     def of(self, kind: str) -> Iterator[Node]:
         """The nodes of a kind."""

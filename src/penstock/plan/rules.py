@@ -10,6 +10,7 @@ from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.plan.model import Node, Plan
 from penstock.sdk import Capability
+from penstock.sdk.kit.columns import sql_name
 from penstock.spec.models import SinkSpec, SourceSpec
 
 Rule = Callable[[Plan], Iterator[PlanError]]
@@ -47,7 +48,7 @@ def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
             hint = did_you_mean(name, known)
             yield _error(node, f"{problem} not a column", "unknown-column", hint)
         elif name in columns.names and not pa.types.is_timestamp(columns.field(name).type):
-            problem = f"{problem} {columns.field(name).type}, not TIMESTAMP"
+            problem = f"{problem} {sql_name(columns.field(name).type)}, not TIMESTAMP"
             hint = "declare it as TIMESTAMP, or cast it in a transform"
             yield _error(node, problem, "wrong-type", hint)
 

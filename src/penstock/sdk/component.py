@@ -49,6 +49,12 @@ class Component(Generic[C]):
                 if isinstance(argument, type) and issubclass(argument, Config):
                     cls.config_type = argument
 
+    def examine(self) -> None:
+        """Tells mistakes that the options' types cannot tell: no network, nothing carried out.
+
+        Raises UserError; OptionError points into the text of an option.
+        """
+
     def check(self) -> None:
         """Reaches the outside system once and consumes nothing.
 

@@ -66,6 +66,11 @@ class Document:
             return node.location
         return self.key(route)
 
+    def inside(self, route: Route, line: int, column: int) -> Location:
+        """The place of a line and column of the text at `route`."""
+        node = self.find(route)
+        return node.place(line, column) if isinstance(node, Scalar) else self.value(route)
+
     @property
     def place(self) -> Location:
         """The first file, as a whole."""

@@ -59,9 +59,10 @@ _BOUNDS = {
     "url_scheme": "a URL that begins with {expected_schemes}",
     "union_tag_invalid": "{expected_tags}",
 }
-_EMPTY_BOUNDS = {
+_SMALL_BOUNDS = {
     ("string_too_short", 1): "text that is not empty",
     ("too_short", 1): "at least one entry",
+    ("string_too_long", 1): "one character",
 }
 _MAPS = {"dict_type", "model_type", "model_attributes_type"}
 _NO_DASH = "keys have no dash before them"
@@ -105,7 +106,7 @@ def _phrase(details: dict[str, Any]) -> Phrase:
     if kind in _TYPES:
         return Phrase(_TYPES[kind], "invalid-value" if "parsing" in kind else "wrong-type")
     if kind in _BOUNDS:
-        empty = _EMPTY_BOUNDS.get((kind, context.get("min_length", 0)))
+        empty = _SMALL_BOUNDS.get((kind, context.get("min_length", context.get("max_length", 0))))
         return Phrase(empty or _BOUNDS[kind].format(**context), "invalid-value")
     message = str(context["error"]) if "error" in context else str(details["msg"])
     if kind not in _FREE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import sys
@@ -11,7 +12,8 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from penstock.core.errors import UserError
+from penstock.core.errors import OptionError, UserError
+from penstock.core.text import did_you_mean
 from penstock.sdk import Config, PlanError, Transform
 from penstock.sdk.kit.ddl import arrow_schema
 
@@ -69,16 +71,43 @@ class Python(Transform[PythonConfig]):
     def deterministic(self) -> bool:  # type: ignore[override]
         return self.config.deterministic
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def examine(self) -> None:
         if self.config.columns is not None:
-            self._load()
-            return arrow_schema(self.config.columns)
-        if self.config.per == "row":
+            try:
+                arrow_schema(self.config.columns)
+            except PlanError as error:
+                raise OptionError.at(
+                    "schema", 1, 1, error.message, code=error.code, hint=error.hint
+                ) from error
+        elif self.config.per == "row":
             raise PlanError(
                 'with "per: row" the output\'s columns must be declared',
                 code="missing-option",
                 hint="add schema: name STRING, ...",
             )
+        if self.config.code is not None:
+            self._look_at(self.config.code)
+
+    def _look_at(self, code: str) -> None:
+        try:
+            tree = ast.parse(code)
+        except SyntaxError as error:
+            raise OptionError.at(
+                "code", error.lineno or 1, error.offset or 1,
+                f"the code is not Python: {error.msg}", code="invalid-python",
+            ) from error  # fmt: skip
+        names = list(_defined(tree))
+        if self.config.function not in names:
+            raise OptionError.at(
+                "code", 1, 1, f'the code defines no "{self.config.function}"',
+                code="unknown-function",
+                hint=did_you_mean(self.config.function, names) if names else None,
+            )  # fmt: skip
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        if self.config.columns is not None:
+            self._load()
+            return arrow_schema(self.config.columns)
         empty = schema.empty_table().to_batches() or [
             pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
         ]
@@ -152,13 +181,6 @@ class Python(Transform[PythonConfig]):
                 + (f" (line {line} of the code)" if line else ""),
                 code="invalid-python",
             ) from error
-        if self.config.function not in scope:
-            names = [n for n, v in scope.items() if callable(v) and not n.startswith("_")]
-            raise PlanError(
-                f'the code defines no "{self.config.function}"',
-                code="unknown-function",
-                hint=f"it defines: {', '.join(names)}" if names else None,
-            )
         return scope[self.config.function]
 
     def _import(self) -> Any:
@@ -180,6 +202,17 @@ class Python(Transform[PythonConfig]):
             raise PlanError(
                 f'module "{module_name}" has no "{name}"', code="unknown-function"
             ) from None
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """The names that a module's top level defines."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (each.asname or each.name for each in node.names)
+        else:
+            yield from (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 def _line(error: Exception, filename: str) -> int | None:

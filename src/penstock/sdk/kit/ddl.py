@@ -69,6 +69,11 @@ class _Reader:
         name = self._name()
         if separator:
             self._take(":")
+        if not self.tokens or self.tokens[0] in ",)>":
+            raise PlanError(
+                f'column "{name}" has no type', code="invalid-schema",
+                hint=f"write it as in {name} STRING",
+            )  # fmt: skip
         type_ = self._type()
         nullable = True
         if self._take("not"):
