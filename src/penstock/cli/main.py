@@ -51,7 +51,18 @@ class Verb(NamedTuple):
     help: str
 
 
-VERBS = (Verb("run", RUN, "Run a pipeline to its end, or for ever where a source has no end."),)
+VERBS = (
+    Verb("run", RUN, "Run a pipeline to its end, or for ever where a source has no end."),
+    Verb("status", RUN, "Show whether a pipeline runs, and what it has done so far."),
+    Verb("stop", RUN, "Stop a running pipeline after the batch under way."),
+    Verb("quickstart", RUN, "Run a first pipeline, which needs no file."),
+    Verb("test", RUN, "Run the cases of pipeline files: rows given, rows expected."),
+    Verb("list", WRITE, "List all sources, transforms, sinks and formats."),
+    Verb("describe", WRITE, "Describe a source, transform, sink or format."),
+    Verb("schema", WRITE, "Print the JSON Schema of pipeline files, for editors."),
+    Verb("doctor", LOOK, "See whether this machine can run pipelines."),
+    Verb("completion", WRITE, "Print the script that lets a shell complete verbs and options."),
+)
 
 
 class UsageError(UserError):
