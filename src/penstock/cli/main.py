@@ -52,7 +52,7 @@ class Verb(NamedTuple):
 
 
 VERBS = (
-    Verb("run", RUN, "Run a pipeline to its end, or for ever where a source has no end."),
+    Verb("run", RUN, "Run a pipeline, to its end where its sources have one."),
     Verb("status", RUN, "Show whether a pipeline runs, and what it has done so far."),
     Verb("stop", RUN, "Stop a running pipeline after the batch under way."),
     Verb("quickstart", RUN, "Run a first pipeline, which needs no file."),

@@ -49,7 +49,7 @@ def run(
     log_level: LogLevel = "info",
     quiet: Quiet = False,
 ) -> int:
-    """Run a pipeline to its end, or for ever where a source has no end.
+    """Run a pipeline, to its end where its sources have one.
 
     Ctrl-C and SIGTERM finish the batch under way; a second one stops at once.
     The next run goes on where this one stopped.

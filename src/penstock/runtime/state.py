@@ -62,10 +62,11 @@ class StateDirectory:
         return self.checkpoints / query
 
     @contextmanager
-    def locked(self, timeout: float = 0.0) -> Iterator[None]:
+    def locked(self, timeout: float = 0.3) -> Iterator[None]:
         """Owns the directory for a run. Raises StateError if another run does.
 
-        The lock goes with the process, so one that was killed leaves none behind.
+        The lock goes with the process, so one that was killed leaves none behind. Whoever asks
+        for the `owner` holds it for a moment; `timeout` is longer than that.
         """
         self._create()
         path = self.root / "lock"

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from penstock.core.errors import StateError
+from penstock.core.units import duration_text
 from penstock.runtime.state import StateDirectory
+
+POLL = 0.2
 
 
 class Stopped(BaseException):
@@ -63,3 +68,25 @@ class StopRequest:
                 "stopping at once" if self.urgent.is_set()
                 else "finishing the batch under way; once more stops at once"
             )  # fmt: skip
+
+
+def stop_other(state: StateDirectory, timeout: float) -> dict[str, Any] | None:
+    """Asks the run that owns the directory to stop, and waits for its end. Returns that owner.
+
+    None when nothing runs. Raises StateError when the run goes on for longer than `timeout`.
+    """
+    owner = state.owner()
+    if owner is None:
+        return None
+    (state.root / "stop").touch()
+    until = time.monotonic() + timeout
+    while state.owner() == owner:
+        if time.monotonic() > until:
+            raise StateError(
+                f"the run (process {owner.get('pid', '?')} on {owner.get('host', '?')}) is asked "
+                f"to stop, but did not end within {duration_text(timeout)}",
+                code="still-running",
+                hint="wait longer with --timeout, or look at it with penstock status",
+            )
+        time.sleep(POLL)
+    return owner
