@@ -20,13 +20,12 @@ def flow_table(numbers: Snapshot, *, moving: bool) -> Table:
 
     With `moving` also what is true only of a moment: rates and lags.
     """
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 0))
-    table.add_column("")
-    table.add_column("type", style="dim")
-    for name in ("rows", *(("rows/s", "lag") if moving else ()), "dead letters"):
-        table.add_column(name, justify="right")
-    if moving:
-        table.add_column("last batch", style="dim")
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("", no_wrap=True)
+    table.add_column("type", style="dim", no_wrap=True)
+    momentary = ("rows/s", "lag") if moving else ()
+    for name in ("rows", *momentary, "dead letters", *(("last batch", "took") if moving else ())):
+        table.add_column(name, justify="right", no_wrap=True)
     for name, flow in numbers["nodes"].items():
         bad = flow["dead_letters"]
         counted = flow["kind"] != "transform"
@@ -65,8 +64,6 @@ def happened(numbers: Snapshot) -> list[str]:
 def _last(flow: Mapping[str, Any], moving: bool) -> list[str]:
     if not moving:
         return []
-    if flow["last_batch"] is None:
-        return [""]
-    ago = f"{span(max(0.0, time.time() - flow['last_batch']))} ago"
-    took = flow["batch_seconds"]
-    return [ago if took is None else f"{ago}, took {span(took)}"]
+    at, took = flow["last_batch"], flow["batch_seconds"]
+    ago = "" if at is None else f"{span(max(0.0, time.time() - at))} ago"
+    return [ago, "" if took is None else span(took)]

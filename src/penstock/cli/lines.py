@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -70,7 +71,7 @@ class Lines:
                 detail=error.detail, where=where, **facts,
             )  # fmt: skip
         else:
-            self.log.error(report(error), **facts)
+            print(report(error), file=sys.stderr)
 
     def _numbers(self, event: str, **facts: Any) -> None:
         assert self._metrics is not None

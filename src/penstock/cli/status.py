@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_text
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.options import Files, Json, Sets
@@ -69,4 +70,8 @@ def _state(found: Status) -> str:
 
 
 def _run(run: Mapping[str, Any]) -> str:
-    return f"{run['began']} to {run['ended']}  {run['ending'].replace('_', ' ')}"
+    from penstock.cli.flows import span
+
+    began, ended = (datetime.fromisoformat(run[key]) for key in ("began", "ended"))
+    took = span((ended - began).total_seconds())
+    return f"{began:%Y-%m-%d %H:%M:%S} UTC  {took:>12}  {run['ending'].replace('_', ' ')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ class Listener(StreamingQueryListener):
     def __init__(self, plan: Plan, metrics: Metrics) -> None:
         self.plan = plan
         self.metrics = metrics
+        self.seen: dict[str, int] = {}
         self.queries = {query.name: query for query in plan.queries}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
@@ -52,6 +54,15 @@ class Listener(StreamingQueryListener):
         for name, source in zip(self._sources(query), progress.get("sources", []), strict=False):
             if name in query.reports:
                 self._count(name, source, seconds)
+        self.seen[query.name] = int(progress.get("batchId", -1))
+
+    def catch_up(self, running: StreamingQuery, timeout: float = 2.0) -> None:
+        """Waits until the last report of a query is counted: Spark sends them by the way."""
+        last, until = running.lastProgress, time.monotonic() + timeout
+        while last and self.seen.get(last["name"], -1) < last["batchId"]:
+            if time.monotonic() > until:
+                return
+            time.sleep(0.01)
 
     def _sources(self, query: Query) -> list[str]:
         nodes = self.plan.nodes

@@ -79,6 +79,7 @@ class Supervisor:
         self.until, self.metrics, self.log, self.stop = until, metrics, log, stop
         self.on_tick = on_tick
         self.collector = Collector(plan, state)
+        self.listener = Listener(plan, metrics)
         self.attempts: list[Attempt] = []
         self.failed: dict[str, PenstockError] = {}
         self._ticked = 0.0
@@ -89,8 +90,7 @@ class Supervisor:
 
     def run(self) -> Outcome:
         """Blocks until the run has ended. Raises PenstockError where it cannot begin."""
-        listener = Listener(self.plan, self.metrics)
-        self.session.streams.addListener(listener)
+        self.session.streams.addListener(self.listener)
         try:
             self._recover()
             if not self.state.read("closing"):
@@ -101,7 +101,7 @@ class Supervisor:
             return self._end()
         finally:
             self._halt()
-            self.session.streams.removeListener(listener)
+            self.session.streams.removeListener(self.listener)
 
     # Events of the batches, called on the queries' threads
 
@@ -226,6 +226,7 @@ class Supervisor:
             if running.spark.isActive:
                 running.spark.stop()
             attempt.done = True
+            self.listener.catch_up(running.spark)
             self._collect(running.query.name, self.state.committed(running.query.name))
         self.attempts = []
 
