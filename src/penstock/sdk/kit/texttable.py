@@ -25,7 +25,9 @@ def text_table(
     from rich.text import Text
 
     columns = list(header)
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(name for name, _ in columns))
+    table = Table(
+        box=None, pad_edge=False, header_style="bold", show_header=any(name for name, _ in columns)
+    )
     for number, (name, right) in enumerate(columns, 1):
         folds = wrap and number == len(columns)
         table.add_column(
