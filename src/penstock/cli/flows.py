@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.core.text import plural
+from penstock.core.units import size_text
 
 Snapshot = Mapping[str, Any]
 """The numbers of a run, as `Metrics.snapshot` tells them."""
@@ -22,14 +23,16 @@ def flow_table(numbers: Snapshot, *, moving: bool) -> Table:
     """
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("", no_wrap=True)
-    table.add_column("type", style="dim", no_wrap=True)
+    if not moving:
+        table.add_column("type", style="dim", no_wrap=True)
     momentary = ("rows/s", "lag") if moving else ()
     for name in ("rows", *momentary, "dead letters", *(("last batch", "took") if moving else ())):
         table.add_column(name, justify="right", no_wrap=True)
     for name, flow in numbers["nodes"].items():
         bad = flow["dead_letters"]
         counted = flow["kind"] != "transform"
-        cells = [name, flow["type"], f"{flow['rows']:,}" if counted else ""]
+        cells = [name, *(() if moving else (flow["type"],))]
+        cells.append(f"{flow['rows']:,}" if counted else "")
         if moving:
             cells += [f"{flow['rows_per_second']:,.0f}" if counted else "", lag(flow)]
         table.add_row(*cells, Text(f"{bad:,}" if bad else "", "yellow"), *_last(flow, moving))
@@ -38,7 +41,11 @@ def flow_table(numbers: Snapshot, *, moving: bool) -> Table:
 
 def lag(flow: Mapping[str, Any]) -> str:
     """How far a source is behind: `3 files`. Empty where that is not known."""
-    return "" if flow["lag"] is None else f"{flow['lag']:,} {flow['lag_unit']}"
+    if flow["lag"] is None:
+        return ""
+    if flow["lag_unit"] == "bytes":
+        return size_text(flow["lag"])
+    return f"{flow['lag']:,} {flow['lag_unit']}"
 
 
 def span(seconds: float) -> str:
@@ -52,13 +59,17 @@ def span(seconds: float) -> str:
 
 
 def happened(numbers: Snapshot) -> list[str]:
-    """The counts that have no column: `12 batches`, `1 restart`, `watermark 2013-01-05 12:00`."""
+    """The counts that have no column: `12 batches`, `1 restart`."""
     told = [plural(numbers["batches"], "batch", "batches")]
     if numbers["restarts"]:
         told.append(plural(numbers["restarts"], "restart"))
-    if seen := [mark for mark in numbers["watermarks"].values() if not mark.startswith("1970-")]:
-        told.append(f"watermark {min(seen)[:16].replace('T', ' ')}")
     return told
+
+
+def watermark(numbers: Snapshot) -> list[str]:
+    """How far event time has come in the slowest query: `watermark 2013-01-05 12:00`."""
+    seen = [mark for mark in numbers["watermarks"].values() if not mark.startswith("1970-")]
+    return [f"watermark {min(seen)[:16].replace('T', ' ')}"] if seen else []
 
 
 def _last(flow: Mapping[str, Any], moving: bool) -> list[str]:

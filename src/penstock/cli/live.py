@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from penstock.cli.ending import dead_letter_hint, ending
-from penstock.cli.flows import flow_table, happened, span
+from penstock.cli.flows import flow_table, happened, span, watermark
 from penstock.core.errors import PenstockError, report
 from penstock.core.text import shorten
 
@@ -109,7 +109,7 @@ class LiveView:
         if self._metrics is None:
             return Text.assemble((self.plan.name, "bold"), f"  starting Spark  {running}")
         numbers = self._metrics.snapshot()
-        told = " · ".join([f"running for {running}", *happened(numbers)])
+        told = " · ".join([f"running for {running}", *happened(numbers), *watermark(numbers)])
         hint = self._stopping or "Ctrl-C stops"
         lines = [Text.assemble((self.plan.name, "bold"), f"  {told} · ", (hint, "dim"))]
         messages = [Text(message, "yellow") for message in self._messages]

@@ -54,7 +54,7 @@ def _print(name: str, found: Status) -> None:
 
 
 def _state(found: Status) -> str:
-    from penstock.cli.flows import happened, span
+    from penstock.cli.flows import happened, span, watermark
 
     told = happened(found.numbers) if found.numbers else []
     if found.owner is None:
@@ -66,7 +66,7 @@ def _state(found: Status) -> str:
     if found.numbers is None:
         return f"is starting · {by}"
     running = f"is running for {span(found.numbers['seconds'])}"
-    return " · ".join([running, *told, by, since])
+    return " · ".join([running, *told, *watermark(found.numbers), by, since])
 
 
 def _run(run: Mapping[str, Any]) -> str:

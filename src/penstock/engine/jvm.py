@@ -24,6 +24,7 @@ START_TIMEOUT = 120.0
 STOP_TIMEOUT = 10.0
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 
+_THROWN = 'Exception in thread "main"'
 _CRASHES = (-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV)
 _SHORT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _LONG = ("-XX:+UseG1GC",)
@@ -191,7 +192,9 @@ class Jvm:
             log.seek(self._log_start)
             said = log.read().decode(errors="replace").strip().splitlines()
         self._scratch.close()
-        return PenstockError(message, code="java-not-started", detail="\n".join(said[-20:]) or None)
+        thrown = [line.split(": ", 1)[-1] for line in said if line.startswith(_THROWN)]
+        detail = "\n".join(thrown[-1:] or said[-20:])
+        return PenstockError(message, code="java-not-started", detail=detail or None)
 
     def _kill(self) -> None:
         if self._process.poll() is None:

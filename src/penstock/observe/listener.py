@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import (
     QueryTerminatedEvent,
     StreamingQueryListener,
 )
+from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan, Query

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from penstock.core.paths import UserPath
@@ -44,6 +45,19 @@ Names = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 """One name, or a list of them."""
+
+
+_MASTER = r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn"
+
+
+def _master(value: str) -> str:
+    if not re.fullmatch(_MASTER, value):
+        raise ValueError("expected local[N], spark://HOST:PORT, yarn or k8s://URL")
+    return value
+
+
+Master = Annotated[str, AfterValidator(_master)]
+"""Where Spark runs."""
 
 
 class Watermark(Shape):
@@ -147,7 +161,7 @@ class DeadLetterBounds(Shape):
 class Runtime(Shape):
     """Where and how the pipeline runs. No part of it changes what the pipeline computes."""
 
-    master: str = "local[*]"
+    master: Master = "local[*]"
     """Spark's master: local[N], spark://..., yarn, k8s://..."""
     trigger: Duration | Literal["asap"] = 0.5
     """The least time between the starts of two batches."""
