@@ -68,21 +68,22 @@ class BatchRunner:
     @contextmanager
     def _frames(self, trunk: DataFrame) -> Iterator[dict[str, DataFrame]]:
         """All frames of the batch; one that has several readers is computed once."""
-        readers = self._readers()
-        kept: list[DataFrame] = []
-        if readers[self.query.trunk] > 1:
-            trunk = trunk.persist(StorageLevel.MEMORY_AND_DISK_DESER)
-            kept.append(trunk)
+        frames = self.builder.batch(self.query, trunk)
+        kept = [frames[name] for name in self._shared()]
+        for frame in kept:
+            frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         try:
-            yield self.builder.batch(self.query, trunk)
+            yield frames
         finally:
             for frame in kept:
                 frame.unpersist()
 
-    def _readers(self) -> Counter[str]:
+    def _shared(self) -> list[str]:
         nodes = self.builder.plan.nodes
         below = (*self.query.below, *self.query.sinks)
-        return Counter(name for each in below for name in nodes[each].inputs)
+        readers = Counter(name for each in below for name in nodes[each].inputs)
+        candidates = (self.query.trunk, *self.query.below)
+        return [name for name in candidates if readers[name] > 1 and not nodes[name].static]
 
     def _write(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
         try:

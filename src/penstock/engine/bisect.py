@@ -48,6 +48,9 @@ class Bisection:
     trunk: DataFrame
 
     def __post_init__(self) -> None:
+        above = upstream([self.sink.name], self.builder.plan.nodes)
+        below = tuple(name for name in self.query.below if name in above)
+        self._way = replace(self.query, below=below)
         self._tries = replace(self.builder, reports=False)
 
     def divert(self, number: int, error: Exception) -> DataFrame:
@@ -78,7 +81,7 @@ class Bisection:
 
     def _attempt(self, rows: pa.Table, node: str | None = None) -> None:
         """Computes everything on the way to the sink (or to `node`) and throws it away."""
-        frames = self._tries.batch(self.query, self._frame(rows))
+        frames = self._tries.batch(self._way, self._frame(rows))
         target = frames[node or self.sink.inputs[0]]
         target.write.format("noop").mode("overwrite").save()
 
@@ -102,10 +105,8 @@ class Bisection:
 
     def _failed(self, row: pa.Table) -> tuple[Node, RecordError]:
         """The first node on the way to the sink that fails on the row, and how."""
-        nodes = self.builder.plan.nodes
-        above = upstream([self.sink.name], nodes)
-        for name in (name for name in self.query.below if name in above):
-            node = nodes[name]
+        for name in self._way.below:
+            node = self.builder.plan.nodes[name]
             try:
                 self._attempt(row, name)
             except PySparkException as error:
@@ -114,7 +115,7 @@ class Bisection:
 
     def _input(self, node: Node, row: pa.Table) -> bytes:
         """The node's own input row, as its payload."""
-        frames = self._tries.batch(self.query, self._frame(row))
+        frames = self._tries.batch(self._way, self._frame(row))
         streams = [n for n in node.inputs if n in frames and not self.builder.plan.nodes[n].static]
         given = frames[streams[0]].toArrow().cast(to_arrow(frames[streams[0]].schema))
         (batch, *_) = given.combine_chunks().to_batches() or [None]

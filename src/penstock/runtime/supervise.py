@@ -147,8 +147,6 @@ class Supervisor:
         if open_:
             self.state.write("closing", {"since": now()})
             self._phase(open_, "closed")
-        if self._going_well:
-            self.state.write("complete", {"at": now(), "windows": bool(open_)})
 
     def _end(self) -> Outcome:
         if self.failed:
@@ -159,6 +157,8 @@ class Supervisor:
             ending = "complete" if self.until == "complete" else "caught_up"
         for node in self.plan.of("sink"):
             node.sink.complete()
+        if ending == "complete":
+            self.state.write("complete", {"at": now(), "windows": bool(self.plan.with_windows)})
         return Outcome(ending, reason=self.stop.reason)
 
     @property

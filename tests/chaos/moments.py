@@ -1,0 +1,125 @@
+"""`penstock run`, killed by itself at a named moment: python moments.py MOMENT FILE.
+
+A moment of our own is before or after a change to the disk: the driver is stopped exactly there.
+A moment of Spark's or of a worker is when a file appears: the driver sees it within a millisecond
+and is stopped then, wherever the others are by that time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Literal
+
+from penstock.cli.main import main
+
+
+@dataclass(frozen=True)
+class Change:
+    """The `nth` time that a path is renamed to, or removed."""
+
+    pattern: str
+    when: Literal["before", "after"]
+    nth: int = 1
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """The `nth` new file below a directory."""
+
+    directory: str
+    pattern: str
+    nth: int = 1
+
+
+READINGS, MINUTES = (f"state/readings/checkpoints/{query}" for query in ("readings", "minutes"))
+MOMENTS: dict[str, Change | Appearance] = {
+    "before the plan is kept": Change("*/plan.json", "before"),
+    "when offsets are written": Appearance(f"{READINGS}/offsets", "[0-9]*"),
+    "when a sink's file has begun": Appearance("out/shares/.penstock", "*/[0-9]*/*.tmp"),
+    "when state is written": Appearance(f"{MINUTES}/state", "*.delta"),
+    "when a window's file is shown": Change("*/minutes/part-*", "after"),
+    "before the ledger": Change("*/shares/.penstock/*/ledger.json", "before"),
+    "after the ledger": Change("*/shares/.penstock/*/ledger.json", "after", 2),
+    "after a file is shown": Change("*/shares/part-*", "after", 2),
+    "between two sinks": Change("*/notes/.penstock/*/ledger.json", "before"),
+    "while a commit is written": Appearance(f"{READINGS}/commits", ".*"),
+    "when a commit is written": Appearance(f"{READINGS}/commits", "[0-9]*"),
+    "before dead letters are kept": Change("*/dead_letters/*.arrow", "before"),
+    "when a spool is half removed": Change("*/spool/*/[0-9]*", "before"),
+    "when a spool is removed": Change("*/spool/*/[0-9]*", "after"),
+    "after the windows are told to close": Change("*/closing", "after"),
+    "when the last windows are shown": Change("*/minutes/part-*", "after"),
+    "before it is complete": Change("*/complete", "before"),
+    "after it is complete": Change("*/complete", "after"),
+}
+
+
+def die() -> None:
+    """As `kill -9` does: nothing is tidied up."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_at_change(moment: Change) -> None:
+    """Dies at a rename to a path, or at the removal of a directory."""
+    seen = 0
+    lock = threading.Lock()
+
+    def at(path: Any, do: Callable[[], None], half: Callable[[], None] = lambda: None) -> None:
+        nonlocal seen
+        matches = fnmatch(os.fspath(path), moment.pattern)
+        with lock:
+            seen += matches
+            now = matches and seen == moment.nth
+        if now and moment.when == "before":
+            half()
+            die()
+        do()
+        if now:
+            die()
+
+    replace, rename, rmtree = os.replace, os.rename, shutil.rmtree
+
+    def remove(path: Any, *args: Any, **kwargs: Any) -> None:
+        if Path(path).exists():
+            first = min((p for p in Path(path).rglob("*") if p.is_file()), default=None)
+            at(path, lambda: rmtree(path, *args, **kwargs), lambda: first and first.unlink())
+
+    os.replace = lambda a, b, **kw: at(b, lambda: replace(a, b, **kw))  # type: ignore[assignment]
+    os.rename = lambda a, b, **kw: at(b, lambda: rename(a, b, **kw))  # type: ignore[assignment]
+    shutil.rmtree = remove  # type: ignore[assignment]
+
+
+def die_at_appearance(moment: Appearance) -> None:
+    """Dies when a file appears that was not there at the start."""
+    root = Path(moment.directory)
+
+    def files() -> set[Path]:
+        return {p for p in root.rglob("*") if fnmatch(str(p.relative_to(root)), moment.pattern)}
+
+    before = files()
+
+    def look() -> None:
+        while len(files() - before) < moment.nth:
+            time.sleep(0.001)
+        die()
+
+    threading.Thread(target=look, daemon=True).start()
+
+
+if __name__ == "__main__":
+    name, file = sys.argv[1:]
+    moment = MOMENTS[name]
+    if isinstance(moment, Change):
+        die_at_change(moment)
+    else:
+        die_at_appearance(moment)
+    sys.exit(main(["run", file]))
