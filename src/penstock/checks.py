@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock import app
 from penstock.core.errors import Mistakes, PenstockError, RecordError
 from penstock.core.text import plural
-from penstock.plan.explain import Column, columns_of
+from penstock.plan.explain import Column, explain
 from penstock.plan.model import Plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 Level = Literal["static", "plan", "connect", "sample"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -97,14 +101,14 @@ def _connect(found: Checked, plan: Plan, timeout: float) -> None:
     found.errors += unreachable(plan, timeout=timeout)
 
 
-def _columns(found: Checked, plan: Plan, spark: Any) -> None:
+def _columns(found: Checked, plan: Plan, spark: SparkSession) -> None:
     from penstock.engine.columns import to_arrow
 
     types = app.types(plan, spark)
-    _tell(found, {name: columns_of(to_arrow(columns)) for name, columns in types.items()})
+    _tell(found, {name: to_arrow(columns) for name, columns in types.items()})
 
 
-def _sample(found: Checked, plan: Plan, spark: Any, rows: int, timeout: float) -> None:
+def _sample(found: Checked, plan: Plan, spark: SparkSession, rows: int, timeout: float) -> None:
     sinks = [node.name for node in plan.of("sink")]
     seen = app.observe(plan, sinks, rows=rows, timeout=timeout, spark=spark)
     if seen.error is not None:
@@ -125,8 +129,7 @@ def _sample(found: Checked, plan: Plan, spark: Any, rows: int, timeout: float) -
         )
 
 
-def _tell(found: Checked, columns: dict[str, tuple[Column, ...]]) -> None:
+def _tell(found: Checked, columns: dict[str, pa.Schema]) -> None:
     assert found.plan is not None
-    for name, node in found.plan.nodes.items():
-        known = columns.get(node.inputs[0] if node.kind == "sink" else name)
-        found.nodes[name] = CheckedNode(node.kind, node.type, known)
+    for node in explain(found.plan, columns).nodes:
+        found.nodes[node.name] = CheckedNode(node.kind, node.type, node.columns)

@@ -75,7 +75,8 @@ def _print(found: Checked) -> None:
     if found.errors:
         for error in found.errors:
             print(report(error) + "\n", file=sys.stderr)
-        print(plural(len(found.errors), "mistake"), file=sys.stderr)
+        if len(found.errors) > 1:
+            print(plural(len(found.errors), "mistake"), file=sys.stderr)
         return
     assert found.plan is not None
     rows = []

@@ -1,0 +1,167 @@
+"""The verbs that look at files and at what is installed, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import app
+from penstock.cli import main
+from penstock.cli.new import kinds, template
+
+PIPELINE = """
+name: shop
+sources:
+  orders: {type: memory, rows: [{id: 1}], schema: id BIGINT}
+sinks:
+  out: {type: memory, from: orders}
+"""
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def run(*words: object) -> tuple[int, str, str]:
+        code = main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err and "error[bug]" not in err
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "shop.yaml"
+    path.write_text(PIPELINE)
+    return path
+
+
+def test_list_has_all_kinds(said: Said) -> None:
+    found = json.loads(said("list", "--json")[1])
+    assert {"sources", "transforms", "sinks", "formats"} == set(found)
+    files = next(each for each in found["sources"] if each["type"] == "files")
+    assert files["installed"] and "replay" in files["capabilities"]
+    assert "dedupe" in said("list")[1]
+
+
+def test_describe_shows_options_and_an_example(said: Said) -> None:
+    code, out, _ = said("describe", "source", "files")
+    assert code == 0
+    assert "(required)" in out and "options of every source" in out and "  type: files" in out
+    described = json.loads(said("describe", "sources", "files", "--json")[1])
+    assert described["options"][0]["name"] == "path" and described["shared_options"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["describe", "sourc", "files"], 'did you mean "source"?'),
+        (["describe", "files"], "penstock describe source files"),
+        (["describe", "sink"], "known: blackhole, files"),
+        (["describe", "source", "csv"], '"csv" is a format'),
+        (["describe", "source", "fles"], 'did you mean "files"?'),
+        (["new"], "known: files, generate, sql"),
+        (["new", "file"], 'did you mean "files"?'),
+        (["new", "sql", "--output", "nowhere/a.yaml"], "cannot be written"),
+        (["check", "nothere.yaml"], "there is no file nothere.yaml"),
+        (["explain", "nothere.yaml"], "there is no file nothere.yaml"),
+        (["inspect"], "penstock inspect FILE NODE"),
+        (["inspect", "shop.yaml"], "its nodes: orders, out"),
+        (["inspect", "shop.yaml", "order"], 'did you mean "orders"?'),
+        (["inspect", "shop.yaml", "orders", "--rows", "0"], "--rows must be at least 1"),
+        (["dead", "show"], "penstock dead list FILE shows the ids"),
+        (["dead", "show", "shop.yaml", "f00"], "penstock dead list shows the ids"),
+        (["dead", "list", "shop.yaml", "--node", "order"], 'did you mean "orders"?'),
+        (["dead", "replay", "shop.yaml", "--code", "x"], 'no dead letter with code "x"'),
+    ],
+)
+@pytest.mark.usefixtures("shop")
+def test_a_mistake_is_told_with_what_to_do(said: Said, words: list[str], told: str) -> None:
+    code, out, err = said(*words)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_schema_knows_the_components(said: Said) -> None:
+    schema = json.loads(said("schema")[1])
+    assert "source.files" in schema["$defs"]
+
+
+def test_check_is_calm_when_all_is_well(said: Said, shop: Path) -> None:
+    code, out, err = said("check", shop, "--level", "static")
+    assert (code, out, err) == (0, "shop: no mistakes (1 source, 0 transforms, 1 sink)\n", "")
+    assert [path.name for path in shop.parent.iterdir()] == ["shop.yaml"]
+
+
+def test_check_tells_all_mistakes(said: Said, shop: Path) -> None:
+    shop.write_text(PIPELINE.replace("from: orders", "from: order") + "colour: red\n")
+    code, out, err = said("check", shop, "--level", "static")
+    assert (code, out) == (2, "")
+    assert 'did you mean "orders"?' in err and "colour" in err
+    assert err.rstrip().endswith("2 mistakes")
+
+
+def test_check_tells_programs_the_place(said: Said, shop: Path) -> None:
+    shop.write_text(PIPELINE.replace("from: orders", "from: order"))
+    code, out, _ = said("check", shop, "--level", "static", "--json")
+    found: dict[str, Any] = json.loads(out)
+    assert code == 2 and not found["ok"] and found["nodes"] == {}
+    (error,) = found["errors"]
+    assert error["line"] == 6 and error["file"].endswith("shop.yaml") and error["hint"]
+
+
+def test_check_says_which_nodes_there_are(said: Said, shop: Path) -> None:
+    found = json.loads(said("check", shop, "--level", "static", "--json")[1])
+    assert found["ok"] and found["nodes"]["out"]["kind"] == "sink"
+    columns = [{"name": "id", "type": "BIGINT"}]
+    assert found["nodes"]["orders"] == {
+        "kind": "source", "type": "memory", "columns": columns, "rows": None,
+    }  # fmt: skip
+
+
+def test_explain_without_spark(said: Said, shop: Path) -> None:
+    code, out, _ = said("explain", shop, "--static")
+    assert code == 0
+    assert "shop: runs to its end" in out and "out: exactly once" in out
+    found = json.loads(said("explain", shop, "--static", "--json")[1])
+    assert found["queries"][0]["sinks"] == ["out"]
+
+
+def test_explain_draws(said: Said, shop: Path) -> None:
+    out = said("explain", shop, "--mermaid")[1]
+    assert out.startswith("flowchart LR\n") and "  orders --> out\n" in out
+
+
+def test_dead_is_empty_before_a_run(said: Said, shop: Path) -> None:
+    assert said("dead", "list", shop)[1] == "shop: 0 dead letters\n"
+    empty = json.loads(said("dead", "list", shop, "--json")[1])
+    assert empty == {"total": 0, "counts": [], "letters": []}
+    assert [path.name for path in shop.parent.iterdir()] == ["shop.yaml"]
+
+
+def test_dead_letters_may_be_elsewhere(said: Said, shop: Path) -> None:
+    shop.write_text(PIPELINE + "dead_letter: {type: blackhole}\n")
+    assert "go to its dead_letter sink (type: blackhole)" in said("dead", "list", shop)[2]
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_a_new_pipeline_is_right(said: Said, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "mine.yaml"
+    assert said("new", kind, "--output", path)[0] == 0
+    assert app.plan(path).spec.tests and not app.plan(path).warnings
+    assert "PIPELINE.yaml" not in path.read_text()
+    assert "PIPELINE.yaml" in template(kind)
+    assert said("new", kind)[1].startswith("# ")
+
+
+def test_new_overwrites_only_by_force(said: Said, shop: Path) -> None:
+    code, _, err = said("new", "sql", "--output", shop)
+    assert code == 2 and "--force" in err and shop.read_text() == PIPELINE
+    assert said("new", "sql", "--output", shop, "--force")[0] == 0
+    assert shop.read_text() != PIPELINE

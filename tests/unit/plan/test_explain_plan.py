@@ -1,0 +1,51 @@
+"""A plan explained in plain data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock import app
+from penstock.plan.explain import Column, Explanation, explain
+
+FLIGHTS = Path(__file__).parents[3] / "examples/flights/late-flights.yaml"
+
+
+def explained(columns: dict[str, pa.Schema] | None = None) -> Explanation:
+    return explain(app.plan(FLIGHTS), columns)
+
+
+def test_nodes_read_what_their_sql_names() -> None:
+    inputs = {node.name: node.inputs for node in explained().nodes}
+    assert inputs["daily"] == ("flights",)
+    assert set(inputs["late"]) == {"flights", "airlines"}
+
+
+def test_what_is_remembered_is_told_in_words() -> None:
+    remembers = {node.name: node.remembers for node in explained().nodes}
+    assert remembers["hourly"] == "groups"
+    assert remembers["late"] is None
+
+
+def test_columns_are_declared_or_told() -> None:
+    columns = {node.name: node.columns for node in explained().nodes}
+    assert columns["airlines"] == (Column("carrier", "STRING"), Column("name", "STRING"))
+    assert columns["late"] is None
+    told = explained({"late": pa.schema([("dep_delay", pa.int32())])})
+    columns = {node.name: node.columns for node in told.nodes}
+    assert columns["late_flights"] == (Column("dep_delay", "INT"),)
+
+
+def test_queries_have_their_trunk_and_their_checkpoint() -> None:
+    queries = {query.name: query for query in explained().queries}
+    assert queries["daily"].below == ("in_order",)
+    assert queries["daily"].stateful == ("daily",)
+    assert queries["hourly"].checkpoint.endswith("late-flights/checkpoints/hourly")
+    assert all(query.because for query in queries.values())
+
+
+def test_a_static_table_is_no_stream() -> None:
+    facts = {node.name: node for node in explained().nodes}
+    assert facts["airlines"].static and facts["flights"].watermark == "time_hour, up to 1h late"
+    assert facts["flights"].format == "csv"

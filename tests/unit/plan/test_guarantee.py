@@ -1,0 +1,122 @@
+"""What a sink can promise follows from it and from all that is above it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from penstock import app
+from penstock.plan.guarantee import Guarantee, guarantee
+from penstock.plan.model import Plan
+from penstock.sdk import BatchId, Capability, Config, Sink, Source, Writer
+from penstock.spec.models import SinkSpec
+
+PIPELINE = """
+sources:
+  clicks:
+    type: memory
+    rows: [{id: 1}]
+    schema: id BIGINT, at TIMESTAMP
+transforms:
+  sure: {type: sql, sql: SELECT id FROM clicks}
+  timed: {type: sql, sql: "SELECT id, now() AS seen FROM clicks"}
+  coded: {type: python, from: clicks, code: "def transform(batch): return batch"}
+sinks:
+  kept: {type: memory, from: sure}
+  shown: {type: print, from: sure}
+  kept_timed: {type: memory, from: timed}
+  kept_coded: {type: memory, from: coded}
+"""
+
+
+class Radio(Source[Config]):
+    """Says everything once."""
+
+
+class Upserts(Sink[Config]):
+    """Replaces rows."""
+
+    capabilities = frozenset({Capability.ROWS, Capability.UPSERT})
+
+    def writer(self, client: None, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(PIPELINE)
+    return app.plan(path)
+
+
+def of(plan: Plan, sink: str) -> Guarantee:
+    return guarantee(plan, plan.nodes[sink])
+
+
+def test_exactly_once_needs_source_transforms_and_sink(plan: Plan) -> None:
+    found = of(plan, "kept")
+    assert found.level == "exactly once"
+    assert len(found.because) == 3 and not found.notes
+
+
+def test_a_sink_that_repeats_is_at_least_once(plan: Plan) -> None:
+    found = of(plan, "shown")
+    assert found.level == "at least once"
+    assert found.because == (
+        'sink "shown" (type: print) writes a batch again that is repeated after a crash',
+    )
+
+
+@pytest.mark.parametrize(("sink", "culprit"), [("kept_timed", "timed"), ("kept_coded", "coded")])
+def test_rows_that_may_differ_are_at_least_once(plan: Plan, sink: str, culprit: str) -> None:
+    found = of(plan, sink)
+    assert found.level == "at least once"
+    (reason,) = found.because
+    assert f'"{culprit}"' in reason and "may give other rows" in reason
+
+
+def test_a_source_that_cannot_be_read_again_is_at_most_once(plan: Plan) -> None:
+    radio = replace(plan.nodes["clicks"], component=Radio(Config()))
+    found = of(replace(plan, nodes={**plan.nodes, "clicks": radio}), "shown")
+    assert found.level == "at most once"
+    assert "cannot be read again" in found.because[0]
+
+
+def test_an_upsert_says_that_rows_are_replaced(plan: Plan) -> None:
+    spec = SinkSpec.model_validate(
+        {"type": "upserts", "from": "sure", "mode": "upsert", "primary_key": "id"}
+    )
+    sink = replace(plan.nodes["shown"], component=Upserts(Config()), spec=spec)
+    found = guarantee(plan, sink)
+    assert found.level == "at least once"
+    assert found.because[0].endswith("replaces the rows with the same id")
+
+
+def test_what_drops_and_what_changes_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(
+        """
+sources:
+  clicks:
+    type: memory
+    rows: [{id: 1, at: "2024-05-01T10:00:00Z"}]
+    schema: id BIGINT, at TIMESTAMP
+    watermark: {column: at, delay: 1 minute}
+    on_error: drop
+  names: {type: memory, rows: [{id: 1, name: ann}], static: true}
+transforms:
+  named: {type: sql, sql: "SELECT at, name FROM clicks JOIN names USING (id)"}
+  counted:
+    type: sql
+    sql: SELECT name, count(*) AS n FROM named GROUP BY window(at, '1 hour'), name
+sinks:
+  kept: {type: memory, from: counted}
+"""
+    )
+    notes = "\n".join(of(app.plan(path), "kept").notes)
+    assert 'source "clicks" (type: memory) drops records' in notes
+    assert 'source "names" (type: memory) is read again at each start' in notes
+    assert "too late for their window" in notes

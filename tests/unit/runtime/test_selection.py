@@ -1,0 +1,64 @@
+"""Some of the dead letters."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.core.errors import UserError
+from penstock.engine.spool import DEAD_LETTER
+from penstock.runtime.selection import Count, Selection, counts, newest
+
+
+def letter(number: int, node: str, code: str) -> dict[str, Any]:
+    return {
+        "id": f"{number:02d}abcdef", "pipeline": "p", "node": node, "stage": "decode",
+        "code": code, "message": "no", "payload": b"x", "attempt": 1,
+        "time": dt.datetime(2024, 5, 1, 10, number, tzinfo=dt.UTC),
+    }  # fmt: skip
+
+
+LETTERS = pa.Table.from_pylist(
+    [letter(1, "a", "bad"), letter(2, "b", "bad"), letter(3, "a", "worse"), letter(4, "a", "bad")],
+    schema=DEAD_LETTER,
+)
+
+
+def ids(selection: Selection, nodes: tuple[str, ...] = ()) -> list[str]:
+    return [each[:2] for each in selection.of(LETTERS, nodes).column("id").to_pylist()]
+
+
+def test_all_that_is_asked_for_must_hold() -> None:
+    assert ids(Selection()) == ["01", "02", "03", "04"]
+    assert ids(Selection(node="a", code="bad")) == ["01", "04"]
+    assert ids(Selection(id="03")) == ["03"]
+
+
+def test_a_node_without_letters_has_none() -> None:
+    assert ids(Selection(node="quiet"), ("quiet",)) == []
+
+
+@pytest.mark.parametrize(
+    ("selection", "hint"),
+    [
+        (Selection(node="c"), "known: a, b"),
+        (Selection(code="wors"), 'did you mean "worse"?'),
+        (Selection(id="zz"), "penstock dead list shows the ids"),
+    ],
+)
+def test_what_is_not_there_is_told(selection: Selection, hint: str) -> None:
+    with pytest.raises(UserError) as error:
+        selection.of(LETTERS)
+    assert error.value.code == "no-dead-letter" and error.value.hint == hint
+
+
+def test_the_most_frequent_comes_first() -> None:
+    assert counts(LETTERS)[0] == Count("a", "bad", 2)
+    assert sum(each.count for each in counts(LETTERS)) == 4
+
+
+def test_the_latest_comes_first() -> None:
+    assert [each["id"][:2] for each in newest(LETTERS, 2)] == ["04", "03"]

@@ -1,0 +1,41 @@
+"""What a SQL text reads and remembers."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.sql import facts
+
+KNOWN = frozenset({"late", "flights", "airlines"})
+
+
+@pytest.mark.parametrize(
+    ("sql", "reads"),
+    [
+        ("SELECT window.start, count(*) AS late FROM flights GROUP BY window(t, '1 day')", "flights"),
+        ("SELECT window, count(*) AS late FROM flights GROUP BY window(t, '1 day')", "flights"),
+        ("SELECT `window`.end AS late FROM flights GROUP BY window(t, '1 h', '1 h', '5 m')", "flights"),
+        ("SELECT sum(x) OVER w AS late FROM flights WINDOW w AS (PARTITION BY y)", "flights"),
+        ("SELECT 1 AS late FROM flights JOIN Airlines USING (carrier)", "flights airlines"),
+    ],
+)  # fmt: skip
+def test_only_relations_are_read(sql: str, reads: str) -> None:
+    assert facts.read(sql).relations(KNOWN) == set(reads.split())
+
+
+@pytest.mark.parametrize(
+    ("sql", "remembers"),
+    [
+        ("SELECT window.start FROM late GROUP BY window(t, '1 day')", ("groups",)),
+        ("SELECT DISTINCT a FROM late", ("distinct rows",)),
+        ("SELECT 1 FROM late JOIN flights USING (id)", ("rows of both sides of a join",)),
+    ],
+)
+def test_what_is_remembered(sql: str, remembers: tuple[str, ...]) -> None:
+    found = facts.read(sql)
+    assert found.stateful(KNOWN) and found.remembers(KNOWN) == remembers
+
+
+def test_a_join_with_a_table_remembers_nothing() -> None:
+    found = facts.read("SELECT 1 FROM late JOIN airlines USING (id)")
+    assert not found.stateful(frozenset({"late"}))
