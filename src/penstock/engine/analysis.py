@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
@@ -18,6 +17,7 @@ from penstock.plan.model import Node, Plan
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 _QUERY_ECHO = re.compile(r"\s*(== SQL.*|;\n'.*)", re.DOTALL)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
+_STREAMS = re.compile(r"(?:two )?streaming DataFrames?/Data[Ss]ets?")
 _PREFIX = re.compile(r"^\[[A-Z_.0-9]+\] ?")
 
 
@@ -37,9 +37,8 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     """An analysis error of Spark's as ours."""
     condition = error.getCondition() or ""
     parameters = error.getMessageParameters() or {}
-    key = _text_key(node)
-    kind = SqlError if key else PlanError
-    where = _where(plan, node, key, error)
+    kind = SqlError if any(_texts(node)) else PlanError
+    where = _where(plan, node, error)
     if isinstance(error, ParseException):
         return kind(f"{node.label}: {_sentence(error)}", code="sql-syntax", where=where)
     if condition.startswith("UNRESOLVED_COLUMN"):
@@ -63,6 +62,11 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
             f'{node.label}: there is no source or transform "{name}"', code="unknown-node",
             hint=did_you_mean(name, known), where=_mark(where, name),
         )  # fmt: skip
+    if "writeStream.start" in str(error):
+        return kind(
+            f"{node.label} is not a query", code="unsupported-sql", where=where,
+            hint="write one SELECT; sinks are nodes of their own",
+        )  # fmt: skip
     code = condition.split(".")[0].lower().replace("_", "-").strip("-")
     if not code or code.startswith("legacy-error"):
         code = "unsupported-sql"
@@ -71,12 +75,14 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
 
 def not_streamable(plan: Plan, node: Node, error: AnalysisException) -> PenstockError:
     """Why Spark cannot compute this as a stream."""
-    text = _sentence(error)
+    text = _STREAMS.sub("streams", _sentence(error))
     hint = None
     for words, advice in _ADVICE:
         if words in text:
             hint = advice
             break
+    if "aggregations without watermark" in text:
+        text = "without a watermark no group is ever complete"
     return PlanError(
         f"{node.label} cannot be computed as a stream: {text}",
         code="not-streamable", hint=hint, where=node.where,
@@ -84,47 +90,58 @@ def not_streamable(plan: Plan, node: Node, error: AnalysisException) -> Penstock
 
 
 _ADVICE = (
-    ("Append output mode not supported",
-     "group by a window of the watermark's column, give the source a watermark, "
-     "or write to a sink with mode: upsert and primary_key"),
+    ("streaming aggregations without watermark",
+     "give the source a watermark and group by a window of its column, or write to a sink "
+     "that can replace rows with mode: upsert and primary_key"),
     ("Sorting is not supported", "leave out ORDER BY, or sort each batch with scope: batch"),
-    ("Non-time-based windows", "OVER (...) works on each batch with scope: batch"),
+    ("indow function is not supported", "OVER (...) works on each batch, with scope: batch"),
+    ("Non-time-based windows", "OVER (...) works on each batch, with scope: batch"),
     ("Distinct aggregations", "use approx_count_distinct, or dedupe before counting"),
     ("Except", "write NOT EXISTS, or compare batch by batch with scope: batch"),
-    ("without watermark", "give both sources a watermark and add a time range to the join"),
+    ("without a watermark", "give both sources a watermark and add a time range to the join"),
     ("LIMIT", "take rows of each batch with scope: batch"),
 )  # fmt: skip
 
 
-def _text_key(node: Node) -> str | None:
-    """The option that holds the node's SQL."""
+def _texts(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The SQL texts among a node's options, and where in the node they stand."""
     config = node.component.config
-    return next((key for key in ("sql", "where") if hasattr(config, key)), None)
+    for key in ("sql", "where", "set", "columns"):
+        given = getattr(config, key, None)
+        if isinstance(given, str):
+            yield (key,), given
+        elif isinstance(given, dict):
+            yield from (((key, name), str(text)) for name, text in given.items())
+        elif isinstance(given, list):
+            yield from (((key, number), str(text)) for number, text in enumerate(given))
 
 
-def _where(plan: Plan, node: Node, key: str | None, error: PySparkException) -> Location | None:
-    if key is None:
-        return node.where
-    text = str(getattr(node.component.config, key))
-    index = _index(error)
-    if index is not None and index <= len(text):
-        line, column = line_and_column(text, index)
-        return plan.inside(("transforms", node.name, key), line, column)
-    match = _POSITION.search(str(error))
-    if match:
-        return plan.inside(("transforms", node.name, key), int(match[1]), int(match[2]) + 1)
-    return plan.inside(("transforms", node.name, key), 1, 1)
+def _where(plan: Plan, node: Node, error: PySparkException) -> Location | None:
+    """The place in the SQL text that Spark complains about; the node where it cannot be told."""
+    texts = list(_texts(node))
+    index, fragment = _context(error)
+    for route, text in texts:
+        place = (f"{node.kind}s", node.name, *route)
+        if fragment and text[index : index + len(fragment)] == fragment:
+            return plan.inside(place, *line_and_column(text, index))
+        found = _POSITION.search(str(error))
+        if found and (len(texts) == 1 or f"\n{text.strip()}\n" in str(error)):
+            return plan.inside(place, int(found[1]), int(found[2]) + 1)
+    if len(texts) == 1:
+        return plan.inside((f"{node.kind}s", node.name, *texts[0][0]), 1, 1)
+    return node.where
 
 
-def _index(error: PySparkException) -> int | None:
+def _context(error: PySparkException) -> tuple[int, str]:
+    """Where in its text the failing part begins, and the part."""
     for context in error.getQueryContext() or []:
         try:
-            index: Any = context.startIndex()
+            index, fragment = int(context.startIndex()), str(context.fragment())
         except Exception:
             continue
-        if isinstance(index, int) and index >= 0:
-            return index
-    return None
+        if index >= 0 and fragment:
+            return index, fragment
+    return 0, ""
 
 
 def _mark(where: Location | None, name: str) -> Location | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 from pyspark.sql.types import StructType
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.text import did_you_mean
 from penstock.engine.analysis import not_streamable, told
 from penstock.engine.columns import to_arrow, to_spark
@@ -22,7 +23,7 @@ from penstock.engine.source import END_OF_TIME, SourceTask, read_all
 from penstock.engine.spool import Spool, Stage
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import ReplayableSource
-from penstock.spec.models import SourceSpec
+from penstock.spec.models import SinkSpec, SourceSpec
 
 Types = Mapping[str, StructType]
 
@@ -82,6 +83,7 @@ class Builder:
                 (frame,) = inputs.values()
                 step = self.step(node, frame.schema, query)
                 frame = frame.mapInArrow(Chain([step]), to_spark(step.rows))
+            _refuse_twins(node, frame)
             frame.createOrReplaceTempView(node.name)
         return frame
 
@@ -112,19 +114,34 @@ class Builder:
         return self._static[name]
 
     def types(self) -> dict[str, StructType]:
-        """The columns of every node that is not a sink, told by Spark; reads no data.
+        """The columns of every node that is not a sink, told by Spark; reads no stream.
 
-        Raises what is wrong with the first node that does not fit.
+        Raises UserError or Mistakes: everything that is wrong with nodes whose inputs are right.
         """
         found: dict[str, StructType] = {}
+        wrong: dict[str, PenstockError] = {}
         for query in self.plan.queries:
-            frames = self.streaming(query)
-            for name in query.below:
-                if name not in frames:
-                    frames[name] = self.derived(self.plan.nodes[name], frames, query, self.session)
+            frames = self._typed(query, wrong)
             found |= {name: frame.schema for name, frame in frames.items()}
-            self.judge(query, frames[query.trunk])
+            if query.trunk in frames:
+                with _noted(wrong, query.trunk):
+                    self.judge(query, frames[query.trunk])
+            for name in query.sinks:
+                sink = self.plan.nodes[name]
+                if sink.inputs[0] in frames:
+                    with _noted(wrong, name), told(self.plan, sink):
+                        _judge_sink(sink, frames[sink.inputs[0]].schema)
+        raise_all(wrong.values())
         return found
+
+    def _typed(self, query: Query, wrong: dict[str, PenstockError]) -> dict[str, DataFrame]:
+        frames: dict[str, DataFrame] = {}
+        for name in dict.fromkeys((*self._static_above(query), *query.within, *query.below)):
+            node = self.plan.nodes[name]
+            if name not in wrong and all(above in frames for above in node.inputs):
+                with _noted(wrong, name):
+                    frames[name] = self._frame(node, frames, query)
+        return frames
 
     def judge(self, query: Query, trunk: DataFrame) -> None:
         """Raises PlanError if Spark cannot compute the trunk as a stream in the query's mode."""
@@ -192,3 +209,37 @@ class Builder:
     def _static_above(self, query: Query) -> tuple[str, ...]:
         members = (*query.within, *query.below)
         return tuple(name for name in members if self.plan.nodes[name].static)
+
+
+@contextmanager
+def _noted(wrong: dict[str, PenstockError], name: str) -> Iterator[None]:
+    """Keeps the error of a node instead of raising it."""
+    try:
+        yield
+    except PenstockError as error:
+        wrong.setdefault(name, error)
+
+
+def _judge_sink(sink: Node, columns: StructType) -> None:
+    """Raises UserError if rows of these columns cannot be written."""
+    assert isinstance(sink.spec, SinkSpec)
+    for key in sink.spec.primary_key:
+        if key not in columns.names:
+            raise PlanError(
+                f'{sink.label} has "{key}" in its primary key, which is not a column',
+                code="unknown-column",
+                hint=did_you_mean(key, columns.names),
+            )
+    sink.sink.accepts(to_arrow(columns))
+
+
+def _refuse_twins(node: Node, frame: DataFrame) -> None:
+    """Spark tells columns apart by their place, everybody else by their names."""
+    names = [name.lower() for name in frame.columns]
+    twin = next((name for name in frame.columns if names.count(name.lower()) > 1), None)
+    if twin is not None:
+        raise PlanError(
+            f'{node.label} gives the column "{twin}" twice',
+            code="duplicate-column",
+            hint="name the columns one by one, and one of the two differently with AS",
+        )

@@ -61,6 +61,11 @@ class Sink(Component[C]):
     data (files) use it themselves.
     """
 
+    def accepts(self, columns: pa.Schema) -> None:
+        """Raises UserError if rows of these columns cannot be written, whatever they hold."""
+        if self.format is not None:
+            self.format.encode(pa.RecordBatch.from_pylist([], columns))
+
     def format_for(self) -> str | None:
         """The type of format where the node names none; None where none is needed."""
         return "json" if Capability.BYTES in self.capabilities else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections import defaultdict
@@ -20,6 +21,7 @@ from penstock.connectors.files.parts import Ledger, Life, Part, life_name, sink_
 from penstock.connectors.files.storage import Storage, outside
 from penstock.connectors.files.writing import FilesWriter, Shape
 from penstock.core.errors import PlanError
+from penstock.core.text import did_you_mean
 from penstock.sdk import (
     BatchId,
     ByteSize,
@@ -88,6 +90,19 @@ class FilesSink(Sink[FilesSinkConfig]):
 
     def format_for(self) -> str:
         return "json"
+
+    def accepts(self, columns: pa.Schema) -> None:
+        for name in self.config.partition_by:
+            if name not in columns.names:
+                raise PlanError(
+                    f'partition_by names "{name}", and there is no such column',
+                    code="unknown-column",
+                    hint=did_you_mean(name, columns.names),
+                )
+        kept = pa.schema([each for each in columns if each.name not in self.config.partition_by])
+        writer = self._file_format().file_writer(io.BytesIO(), kept)
+        writer.write(pa.RecordBatch.from_pylist([], kept))
+        writer.close()
 
     def check(self) -> None:
         self._file_format()

@@ -1,0 +1,33 @@
+"""Files that are right until Spark looks at them: each gets exactly the text beside it.
+
+PENSTOCK_UPDATE_GOLDEN=1 writes the texts.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock import app
+from penstock.core.errors import PenstockError, report
+
+WRONG = Path(__file__).parent / "wrong_types"
+FILES = sorted(path.name for path in WRONG.glob("*.yaml"))
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_wrong_types(
+    name: str, penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(WRONG)
+    golden = Path(name).with_suffix(".txt")
+    with pytest.raises(PenstockError) as caught:
+        app.types(app.plan(name), penstock_spark.newSession())
+    told = report(caught.value) + "\n"
+    if os.environ.get("PENSTOCK_UPDATE_GOLDEN"):
+        golden.write_text(told, encoding="utf-8")
+    assert told == golden.read_text(encoding="utf-8")
