@@ -7,7 +7,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from cyclopts import (
@@ -141,11 +140,20 @@ def _usage_error(error: CycloptsError) -> UsageError:
 
 def _bug(error: Exception) -> int:
     """An error that nobody foresaw: the traceback goes to a file, not to the terminal."""
-    with tempfile.NamedTemporaryFile("w", prefix="penstock-", suffix=".txt", delete=False) as file:
-        traceback.print_exception(error, file=file)
     bug = Bug(
         f"{type(error).__name__}: {error}",
-        hint=f"this is a mistake in Penstock; the traceback is in {Path(file.name)}",
+        hint=f"this is a mistake in Penstock; the traceback is {_kept_traceback(error)}",
     )
     print(report(bug), file=sys.stderr)
     return bug.conduct.exit_code
+
+
+def _kept_traceback(error: Exception) -> str:
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="penstock-", suffix=".txt", delete=False
+        ) as file:
+            traceback.print_exception(error, file=file)
+    except OSError as unwritable:
+        return f"lost ({unwritable.strerror})"
+    return f"in {file.name}"

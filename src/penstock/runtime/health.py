@@ -124,9 +124,12 @@ def _temporary() -> Check:
 
 
 def _disk() -> Check:
-    places = {Path.cwd(), Path(tempfile.gettempdir())}
-    free, place = min((shutil.disk_usage(place).free, place) for place in places)
     advice = "free some space, or set TMPDIR and runtime.state to another disk"
+    places = {Path.cwd(), Path(tempfile.gettempdir())}
+    try:
+        free, place = min((shutil.disk_usage(place).free, place) for place in places)
+    except OSError as error:
+        return Check("disk", "fail", f"cannot be looked at: {error}", advice)
     return _room("disk", free, DISK_NEEDED, DISK_WANTED, f"free for {place}", advice)
 
 

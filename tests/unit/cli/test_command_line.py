@@ -1,0 +1,170 @@
+"""The way from words to a verb and an exit code, without Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import VERBS, main
+
+HEAVY = {"pyspark", "pyarrow", "pandas"}
+
+
+def loaded_by(words: list[str]) -> tuple[int, set[str]]:
+    """The exit code of a command line in a fresh process, and the heavy packages it imported."""
+    code = (
+        "import json, os, sys\n"
+        "from penstock.cli.main import main\n"
+        f"status = main({words!r})\n"
+        f"print(json.dumps([status, sorted({HEAVY!r} & set(sys.modules))]), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    status, found = json.loads(done.stderr.splitlines()[-1])
+    return status, set(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ([], 0),
+        (["--help"], 0),
+        (["--version"], 0),
+        (["run", "--help"], 0),
+        (["run"], 2),
+        (["run", "x.yaml", "--frsh"], 2),
+        (["run", "x.yaml", "--log", "xml"], 2),
+        (["rum"], 2),
+        (["status"], 2),
+        (["stop", "--nope"], 2),
+        (["doctor", "--nope"], 2),
+    ],
+)
+def test_help_and_mistakes_import_nothing_heavy(words: list[str], status: int) -> None:
+    assert loaded_by(words) == (status, set())
+
+
+def test_help_shows_every_verb_and_where_to_start(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f" {verb.name} " in shown for verb in VERBS)
+    assert "penstock quickstart" in shown
+
+
+@pytest.mark.parametrize("verb", [verb.name for verb in VERBS])
+def test_each_verb_teaches_by_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count(f"penstock {verb}") >= 2, "its usage and at least one example"
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rum"], '"penstock" has no verb "rum"\n  hint: did you mean "run"?'),
+        (["run", "x.yaml", "--frsh"], "Unknown option: --frsh. Did you mean --fresh?"),
+        (["run"], "penstock run needs FILES"),
+        (["stop", "x.yaml", "--timeout", "soon"], "--timeout soon: expected a duration"),
+    ],
+)
+def test_mistakes_are_told(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert not printed.out
+
+
+@pytest.mark.parametrize("verb", ["run", "status", "stop"])
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [("missing.yaml", None, "no-such-file"), (".", None, "not-a-file"), ("a", "", "empty-file")],
+)
+def test_wrong_files(
+    verb: str,
+    name: str,
+    content: str | None,
+    code: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path(name).write_text(content)
+    assert main([verb, name]) == 2
+    assert f"error[{code}]" in capsys.readouterr().err
+
+
+def test_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock", "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert done.stdout.strip()
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = f"{sys.executable} -m penstock schema | head -c 1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_the_verbs(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(verb.name in script for verb in VERBS)
+    assert "until-caught-up" in script
+
+
+def test_completion_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["completion", "bash", "--install"]) == 0
+    written = tmp_path / ".local/share/bash-completion/completions/penstock"
+    assert written.read_text()
+    assert str(written) in capsys.readouterr().out
+
+
+def test_doctor_without_a_session(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["doctor", "--quick", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] == (status == 0)
+    names = {check["name"]: check for check in found["checks"]}
+    assert {"Python", "PySpark", "Java", "memory", "disk", "loopback"} <= set(names)
+    assert names["PySpark"]["state"] == names["Java"]["state"] == "ok"
+    assert "session" not in names
+
+
+def test_doctor_fails_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert main(["doctor", "--quick"]) == 1
+    shown = capsys.readouterr().out
+    assert "cannot be written" in shown
+    assert "set TMPDIR" in shown
+
+
+def test_status_and_stop_of_what_never_ran(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "name: p\nsources: {a: {type: generate, fields: {id: sequence}}}\n"
+        "sinks: {b: {type: blackhole, from: a}}\n"
+    )
+    assert main(["status", str(path)]) == 0
+    assert "p is not running and never was" in capsys.readouterr().out
+    assert main(["stop", str(path)]) == 0
+    assert "p is not running" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == [path]
