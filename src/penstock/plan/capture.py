@@ -23,6 +23,7 @@ class Capture(Sink[Config]):
     ) -> None:
         super().__init__(Config(), context)
         self.most = most
+        self._like = like
         self.format = like.format if like else None
         self.capabilities = (  # type: ignore[misc]
             like.capabilities if like else frozenset({Capability.ROWS, Capability.UPSERT})
@@ -30,7 +31,11 @@ class Capture(Sink[Config]):
         self._batches: dict[BatchId, pa.Table] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_batches": {}}
+        return {**self.__dict__, "_batches": {}, "_like": None}
+
+    def accepts(self, columns: pa.Schema) -> None:
+        if self._like is not None:
+            self._like.accepts(columns)
 
     @property
     def table(self) -> pa.Table | None:
