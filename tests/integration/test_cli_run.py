@@ -1,0 +1,377 @@
+"""`penstock run` and its companions as a user has them: real processes, signals and terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.spark
+
+PATIENCE = 120.0
+PENSTOCK = [sys.executable, "-m", "penstock"]
+ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
+SPARKS_OWN = re.compile(r"\b(WARN|INFO)\b|org\.apache\.spark|Setting default log level|Picked up")
+
+ENDLESS = """\
+name: endless
+sources:
+  clicks: {type: generate, rate: 200, fields: {id: sequence}}
+sinks:
+  nowhere: {type: blackhole, from: clicks}
+"""
+DIRTY = """\
+name: dirty
+sources:
+  rows: {type: files, path: "*.csv", schema: "id INT, n INT"}
+transforms:
+  halves: {type: sql, sql: "SELECT id, 10 / n AS q FROM rows", on_error: dead_letter}
+sinks:
+  shown: {type: print, from: halves}
+"""
+STUCK = """\
+name: stuck
+sources:
+  clicks: {type: generate, rows: 10, fields: {id: sequence}}
+transforms:
+  wait:
+    type: python
+    from: clicks
+    schema: id BIGINT
+    code: |
+      import time
+      def transform(batch):
+          time.sleep(3600)
+          return batch
+sinks:
+  nowhere: {type: blackhole, from: wait}
+"""
+
+
+class Terminal:
+    """A command on a terminal of its own, 30 lines of 100 columns."""
+
+    def __init__(self, command: list[str], directory: Path) -> None:
+        self.screen, other = pty.openpty()
+        os.set_blocking(self.screen, False)
+        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+        self.process = subprocess.Popen(
+            command, cwd=directory, env=environment, stdin=other, stdout=other, stderr=other,
+            start_new_session=True,
+        )  # fmt: skip
+        os.close(other)
+        self.said = b""
+
+    @property
+    def text(self) -> str:
+        """All that was written, without its colours and movements."""
+        return ESCAPES.sub(b"", self.said).decode("utf-8", "replace").replace("\r", "")
+
+    def read(self) -> bool:
+        """Takes what is there. False when the command has left the terminal."""
+        if select.select([self.screen], [], [], 0.1)[0]:
+            try:
+                self.said += os.read(self.screen, 65536)
+            except OSError:
+                return False
+        return True
+
+    def until(self, shown: str) -> None:
+        """Reads until a text was shown."""
+        deadline = time.monotonic() + PATIENCE
+        while not re.search(shown, self.text):
+            assert self.read(), self.text
+            assert time.monotonic() < deadline, self.text
+
+    def end(self) -> int:
+        """Reads to the end. Returns the exit code."""
+        deadline = time.monotonic() + PATIENCE
+        while self.read() and self.process.poll() is None:
+            assert time.monotonic() < deadline, self.text
+        while self.read() and select.select([self.screen], [], [], 0)[0]:
+            pass
+        return self.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `penstock` in the background; it is gone when the test ends."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*PENSTOCK, *words], cwd=tmp_path, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    running: list[Terminal] = []
+
+    def start(*words: str) -> Terminal:
+        running.append(Terminal([*PENSTOCK, *words], tmp_path))
+        return running[-1]
+
+    yield start
+    for each in running:
+        each.process.kill()
+        each.process.wait()
+        os.close(each.screen)
+
+
+def penstock(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PENSTOCK, *words], cwd=directory, capture_output=True, text=True, timeout=PATIENCE
+    )
+
+
+def put(directory: Path, text: str, name: str = "p.yaml") -> str:
+    (directory / name).write_text(text)
+    return name
+
+
+def put_dirty(directory: Path) -> str:
+    (directory / "a.csv").write_text("id,n\n1,2\n2,x\n3,5\n4,0\n")
+    return put(directory, DIRTY)
+
+
+def until_it_runs(directory: Path, file: str, batches: int = 1) -> dict[str, object]:
+    """Waits until a run tells of batches. Returns what `status --json` says."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        found: dict[str, object] = json.loads(penstock(directory, "status", file, "--json").stdout)
+        numbers = found["numbers"]
+        if found["running"] and isinstance(numbers, dict) and numbers["batches"] >= batches:
+            return found
+    raise AssertionError("no batch")
+
+
+def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """A process and all that it started."""
+    return [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+
+
+def assert_gone(processes: list[psutil.Process]) -> None:
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    assert not alive
+
+
+def test_without_a_terminal_there_are_log_lines(tmp_path: Path) -> None:
+    file = put_dirty(tmp_path)
+    done = penstock(tmp_path, "run", file)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"id": 1, "q": 5.0},
+        {"id": 3, "q": 2.0},
+    ]
+    events = [line.split("] ")[1].split(" name=")[0] for line in done.stderr.splitlines()]
+    assert events[0] == "starting"
+    assert events[-1].startswith("ended how='is complete' hint='2 dead letters; see them with: ")
+    assert "penstock dead list p.yaml" in events[-1]
+    assert "rows 3 rows" in events[-1]
+    assert not SPARKS_OWN.search(done.stderr)
+
+
+def test_json_log_and_a_failure(tmp_path: Path) -> None:
+    put_dirty(tmp_path)
+    file = put(tmp_path, DIRTY.replace("on_error: dead_letter", "on_error: fail"))
+    done = penstock(tmp_path, "run", file, "--log", "json", "--log-level", "info")
+    assert done.returncode == 1
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    error = next(line for line in lines if line["event"] == "error")
+    assert (error["code"], error["query"], error["level"]) == ("divide-by-zero", "rows", "error")
+    assert (lines[-1]["event"], lines[-1]["how"]) == ("ended", "failed")
+    assert lines[-1]["nodes"]["shown"]["rows"] == 0
+    assert not done.stdout
+
+
+def test_quiet_shows_rows_and_errors_only(tmp_path: Path) -> None:
+    file = put_dirty(tmp_path)
+    done = penstock(tmp_path, "run", file, "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 2
+    done = penstock(tmp_path, "run", file, "--quiet", "--master", "nowhere")
+    assert done.returncode == 2
+    assert 'not "nowhere"' in done.stderr
+
+
+def test_terminal_shows_rows_whole_and_a_summary(
+    tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    long = "x" * 150
+    (tmp_path / "a.csv").write_text(f"id,text\n1,{long}\n2,short\n")
+    file = put(
+        tmp_path,
+        "name: wide\n"
+        'sources:\n  rows: {type: files, path: "*.csv", schema: "id INT, text STRING"}\n'
+        "sinks:\n  shown: {type: print, from: rows}\n",
+    )
+    run = terminal("run", file)
+    run.until("starting Spark")
+    assert run.end() == 0
+    assert f'{{"id":1,"text":"{long}"}}\n{{"id":2,"text":"short"}}\n' in run.text
+    assert re.search(r"wide is complete  \d.* · \d+ batch", run.text)
+    summary = run.text[run.text.rindex("is complete") :]
+    assert re.search(r"rows +files +2\b", summary)
+    assert re.search(r"shown +print +2\b", summary)
+    assert not SPARKS_OWN.search(run.text)
+
+
+def test_ctrl_c_on_a_terminal_finishes_the_batch(
+    tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    run = terminal("run", put(tmp_path, ENDLESS))
+    run.until(r"[1-9]\d* batch")
+    processes = family(run.process)
+    assert len(processes) > 2
+    run.process.send_signal(signal.SIGINT)
+    run.until("finishing the batch under way; once more stops at once")
+    assert run.end() == 0
+    assert "endless stopped (Ctrl-C)" in run.text
+    assert_gone(processes)
+
+
+def test_sigterm_finishes_the_batch(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    file = put(tmp_path, ENDLESS)
+    run = started("run", file, "--log", "json")
+    until_it_runs(tmp_path, file, batches=3)
+    processes = family(run)
+    run.send_signal(signal.SIGTERM)
+    _, told = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 0
+    ended = json.loads(told.splitlines()[-1])
+    assert ended["how"] == "stopped (SIGTERM)"
+    rows = {name: flow["rows"] for name, flow in ended["nodes"].items()}
+    assert rows["clicks"] == rows["nowhere"] > 0
+    assert_gone(processes)
+
+
+def test_a_second_signal_stops_at_once(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    run = started("run", put(tmp_path, STUCK))
+    assert run.stderr is not None
+    while "started" not in (line := run.stderr.readline()):
+        assert line
+    processes = family(run)
+    run.send_signal(signal.SIGINT)
+    while "finishing" not in (line := run.stderr.readline()):
+        assert line
+    run.send_signal(signal.SIGINT)
+    _, told = run.communicate(timeout=PATIENCE)
+    assert "stopping at once" in told
+    assert run.returncode == 0
+    assert_gone(processes)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_spark_starts(
+    number: signal.Signals, tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    run = started("run", put(tmp_path, ENDLESS))
+    assert run.stderr is not None
+    assert "starting" in run.stderr.readline()
+    processes = family(run)
+    run.send_signal(number)
+    _, told = run.communicate(timeout=PATIENCE)
+    assert (run.returncode, told) == (130, "")
+    assert_gone(processes)
+
+
+def test_status_and_stop_of_a_running_pipeline(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    file = put(tmp_path, ENDLESS)
+    run = started("run", file)
+    found = until_it_runs(tmp_path, file)
+    assert found["owner"]["pid"] == run.pid
+    shown = penstock(tmp_path, "status", file)
+    assert shown.returncode == 0
+    assert f"process {run.pid} on" in shown.stdout
+    again = penstock(tmp_path, "run", file)
+    assert again.returncode == 4
+    assert "error[already-running]" in again.stderr
+    stopped = penstock(tmp_path, "stop", file)
+    assert (stopped.returncode, stopped.stdout) == (0, f"endless stopped (process {run.pid})\n")
+    _, told = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 0
+    assert "stopped (asked to stop)" in told
+    assert "endless is not running" in penstock(tmp_path, "stop", file).stdout
+    after = json.loads(penstock(tmp_path, "status", file, "--json").stdout)
+    assert not after["running"]
+    assert after["runs"][0]["ending"] == "stopped"
+
+
+def test_stop_that_waits_in_vain_says_so(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    file = put(tmp_path, STUCK)
+    run = started("run", file)
+    assert run.stderr is not None
+    while "started" not in (line := run.stderr.readline()):
+        assert line
+    done = penstock(tmp_path, "stop", file, "--timeout", "1s")
+    assert done.returncode == 4
+    assert "error[still-running]" in done.stderr
+
+
+def test_until_caught_up_and_fresh(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\n1\n2\n")
+    file = put(
+        tmp_path,
+        'name: tail\nsources:\n  rows: {type: files, path: "*.csv", schema: id INT, watch: true}\n'
+        "sinks:\n  shown: {type: print, from: rows}\n",
+    )
+    first = penstock(tmp_path, "run", file, "--until-caught-up")
+    assert (first.returncode, len(first.stdout.splitlines())) == (0, 2)
+    assert "how='has caught up'" in first.stderr
+    second = penstock(tmp_path, "run", file, "--until-caught-up")
+    assert (second.returncode, second.stdout) == (0, "")
+    fresh = penstock(tmp_path, "run", file, "--until-caught-up", "--fresh")
+    assert (fresh.returncode, fresh.stdout) == (0, first.stdout)
+    assert "starting over; forgot offsets" in fresh.stderr
+
+
+def test_quickstart_shows_rows_and_leaves_nothing(tmp_path: Path) -> None:
+    done = penstock(tmp_path, "quickstart")
+    assert done.returncode == 0, done.stderr
+    assert "type: generate" in done.stdout
+    assert any(line.startswith('{"id":') for line in done.stdout.splitlines())
+    assert "penstock new files > pipeline.yaml" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_quickstart_that_is_kept_can_be_run(tmp_path: Path) -> None:
+    kept = penstock(tmp_path, "quickstart", "--keep", "first")
+    assert kept.returncode == 0, kept.stderr
+    assert penstock(tmp_path, "status", "first/quickstart.yaml").returncode == 0
+    again = penstock(tmp_path, "quickstart", "--keep", "first")
+    assert again.returncode == 2
+    assert "error[file-exists]" in again.stderr
+
+
+def test_doctor_starts_spark(tmp_path: Path) -> None:
+    done = penstock(tmp_path, "doctor", "--json")
+    found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert found["session"]["state"] == "ok", found["session"]
