@@ -16,7 +16,7 @@ from penstock.runtime.state import StateDirectory
 POLL = 0.2
 
 
-class Stopped(BaseException):
+class Stopped(Exception):
     """Raised in a query's thread instead of beginning another batch."""
 
 

@@ -42,7 +42,8 @@ class Observed:
 class Trial:
     """The queries of a plan that has only captures for sinks, in a directory of their own.
 
-    They end with the first error, or when `enough` says so.
+    They end with the first error, or when `enough` says so, and each before its batch number
+    `stop_before`; another trial in the same directory then goes on.
     """
 
     plan: Plan
@@ -50,6 +51,7 @@ class Trial:
     directory: Path
     enough: Callable[[], bool] = lambda: False
     deadline: float | None = None
+    stop_before: int | None = None
     error: PenstockError | None = None
     _running: list[Running] = field(default_factory=list)
 
@@ -75,9 +77,10 @@ class Trial:
         return DeadLetters(self.state.dead_letters).read()
 
     def begin(self, query: Query, number: int) -> None:
-        """A batch begins."""
-        if self._over():
+        """A batch begins, perhaps again."""
+        if self._over() or number == self.stop_before:
             raise Stopped
+        self._collector.clear(query.name, number)
 
     def wrote(self, query: Query, number: int, sink: str, rows: int, bad: int) -> None:
         """A capture has the batch."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.core.errors import PenstockError, PlanError
 from penstock.core.location import Location
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.runtime.trial import Observed
+
+
+Way = Literal["as_given", "restarted", "row_by_row"]
+"""How a case's batches are run: as they are, stopped after the first and started again, or each
+row as a batch of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +53,13 @@ class Case:
         """Where a part of it stands."""
         return self.plan.pipeline.document.value(("tests", self.index, *route))
 
-    def run(self, session: SparkSession) -> Result:
+    def run(self, session: SparkSession, way: Way = "as_given") -> Result:
         """Runs the case in a session of its own on the same Spark, with a state of its own."""
         began = time.perf_counter()
         differences: dict[str, Difference] = {}
         letters = Letters()
         try:
-            seen = self._observe(session)
+            seen = self._observe(session, way)
             error = seen.error
             if error is None and self.spec.error is None:
                 differences = self._differences(seen.tables)
@@ -63,11 +68,11 @@ class Case:
             error = raised
         return self._judged(time.perf_counter() - began, differences, letters, error)
 
-    def check(self, session: SparkSession) -> None:
+    def check(self, session: SparkSession, way: Way = "as_given") -> None:
         """Runs the case. Raises AssertionError with a report if it does not pass."""
         from penstock.testing.report import text
 
-        result = self.run(session)
+        result = self.run(session, way)
         assert result.passed, text(result)
 
     def _judged(
@@ -86,7 +91,7 @@ class Case:
             return Result(self, seconds, differences, letters, no_error=True)
         return Result(self, seconds, differences, letters, error)
 
-    def _observe(self, session: SparkSession) -> Observed:
+    def _observe(self, session: SparkSession, way: Way) -> Observed:
         from penstock.engine.build import Builder
         from penstock.engine.columns import to_arrow
         from penstock.plan.tap import fed, tapped
@@ -101,10 +106,12 @@ class Case:
             tap, captures = tapped(self.plan, self._nodes())
             closing = bool(tap.with_windows)
             feed = Feed(tap, self.spec.given, ("tests", self.index, "given"), self.pinned)
-            tap = replace(fed(tap, feed.sources(closing=closing)), state=Path(directory))
-            trial = Trial(tap, own, Path(directory))
-            builder = Builder(tap, own, trial.state.spool, closed=closing, commits=False)
-            trial.run(builder, "closed" if closing else "caught_up")
+            sources = feed.sources(closing=closing, row_by_row=way == "row_by_row")
+            tap = replace(fed(tap, sources), state=Path(directory))
+            for stop_before in (1, None) if way == "restarted" else (None,):
+                trial = Trial(tap, own, Path(directory), stop_before=stop_before)
+                builder = Builder(tap, own, trial.state.spool, closed=closing, commits=False)
+                trial.run(builder, "closed" if closing else "caught_up")
             tables = {}
             for name, capture in captures.items():
                 table = capture.table

@@ -33,8 +33,9 @@ class Feed:
     route: Route
     pinned: Mapping[str, pa.Schema]
 
-    def sources(self, *, closing: bool) -> dict[str, Given]:
-        """The sources by name. With `closing` they end with a row that closes the windows.
+    def sources(self, *, closing: bool, row_by_row: bool = False) -> dict[str, Given]:
+        """The sources by name. With `closing` they end with a row that closes the windows, with
+        `row_by_row` each row is a batch of its own, and a batch without rows stays one.
 
         Raises PlanError at the value that does not fit its column.
         """
@@ -42,7 +43,10 @@ class Feed:
         for node in self.plan.of("source"):
             if not (node.static and node.type == "memory" and node.name not in self.given):
                 columns = self._columns(node)
-                fed[node.name] = node, columns, self._batches(node, columns)
+                batches = self._batches(node, columns)
+                if row_by_row and not node.static:
+                    batches = [b.slice(at, 1) for b in batches for at in range(max(len(b), 1))]
+                fed[node.name] = node, columns, batches
         most = max((len(batches) for _, _, batches in fed.values()), default=1)
         sources = {}
         for name, (node, columns, batches) in fed.items():

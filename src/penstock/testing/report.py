@@ -79,8 +79,9 @@ def _difference(case: Case, node: str, difference: Difference) -> RenderableType
     told = ", ".join(f"{plural(count, 'row')} {what}" for count, what in counts if count)
     columns = _columns(difference)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("", *columns, ""):
+    for name in ("", *columns):
         table.add_column(name, overflow="fold")
+    table.add_column("", no_wrap=True)
     for each in difference.changed:
         row = difference.expected[each.index]
         cells = [
@@ -101,8 +102,9 @@ def _difference(case: Case, node: str, difference: Difference) -> RenderableType
 
 def _letters(case: Case, letters: Letters) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("", "node", "code", "message", "payload", ""):
+    for name in ("", "node", "code", "message", "payload"):
         table.add_column(name, overflow="fold")
+    table.add_column("", no_wrap=True)
     for at in letters.missing:
         wanted = (case.spec.dead_letters or [])[at]
         cells = [wanted.node, wanted.code, wanted.message, wanted.payload]
