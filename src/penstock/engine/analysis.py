@@ -98,6 +98,7 @@ _ADVICE = (
     ("Non-time-based windows", "OVER (...) works on each batch, with scope: batch"),
     ("Distinct aggregations", "use approx_count_distinct, or dedupe before counting"),
     ("Except", "write NOT EXISTS, or compare batch by batch with scope: batch"),
+    ("WithinWatermark", "give the source a watermark, or remember rows with within: forever"),
     ("without a watermark", "give both sources a watermark and add a time range to the join"),
     ("LIMIT", "take rows of each batch with scope: batch"),
 )  # fmt: skip

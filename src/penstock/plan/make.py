@@ -36,7 +36,7 @@ class _Maker:
         self.spec = pipeline.spec
         self.document = pipeline.document
         self.mistakes: list[PenstockError] = []
-        self.state = Path(self.spec.runtime.state) / pipeline.name
+        self.state = self.document.root.base / self.spec.runtime.state / pipeline.name
         self.components = Components(pipeline.name, self.document, self.state, self.mistakes)
 
     def plan(self) -> Plan:

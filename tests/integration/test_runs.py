@@ -1,0 +1,380 @@
+"""Runs from file to file: restarts, refusals, dead letters, and what the state remembers."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock import app
+from penstock.app import RunOptions
+from penstock.core.errors import PenstockError, StateError
+from penstock.plan.model import Plan
+from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.state import StateDirectory
+from penstock.runtime.supervise import Outcome
+
+pytestmark = pytest.mark.spark
+
+ORDERS = """\
+name: orders
+sources:
+  orders:
+    type: files
+    path: in/*.jsonl
+    order: name
+    max_files: 1
+    schema: id LONG, price DOUBLE, n INT, at TIMESTAMP
+    watermark: {column: at, delay: 1 minute}
+"""
+OUT = """\
+sinks:
+  out:
+    type: files
+    from: FROM
+    path: out
+"""
+HOURLY = """\
+transforms:
+  hourly:
+    type: sql
+    sql: |
+      SELECT window.start AS hour, count(*) AS orders, sum(price) AS total
+      FROM orders GROUP BY window(at, '1 hour')
+"""
+
+
+class Place:
+    """A directory with a pipeline file, its input and its output."""
+
+    def __init__(self, root: Path, spark: SparkSession) -> None:
+        self.root = root
+        self.spark = spark
+        self.notes: list[str] = []
+
+    def give(self, name: str, *rows: dict[str, Any] | str) -> None:
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        path = self.root / "in" / f"{name}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in lines))
+
+    def plan(self, *parts: str) -> Plan:
+        file = self.root / "pipeline.yaml"
+        file.write_text("".join(parts))
+        return app.plan(file)
+
+    def run(self, *parts: str, **options: Any) -> Outcome:
+        given = RunOptions(on_note=self.notes.append, **options)
+        return app.run(self.plan(*parts), spark=self.spark.newSession(), options=given)
+
+    def rows(self, directory: str = "out") -> list[dict[str, Any]]:
+        files = sorted((self.root / directory).glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def letters(self) -> list[dict[str, Any]]:
+        state = StateDirectory(self.root / ".penstock" / "orders")
+        return list(DeadLetters(state.dead_letters).read().to_pylist())
+
+
+@pytest.fixture
+def place(tmp_path: Path, penstock_spark: SparkSession) -> Place:
+    return Place(tmp_path, penstock_spark)
+
+
+def order(number: int, hour: int = 0, **more: Any) -> dict[str, Any]:
+    at = f"2026-01-01T{hour:02}:{number % 60:02}:00Z"
+    return {"id": number, "price": 1.0, "n": 1, "at": at, **more}
+
+
+def sink(name: str) -> str:
+    return OUT.replace("FROM", name)
+
+
+def python(code: str, schema: str = "id LONG") -> str:
+    body = "".join(f"      {line}\n" for line in code.splitlines())
+    return (
+        "transforms:\n  step:\n    type: python\n    from: orders\n"
+        f"    schema: {schema}\n    deterministic: true\n    code: |\n{body}"
+    )
+
+
+def ids(rows: list[dict[str, Any]]) -> list[int]:
+    return sorted(row["id"] for row in rows)
+
+
+FAILS_AT_FIRST = """\
+import pathlib
+from penstock.core.errors import Transient
+def transform(batch):
+    for attempt in range(8):  # Spark tries a task four times before the query fails
+        mark = pathlib.Path("ROOT") / str(attempt)
+        if not mark.exists():
+            mark.touch()
+            raise Transient("could not reach the moon", hint="look up")
+    return batch.select(["id"])
+"""
+FAILS = """\
+from penstock.core.errors import Transient
+def transform(batch):
+    raise Transient("could not reach the moon")
+"""
+QUICK = "runtime: {restart: {attempts: 3, backoff: 10ms..20ms}}\n"
+
+
+def test_a_transient_failure_restarts_the_query(place: Place) -> None:
+    place.give("a", *(order(n) for n in range(5)))
+    step = python(FAILS_AT_FIRST.replace("ROOT", str(place.root)))
+    seen: list[Any] = []
+    outcome = place.run(
+        ORDERS, step, sink("step"), QUICK, on_start=lambda _, metrics: seen.append(metrics)
+    )
+    assert outcome.ending == "complete"
+    assert seen[0].restarts == 2
+    assert ids(place.rows()) == [0, 1, 2, 3, 4]
+
+
+def test_restarts_have_an_end(place: Place) -> None:
+    place.give("a", order(1))
+    outcome = place.run(ORDERS, python(FAILS), sink("step"), QUICK)
+    assert (outcome.ending, outcome.exit_code) == ("failed", 3)
+    (error,) = outcome.errors.values()
+    assert error.message == "could not reach the moon"
+
+
+def test_after_a_failure_the_next_run_goes_on(place: Place) -> None:
+    place.give("a", order(1))
+    place.give("b", order(2, n=0))
+    place.give("c", order(3))
+    divide = "transforms:\n  step:\n    type: sql\n    on_error: fail\n"
+    failing = divide + "    sql: SELECT id, price / n AS unit FROM orders\n"
+    assert place.run(ORDERS, failing, sink("step")).exit_code == 1
+    assert ids(place.rows()) == [1]
+    mended = failing.replace("price / n", "try_divide(price, n)")
+    assert place.run(ORDERS, mended, sink("step")).ending == "complete"
+    assert ids(place.rows()) == [1, 2, 3]
+
+
+TWO = """\
+transforms:
+  hourly:
+    type: sql
+    sql: |
+      SELECT window.start AS hour, sum(price / n) AS total
+      FROM orders GROUP BY window(at, '1 hour')
+sinks:
+  out: {type: files, from: orders, path: out}
+  totals: {type: files, from: hourly, path: totals}
+"""
+
+
+@pytest.mark.parametrize("policy", ["stop_query", "stop_pipeline"])
+def test_a_failing_query_and_the_others(place: Place, policy: str) -> None:
+    place.give("a", order(1, n=0))
+    for number in range(2, 6):
+        place.give(f"b{number}", order(number))
+    runtime = f"runtime: {{restart: {{on_permanent: {policy}}}}}\n"
+    outcome = place.run(ORDERS, TWO, runtime)
+    assert (outcome.ending, outcome.exit_code) == ("failed", 1)
+    assert list(outcome.errors) == ["hourly"]
+    if policy == "stop_query":
+        assert ids(place.rows()) == [1, 2, 3, 4, 5]
+
+
+def test_an_error_below_state_tells_the_place(place: Place) -> None:
+    place.give("a", order(1, n=0))
+    outcome = place.run(ORDERS, TWO)
+    (error,) = outcome.errors.values()
+    assert error.code == "divide-by-zero"
+    assert error.where is not None
+    assert "price / n" in error.where.text[error.where.column - 1 :]
+
+
+def test_the_end_of_the_input_closes_the_windows(place: Place) -> None:
+    place.give("a", order(1), order(2, hour=1))
+    place.give("b", order(3, hour=1))
+    assert place.run(ORDERS, HOURLY, sink("hourly")).ending == "complete"
+    assert [row["orders"] for row in place.rows()] == [1, 2]
+    with pytest.raises(StateError) as caught:
+        place.run(ORDERS, HOURLY, sink("hourly"))
+    assert caught.value.code == "complete"
+
+
+def test_caught_up_leaves_the_windows_open(place: Place) -> None:
+    place.give("a", order(1), order(2))
+    outcome = place.run(ORDERS, HOURLY, sink("hourly"), until="caught_up")
+    assert outcome.ending == "caught_up"
+    assert place.rows() == []
+    place.give("b", order(3), order(4, hour=3))
+    place.run(ORDERS, HOURLY, sink("hourly"), until="caught_up")
+    assert [row["orders"] for row in place.rows()] == [3]
+    assert place.run(ORDERS, HOURLY, sink("hourly")).ending == "complete"
+    assert [row["orders"] for row in place.rows()] == [3, 1]
+
+
+def test_a_complete_stream_without_windows_goes_on(place: Place) -> None:
+    place.give("a", order(1))
+    assert place.run(ORDERS, sink("orders")).ending == "complete"
+    assert place.run(ORDERS, sink("orders")).ending == "complete"
+    place.give("b", order(2))
+    assert place.run(ORDERS, sink("orders")).ending == "complete"
+    assert ids(place.rows()) == [1, 2]
+
+
+def test_fresh_says_what_it_forgets(place: Place) -> None:
+    place.give("a", order(1), "not json")
+    place.run(ORDERS, HOURLY, sink("hourly"))
+    assert len(place.letters()) == 1
+    assert place.run(ORDERS, HOURLY, sink("hourly"), fresh=True).ending == "complete"
+    assert "forgot offsets and open windows of hourly, dead letters" in place.notes[-1]
+    assert len(place.letters()) == 1
+
+
+def test_another_window_is_refused(place: Place) -> None:
+    place.give("a", order(1))
+    place.run(ORDERS, HOURLY, sink("hourly"), until="caught_up")
+    with pytest.raises(StateError) as caught:
+        place.run(ORDERS, HOURLY.replace("1 hour", "2 hours"), sink("hourly"))
+    assert caught.value.code == "changed-plan"
+    assert 'transform "hourly": sql changed' in str(caught.value.detail)
+
+
+def test_two_runs_at_once_are_refused(place: Place) -> None:
+    place.give("a", order(1))
+    plan = place.plan(ORDERS, sink("orders"))
+    with StateDirectory(plan.state).locked(), pytest.raises(StateError) as caught:
+        place.run(ORDERS, sink("orders"))
+    assert caught.value.code == "already-running"
+
+
+ENDLESS = """\
+name: orders
+sources:
+  numbers:
+    type: generate
+    rate: 500
+    fields: {id: sequence}
+sinks:
+  out: {type: files, from: numbers, path: out}
+"""
+
+
+def test_stopped_and_resumed_without_gap(place: Place) -> None:
+    for _ in range(2):
+        before = len(place.rows())
+        stopper = threading.Thread(target=_stop_after, args=(place, before + 200))
+        stopper.start()
+        outcome = place.run(ENDLESS)
+        stopper.join()
+        assert (outcome.ending, outcome.exit_code) == ("stopped", 0)
+    found = ids(place.rows())
+    assert found == list(range(found[0], found[0] + len(found)))
+
+
+def _stop_after(place: Place, rows: int) -> None:
+    _until(lambda: len(place.rows()) > rows)
+    (place.root / ".penstock" / "orders" / "stop").touch()
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+DIRTY = (
+    order(1), "not json", order(2, n=0), {**order(3), "price": "dear"}, order(4), order(5),
+)  # fmt: skip
+STEPS = """\
+transforms:
+  unit:
+    type: sql
+    sql: SELECT id, price / n AS unit FROM orders
+  step:
+    type: python
+    from: unit
+    schema: id LONG, unit DOUBLE
+    per: row
+    code: |
+      def transform(row):
+          if row["id"] == 4:
+              raise ValueError("four is unlucky")
+          return row
+"""
+
+
+def test_bad_records_go_to_the_dead_letters(place: Place) -> None:
+    place.give("a", *DIRTY)
+    assert place.run(ORDERS, STEPS, sink("step")).ending == "complete"
+    assert ids(place.rows()) == [1, 5]
+    told = {(x["node"], x["stage"], x["code"], x["position"]) for x in place.letters()}
+    assert told == {
+        ("orders", "decode", "not-json", 2),
+        ("orders", "decode", "wrong-type", 4),
+        ("unit", "transform", "divide-by-zero", None),
+        ("step", "transform", "rejected", None),
+    }
+
+
+def test_replay_enters_where_a_record_failed(place: Place) -> None:
+    place.give("a", *DIRTY)
+    place.run(ORDERS, STEPS, sink("step"))
+    spark = place.spark.newSession()
+    again = app.replay(place.plan(ORDERS, STEPS, sink("step")), spark=spark)
+    assert (again.sent, again.failed) == (0, 4)
+    assert {letter["attempt"] for letter in place.letters()} == {2}
+    mended = STEPS.replace("price / n", "try_divide(price, n)").replace("== 4", "== 44")
+    sent = app.replay(place.plan(ORDERS, mended, sink("step")), spark=spark)
+    assert (sent.sent, sent.failed) == (2, 2)
+    assert ids(place.rows()) == [1, 2, 4, 5]
+    assert {letter["code"] for letter in place.letters()} == {"not-json", "wrong-type"}
+
+
+def test_replay_does_not_reach_what_is_remembered(place: Place) -> None:
+    place.give("a", order(1), "not json")
+    place.run(ORDERS, HOURLY, sink("hourly"))
+    done = app.replay(place.plan(ORDERS, HOURLY, sink("hourly")), spark=place.spark.newSession())
+    assert [(refusal.node, refusal.count) for refusal in done.refused] == [("orders", 1)]
+    assert "hourly" in done.refused[0].why
+
+
+def test_dead_letters_may_go_to_a_sink(place: Place) -> None:
+    place.give("a", *DIRTY)
+    elsewhere = "dead_letter: {type: files, path: dead, format: json}\n"
+    place.run(ORDERS, STEPS, sink("step"), elsewhere)
+    assert place.letters() == []
+    assert sorted(row["code"] for row in place.rows("dead")) == [
+        "divide-by-zero", "not-json", "rejected", "wrong-type",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("on_error", "exit_code"), [("drop", 0), ("fail", 1)])
+def test_other_ways_with_bad_records(place: Place, on_error: str, exit_code: int) -> None:
+    place.give("a", order(1), "not json")
+    source = ORDERS + f"    on_error: {on_error}\n"
+    assert place.run(source, sink("orders")).exit_code == exit_code
+    assert place.letters() == []
+    assert ids(place.rows()) == ([1] if on_error == "drop" else [])
+
+
+def test_two_queries_report_a_bad_record_once(place: Place) -> None:
+    place.give("a", order(1), "not json", order(2))
+    place.run(ORDERS, TWO)
+    assert [letter["code"] for letter in place.letters()] == ["not-json"]
+
+
+def test_too_many_dead_letters_stop_the_pipeline(place: Place) -> None:
+    for number in range(4):
+        place.give(f"a{number}", *(["not json"] * 50))
+    bounds = "runtime: {dead_letters: {max_size: 1 KB}}\n"
+    outcome: Outcome | None = None
+    try:
+        outcome = place.run(ORDERS, sink("orders"), bounds)
+    except PenstockError as error:
+        assert error.code == "too-many-dead-letters"
+    assert outcome is None or outcome.exit_code == 4
