@@ -113,9 +113,12 @@ def _bytes(value: Any) -> bytes:
 
 def _key(key: str, type_: pa.DataType) -> Any:
     """YAML's keys are text; those of a map may be numbers."""
-    if pa.types.is_integer(type_):
-        return int(key)
-    return float(key) if pa.types.is_floating(type_) else key
+    try:
+        if pa.types.is_integer(type_):
+            return int(key)
+        return float(key) if pa.types.is_floating(type_) else key
+    except ValueError:
+        return key
 
 
 def _refuse(value: Any, type_: pa.DataType, steps: Steps) -> Any:

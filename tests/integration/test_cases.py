@@ -1,0 +1,151 @@
+"""`penstock test`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+PIPELINE = """\
+name: late
+sources:
+  flights:
+    type: files
+    path: nowhere/*.csv
+    schema: carrier STRING, dep_delay INT
+transforms:
+  late:
+    type: sql
+    sql: SELECT * FROM flights WHERE dep_delay > 60
+sinks:
+  out: {type: files, from: late, path: out, format: json}
+"""
+
+CASES = """\
+tests:
+  - name: late ones stay
+    given:
+      flights: [{carrier: UA, dep_delay: 61}, {carrier: AA, dep_delay: 60}]
+    expect:
+      out: [{carrier: UA}]
+  - name: "a bad line"
+    given:
+      flights:
+        payloads: ["UA,70", "UA,soon"]
+    expect:
+      out: [{carrier: UA, dep_delay: 70}]
+    dead_letters: [{node: flights, code: wrong-type}]
+"""
+
+WRONG = """\
+  - name: wrong on purpose
+    given:
+      flights:
+        payloads: ["UA,61", "B6,90", "UA,soon"]
+    expect:
+      out:
+        - {carrier: UA, dep_delay: 62}
+        - {carrier: XX, dep_delay: 1}
+  - name: an error that does not come
+    given: {flights: []}
+    error: {code: divide-by-zero}
+  - name: a value that does not fit
+    given:
+      flights:
+        - {carrier: UA, dep_delay: soon}
+  - name: a column that is not there
+    given:
+      flights: [{carrier: UA}]
+    expect:
+      late: [{carier: UA}]
+"""
+
+
+def penstock(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "penstock", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
+
+
+def test_cases_that_pass(tmp_path: Path) -> None:
+    (tmp_path / "late.yaml").write_text(PIPELINE)
+    (tmp_path / "late.test.yaml").write_text(CASES)
+    done = penstock("test", "late.yaml", "late.test.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ok      late ones stay  late.test.yaml:2" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("2 passed in ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["late.test.yaml", "late.yaml"]
+
+
+def test_what_is_wrong_is_told(tmp_path: Path) -> None:
+    (tmp_path / "late.yaml").write_text(PIPELINE + CASES + WRONG)
+    done = penstock("test", "late.yaml", "--junit", "told.xml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "")
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    at = lines.index("        out: 1 row different, 1 row missing, 1 row unexpected")
+    assert [line.split() for line in lines[at + 1 : at + 5]] == [
+        ["carrier", "dep_delay"],
+        ["different", "UA", "62,", "got", "61", "late.yaml:32"],
+        ["missing", "XX", "1", "late.yaml:33"],
+        ["unexpected", "B6", "90"],
+    ]
+    assert "        dead letters: 1 unexpected" in lines
+    assert "        expected the error divide-by-zero, and the pipeline did not stop" in lines
+    assert "error[wrong-type]: \"dep_delay\" is an INT, which 'soon' is not" in done.stdout
+    assert 'error[unknown-column]: "late" has no column "carier"' in done.stdout
+    assert 'did you mean "carrier"?' in done.stdout
+    assert lines[-1].startswith("2 passed, 4 failed in ")
+
+    (suite,) = ElementTree.parse(tmp_path / "told.xml").getroot()
+    counts = {key: suite.get(key) for key in ("name", "tests", "failures", "errors")}
+    assert counts == {"name": "late", "tests": "6", "failures": "2", "errors": "2"}
+    assert "got 61" in (suite.findtext("testcase[@name='wrong on purpose']/failure") or "")
+
+
+def test_for_programs_and_only_some(tmp_path: Path) -> None:
+    (tmp_path / "late.yaml").write_text(PIPELINE + CASES + WRONG)
+    done = penstock("test", "late.yaml", "--json", "--case", "late*", "--case", "on purpose",
+                    cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["passed"], told["failed"]) == (1, 1)
+    good, bad = told["cases"]
+    assert (good["name"], good["passed"], good["line"]) == ("late ones stay", True, 14)
+    assert bad["nodes"]["out"]["different"] == [
+        {
+            "expected": {"carrier": "UA", "dep_delay": 62},
+            "got": {"carrier": "UA", "dep_delay": 61},
+            "columns": ["dep_delay"],
+        }
+    ]
+    assert [letter["code"] for letter in bad["dead_letters"]["unexpected"]] == ["wrong-type"]
+
+
+def test_a_file_without_cases_says_how_to_write_one(tmp_path: Path) -> None:
+    (tmp_path / "late.yaml").write_text(PIPELINE)
+    done = penstock("test", "late.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith('late.yaml has no cases. Write one under "tests:"')
+
+
+def test_mistakes_of_a_file_are_told_and_the_others_run(tmp_path: Path) -> None:
+    (tmp_path / "late.yaml").write_text(PIPELINE + CASES)
+    (tmp_path / "typo.yaml").write_text(PIPELINE.replace("FROM flights", "FROM flight") + CASES)
+    done = penstock("test", "typo.yaml", "late.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert 'there is no source or transform "flight"' in done.stderr
+    assert "typo.yaml:10:" in done.stderr
+    assert done.stdout.splitlines()[-1].startswith("2 passed in ")
+
+
+def test_no_case_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "late.yaml").write_text(PIPELINE + CASES)
+    done = penstock("test", "late.yaml", "--case", "nothing", cwd=tmp_path)
+    assert done.returncode == 2
+    assert 'no case has the name "nothing"' in done.stderr
