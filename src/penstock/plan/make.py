@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.location import Location

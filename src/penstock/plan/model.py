@@ -10,7 +10,6 @@ from typing import Any, Literal
 from penstock.core.errors import PenstockError
 from penstock.core.location import Location
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
-from penstock.spec.document import Scalar
 from penstock.spec.models import OnError, PipelineSpec, SinkSpec, SourceSpec, TransformSpec
 from penstock.spec.validate import Pipeline
 

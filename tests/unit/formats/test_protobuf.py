@@ -15,9 +15,6 @@ from hypothesis import strategies as st
 from penstock.core.errors import PlanError
 from penstock.formats.protobuf import Protobuf, ProtobufConfig
 
-pytest.importorskip("ptars")
-pytest.importorskip("grpc_tools")
-
 PROTO = """
 syntax = "proto3";
 package shop;

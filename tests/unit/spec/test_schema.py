@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jsonschema
 import pytest
 
 from penstock.spec.models import PipelineSpec, Runtime
@@ -87,13 +88,11 @@ def test_every_key_is_described() -> None:
     ],
 )
 def test_editors_agree_with_us(pipeline: object, valid: bool) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(json_schema(COMPONENTS))
     assert (not list(validator.iter_errors(pipeline))) == valid
 
 
 def test_the_schema_is_itself_valid() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     for components in (None, COMPONENTS):
         schema = json_schema(components)
         jsonschema.Draft202012Validator.check_schema(schema)
