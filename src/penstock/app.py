@@ -48,6 +48,18 @@ def session(
     from penstock.engine.session import SessionSettings, close, create
 
     runtime = plan.spec.runtime
+    settings = SessionSettings(
+        master=runtime.master, conf=_settings(plan), java=runtime.java, heap=runtime.memory,
+        log_file=log_file, short_run=short_run,
+    )  # fmt: skip
+    try:
+        yield create(settings)
+    finally:
+        close()
+
+
+def _settings(plan: Plan) -> dict[str, str]:
+    runtime = plan.spec.runtime
     conf = {name: _setting(value) for name, value in runtime.spark.items()}
     if runtime.packages:
         conf["spark.jars.packages"] = ",".join(runtime.packages)
@@ -57,14 +69,7 @@ def session(
         conf["spark.sql.streaming.stateStore.providerClass"] = (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         )
-    settings = SessionSettings(
-        master=runtime.master, conf=conf, java=runtime.java, heap=runtime.memory,
-        log_file=log_file, short_run=short_run,
-    )  # fmt: skip
-    try:
-        yield create(settings)
-    finally:
-        close()
+    return conf
 
 
 def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
@@ -98,9 +103,11 @@ def run(
 ) -> Outcome:
     """Runs a pipeline until it ends, or for ever where a source has no end.
 
-    With `spark` it runs in that session (give it `spark.newSession()`), otherwise in one of its
-    own. Raises PenstockError where it cannot begin; what goes wrong later is in the outcome.
+    With `spark` it runs in that session, whose settings it changes (give it `spark.newSession()`),
+    otherwise in one of its own. Raises PenstockError where it cannot begin; what goes wrong later
+    is in the outcome.
     """
+    from penstock.engine.session import settle
     from penstock.runtime.state import StateDirectory
 
     planned = paths if isinstance(paths, Plan) else plan(paths, sets=sets)
@@ -108,6 +115,7 @@ def run(
     with state.locked():
         _reconcile(planned, state, options)
         if spark is not None:
+            settle(spark, _settings(planned))
             return _supervised(planned, spark, state, options)
         short = planned.bounded or options.until == "caught_up"
         with session(planned, log_file=state.log, short_run=short) as own:

@@ -8,13 +8,14 @@ A pipeline hands over a packed task. A plain PySpark program names the connector
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import pyarrow as pa
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -34,6 +35,7 @@ from penstock.sdk import (
     BatchId,
     Capability,
     Component,
+    Config,
     Context,
     Format,
     ReplayableSource,
@@ -44,7 +46,10 @@ from penstock.sdk.kit.ddl import arrow_schema
 from penstock.sdk.registry import Kind
 
 NAME = "penstock"
-_OWN = {"type", "format", "schema", "state", "metadata", "on_error", "secret.task"}
+_TASK = "secret.task"
+_OWN = {"type", "format", "schema", "state", "metadata", "on_error", _TASK}
+_SPARKS = {"checkpointlocation", "queryname"}
+_FORMAT, _SECRET = "format.", "secret."
 
 
 class PenstockDataSource(DataSource):
@@ -53,7 +58,8 @@ class PenstockDataSource(DataSource):
     `format` (a type, with its options as `format.NAME`), `schema` (DDL, if `.schema()` is not
     called), `metadata` (names, separated by commas), `state` (a directory for sources that keep a
     list of what they have seen), `on_error` (`fail`, the default here, or `drop`). Option names
-    are those of the YAML; Spark folds their case, so they are matched without it.
+    are those of the YAML, without regard to case; `roll.size` is `size` in `roll`; a list has
+    commas. Spark shows options in its plans, but not one that is named `secret.NAME`.
     """
 
     @classmethod
@@ -70,6 +76,10 @@ class PenstockDataSource(DataSource):
         return StreamReader(self._source_task(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        if overwrite:
+            raise PlanError(
+                "a sink adds rows and cannot overwrite", code="overwrite", hint='.mode("append")'
+            )
         sink, spool = self._sink()
         return BatchWriter(sink, SinkTask.of(sink, spool))
 
@@ -78,7 +88,7 @@ class PenstockDataSource(DataSource):
         return StreamWriter(sink, SinkTask.of(sink, spool))
 
     def _source_task(self, schema: StructType | None) -> SourceTask:
-        packed = self.options.get("secret.task")
+        packed = self.options.get(_TASK)
         if packed:
             return SourceTask.unpack(packed)
         source = self._component("source")
@@ -134,24 +144,26 @@ class PenstockDataSource(DataSource):
         type_ = self.options.get("format") or default
         if type_ is None:
             return None
-        prefix = "format."
-        given = {k[len(prefix) :]: v for k, v in self.options.items() if k.startswith(prefix)}
+        given = {k.removeprefix(_FORMAT): v for k, v in self.options.items() if _FORMAT in k}
         component = _make("format", type_, given, Context())
         return component if isinstance(component, Format) else None
 
     def _component(self, kind: Kind) -> Component[Any]:
-        given = {k: v for k, v in self.options.items() if k not in _OWN and "." not in k}
+        given = {
+            name.removeprefix(_SECRET): value
+            for name, value in self.options.items()
+            if name not in _OWN | _SPARKS and not name.startswith(_FORMAT)
+        }
         state = self.options.get("state")
         context = Context("pyspark", self._type(), Path(state) if state else None)
         return _make(kind, self._type(), given, context)
 
 
-def _make(kind: Kind, type_: str, given: dict[str, Any], context: Context) -> Component[Any]:
+def _make(kind: Kind, type_: str, given: Mapping[str, str], context: Context) -> Component[Any]:
     """A component from text options. Raises PlanError that names the option."""
     found = registry.find(kind, type_)
-    known = {name.lower(): name for name in found.config_type.model_fields}
-    named = {known.get(name.lower(), name): value for name, value in given.items()}
-    for name in named:
+    options = _nested(given, found.config_type)
+    for name in options:
         if name not in found.config_type.model_fields:
             raise PlanError(
                 f'{kind} "{type_}" has no option "{name}"',
@@ -159,11 +171,33 @@ def _make(kind: Kind, type_: str, given: dict[str, Any], context: Context) -> Co
                 hint=did_you_mean(name, found.config_type.model_fields),
             )
     try:
-        return found(found.config_type.model_validate(named), context)
+        return found(found.config_type.model_validate(options), context)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         option = ".".join(str(part) for part in first["loc"])
-        raise PlanError(f'{kind} "{type_}", option "{option}": {first["msg"]}') from None
+        raise PlanError(
+            f'{kind} "{type_}", option "{option}": {first["msg"]}', code="invalid-option"
+        ) from None
+
+
+def _nested(given: Mapping[str, str], config: type[Config]) -> dict[str, Any]:
+    """Options as the YAML has them: in their own case, `a.b` inside of `a`, lists as lists."""
+    known = {name.lower(): name for name in config.model_fields}
+    options: dict[str, Any] = {}
+    for path, value in given.items():
+        name, _, inner = path.partition(".")
+        name = known.get(name.lower(), name)
+        if inner:
+            options.setdefault(name, {})[inner] = value
+        else:
+            options[name] = _value(config.model_fields.get(name), value)
+    return options
+
+
+def _value(field: FieldInfo | None, text: str) -> Any:
+    if field is not None and get_origin(field.annotation) is list:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
 
 
 @dataclass

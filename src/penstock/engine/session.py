@@ -84,6 +84,13 @@ class SessionSettings:
         return {**conf, **self.conf, "spark.master": self.effective_master}
 
 
+def settle(session: SparkSession, conf: Mapping[str, str]) -> None:
+    """Gives a session that somebody else made the settings of a run, as far as they can change."""
+    for name, value in {**SETTINGS, **conf}.items():
+        if session.conf.isModifiable(name):
+            session.conf.set(name, value)
+
+
 class _Running:
     """The one session of this process, with the processes it stands on."""
 

@@ -94,13 +94,23 @@ class Log:
         if end > len(self):
             self.refresh()
         if end > len(self) or start < self._base:
-            raise StateError(
-                f"the list of files read so far has files {self._base} to {len(self)}, "
-                f"not {start} to {end}",
-                detail=str(self._path or "there is no state directory"),
-                hint="the state directory is damaged; start over with --fresh",
-            )
+            raise self.lost(start, end)
         return self._found[start - self._base : end - self._base]
+
+    def lost(self, start: int, end: int) -> StateError:
+        """The error that this log does not reach from one position to another."""
+        if self._path is None:
+            return StateError(
+                "the list of files read so far was in memory only, and is gone",
+                code="no-state",
+                hint='keep it in a directory: .option("state", DIRECTORY)',
+            )
+        return StateError(
+            f"the list of files read so far has files {self._base} to {len(self)}, "
+            f"not {start} to {end}",
+            detail=str(self._path),
+            hint="the state directory is damaged; start over with --fresh",
+        )
 
     def forget(self, before: int) -> None:
         """Lets go of what lies before a position, in memory."""

@@ -160,6 +160,8 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         if self._end is None or not self.bounded():
             log = self._opened_log()
             with log.locked():
+                if int(start["files"]) > len(log):
+                    raise log.lost(0, int(start["files"]))
                 log.append(self._discovery().news(log))
                 if self.config.tail:
                     log.shorten()
