@@ -247,8 +247,10 @@ def facts(error: PenstockError) -> list[dict[str, str | int | None]]:
     if isinstance(error, Mistakes):
         return [each for inner in error.errors for each in facts(inner)]
     where = error.where
-    place = {"file": where.file, "line": where.line, "column": where.column} if where else {}
-    return [{**_fields(error), "file": None, "line": None, "column": None, **place}]
+    place: dict[str, str | int | None] = {"file": None, "line": None, "column": None}
+    if where is not None:
+        place = {"file": where.file, "line": where.line, "column": where.column}
+    return [{**_fields(error), **place}]
 
 
 def report(error: BaseException) -> str:

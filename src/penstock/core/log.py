@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any, Literal, Protocol
 
-import structlog
-
 Format = Literal["console", "json"]
 
 
@@ -24,6 +22,8 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
     """A logger that writes to standard error; `facts` are part of every line."""
+    import structlog
+
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
     render: Any
     if format_ == "json":
