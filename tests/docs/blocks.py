@@ -1,14 +1,16 @@
-"""A code block of a page: what its info string says, and how it is carried out."""
+"""The code blocks of a page, and a reader who does what they say."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _FENCE = re.compile(r"^```(\S+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -18,18 +20,12 @@ TIMEOUT = 300
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block.
-
-    The first word of its info string is the language. `title=PATH` makes it a file, also `append`
-    to the one that is there. A `sh` block must succeed; a `console` block has commands after `$`
-    (going on after `>`) and what they print, where `...` stands for anything; `exit=N` is the
-    code that its last command ends with. A `python` block is a program. `skip=WHY` is not run.
-    """
+    """A fenced block; `options` are the words of its info string after the language."""
 
     page: Path
     line: int
     language: str
-    options: dict[str, str]
+    options: Mapping[str, str]
     text: str
 
     @property
@@ -37,67 +33,101 @@ class Block:
         """Where it is, for messages."""
         return f"{self.page}:{self.line}"
 
-    def perform(self, directory: Path, **environment: str) -> None:
-        """Does what the page tells its reader to do. Raises AssertionError."""
-        environment = {**os.environ, **environment}
-        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-        if "skip" in self.options:
-            return
-        if title := self.options.get("title"):
-            path = directory / title
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a" if "append" in self.options else "w") as file:
-                file.write(self.text)
-        elif self.language == "sh":
-            self._run(["sh", "-e", "-c", self.text], directory, environment)
-        elif self.language == "python":
-            self._run([sys.executable, "-c", self.text], directory, environment)
-        elif self.language == "console":
-            self._converse(directory, environment)
-
-    def _converse(self, directory: Path, environment: dict[str, str]) -> None:
-        commands = list(_COMMAND.finditer(self.text))
-        assert commands, f"{self.place}: a console block without a command"
-        ends = [match.start() for match in commands[1:]] + [len(self.text)]
-        for match, end in zip(commands, ends, strict=True):
-            last = end == len(self.text)
-            code = int(self.options.get("exit", 0)) if last else 0
-            command = match[1].replace("\n> ", "\n")
-            printed = self._run(["sh", "-c", command], directory, environment, code)
-            expected = self.text[match.end() : end]
-            assert alike(expected, printed), (
-                f"{self.place}: $ {command}\n--- the page says\n{expected}\n--- it is\n{printed}"
-            )
-
-    def _run(
-        self, command: list[str], directory: Path, environment: dict[str, str], code: int = 0
-    ) -> str:
-        done = subprocess.run(
-            command, cwd=directory, env=environment, text=True, timeout=TIMEOUT, check=False,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        assert done.returncode == code, (
-            f"{self.place}: {command[-1]}\nended with {done.returncode}, not {code}\n{done.stdout}"
-        )
-        return done.stdout
+    def commands(self) -> Iterator[tuple[str, str, int]]:
+        """The commands of a console block, what each prints, and the code that it ends with."""
+        found = list(_COMMAND.finditer(self.text))
+        assert found, f"{self.place}: a console block without a command"
+        ends = [match.start() for match in found[1:]] + [len(self.text)]
+        for match, end in zip(found, ends, strict=True):
+            code = int(self.options.get("exit", 0)) if match is found[-1] else 0
+            yield match[1].replace("\n> ", "\n"), self.text[match.end() : end], code
 
 
 def blocks(page: Path) -> Iterator[Block]:
     """The fenced blocks of a page, in order."""
     text = page.read_text()
     for match in _FENCE.finditer(text):
-        words = [word.partition("=") for word in shlex.split(match[2])]
-        yield Block(
-            page, text.count("\n", 0, match.start()) + 1, match[1],
-            {name: value for name, _, value in words}, match[3],
+        line = text.count("\n", 0, match.start()) + 1
+        words = (word.partition("=") for word in shlex.split(match[2]))
+        yield Block(page, line, match[1], {name: value for name, _, value in words}, match[3])
+
+
+@dataclass
+class Reader:
+    """Carries out blocks in a directory.
+
+    `title=PATH` makes a block a file, with `append` the end of one. A `sh` block must succeed; a
+    `console` block has commands after `$` (going on after `>`) and what they print, where `...`
+    stands for anything; `exit=N` is the code of its last command. A `python` block is a program.
+    `skip=WHY` is not run. `close` ends what was left running in the background.
+    """
+
+    directory: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    _groups: list[int] = field(default_factory=list)
+
+    def perform(self, block: Block) -> None:
+        """Raises AssertionError where the page is wrong."""
+        if "skip" in block.options:
+            return
+        if title := block.options.get("title"):
+            path = self.directory / title
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a" if "append" in block.options else "w") as file:
+                file.write(block.text)
+        elif block.language == "sh":
+            self._run(block, ["sh", "-e", "-c", block.text])
+        elif block.language == "python":
+            self._run(block, [sys.executable, "-c", block.text])
+        elif block.language == "console":
+            for command, expected, code in block.commands():
+                printed = self._run(block, ["sh", "-c", command], code)
+                assert alike(expected, printed), (
+                    f"{block.place}: $ {command}\n"
+                    f"--- the page says\n{expected}\n--- it is\n{printed}"
+                )
+
+    def close(self) -> None:
+        """Kills what still runs."""
+        for group in self._groups:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        self._groups.clear()
+
+    def _run(self, block: Block, command: list[str], code: int = 0) -> str:
+        process = subprocess.Popen(
+            command, cwd=self.directory, env=self._environment(), text=True, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
+        self._groups.append(process.pid)
+        with process:
+            try:
+                printed, _ = process.communicate(timeout=TIMEOUT)
+            except subprocess.TimeoutExpired:
+                self.close()
+                raise
+        assert process.returncode == code, (
+            f"{block.place}: {command[-1]}\nended with {process.returncode}, not {code}\n{printed}"
+        )
+        return printed
+
+    def _environment(self) -> dict[str, str]:
+        everything = {**os.environ, "COLUMNS": "100", **self.environment}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{everything['PATH']}"
+        return {**everything, "PATH": path}
 
 
 def alike(expected: str, actual: str) -> bool:
-    """Whether a text is as expected: `...` is any text, and space at the end of lines is none."""
-    pattern = re.escape(_trimmed(expected)).replace(r"\.\.\.", ".*")
-    return bool(re.fullmatch(pattern, _trimmed(actual), re.DOTALL))
+    """Whether a text is as expected, apart from spaces at the ends of lines.
+
+    `...` is any text in a line, and a line with nothing else is any number of lines.
+    """
+    pattern = "".join(
+        r"(?:\n.*)*" if line == "..." else r"\n" + re.escape(line).replace(r"\.\.\.", ".*")
+        for line in _lines(expected)
+    )
+    return bool(re.fullmatch(pattern, "".join(f"\n{line}" for line in _lines(actual))))
 
 
-def _trimmed(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip("\n").splitlines()]

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from blocks import blocks
+from blocks import Reader, blocks
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
@@ -29,8 +30,9 @@ def test_a_connector_in_30_minutes(tmp_path: Path) -> None:
     project, site = tmp_path / "plugin", tmp_path / "site"
     project.mkdir()
     path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
-    for block in blocks(PAGE):
-        if block.text.strip() == "pip install -e .":
-            install(project, site)
-        else:
-            block.perform(project, PYTHONPATH=path)
+    with closing(Reader(project, {"PYTHONPATH": path})) as reader:
+        for block in blocks(PAGE):
+            if block.text.strip() == "pip install -e .":
+                install(project, site)
+            else:
+                reader.perform(block)
