@@ -106,7 +106,7 @@ class Builder:
         """A static table, read whole."""
         if name not in self._static:
             node = self.plan.nodes[name]
-            query = Query("static", name, (), (), (), reports=frozenset([name]))
+            query = Query(name, name, (), (), (), reports=frozenset([name]))
             with told(self.plan, node):
                 task = self.task(node, query)
                 table = pa.Table.from_batches(read_all(task), schema=task.rows)
@@ -114,7 +114,7 @@ class Builder:
         return self._static[name]
 
     def types(self) -> dict[str, StructType]:
-        """The columns of every node that is not a sink, told by Spark; reads no stream.
+        """The columns of every node that is not a sink, told by Spark; reads no data.
 
         Raises UserError or Mistakes: everything that is wrong with nodes whose inputs are right.
         """
@@ -140,8 +140,19 @@ class Builder:
             node = self.plan.nodes[name]
             if name not in wrong and all(above in frames for above in node.inputs):
                 with _noted(wrong, name):
-                    frames[name] = self._frame(node, frames, query)
+                    frames[name] = (
+                        self._empty(node, query)
+                        if node.static
+                        else self._frame(node, frames, query)
+                    )
         return frames
+
+    def _empty(self, node: Node, query: Query) -> DataFrame:
+        """A static table without its rows."""
+        with told(self.plan, node):
+            frame = self.session.createDataFrame([], to_spark(self.task(node, query).rows))
+            frame.createOrReplaceTempView(node.name)
+        return frame
 
     def judge(self, query: Query, trunk: DataFrame) -> None:
         """Raises PlanError if Spark cannot compute the trunk as a stream in the query's mode."""

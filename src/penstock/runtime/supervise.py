@@ -83,6 +83,7 @@ class Supervisor:
         self.attempts: list[Attempt] = []
         self.failed: dict[str, PenstockError] = {}
         self._ticked = 0.0
+        self._told_tables: set[str] = set()
         self._collecting = threading.Lock()
         for node in plan.nodes.values():
             if node.kind != "transform" and not node.static:
@@ -141,6 +142,7 @@ class Supervisor:
             time.sleep(PAUSE)
         for attempt in self.attempts:
             self._collect(attempt.query.name, self.state.committed(attempt.query.name))
+        self._collect_tables()
 
     def _close_windows(self) -> None:
         open_ = self.plan.with_windows
@@ -248,14 +250,21 @@ class Supervisor:
         for attempt in self.attempts:
             if not attempt.running.runner.lock.locked():
                 self._collect(attempt.query.name, self.state.committed(attempt.query.name))
+        self._collect_tables()
         for node in self.plan.of("sink"):
             node.sink.tick()
         self.state.write("status.json", self.metrics.snapshot())
         if self.on_tick is not None:
             self.on_tick()
 
-    def _collect(self, query: str, through: int | None) -> None:
-        """Dead letters of committed batches go where they belong."""
+    def _collect_tables(self) -> None:
+        """Those of static tables, which are read again with each phase, are told once."""
+        for node in self.plan.of("source"):
+            if node.static and node.name not in self._told_tables and self._collect(node.name, 0):
+                self._told_tables.add(node.name)
+
+    def _collect(self, query: str, through: int | None) -> bool:
+        """Dead letters of committed batches go where they belong. Tells whether there were any."""
         with self._collecting:
             counts = self.collector.collect(query, through)
         for node, count in counts.items():
@@ -265,6 +274,7 @@ class Supervisor:
             self.log.warning("dead letters", node=node, count=count)
         bounds = self.plan.spec.runtime.dead_letters
         DeadLetters(self.state.dead_letters).bound(bounds.max_size, bounds.retention)
+        return bool(counts)
 
 
 def backoff(text: str) -> tuple[float, float]:

@@ -123,7 +123,9 @@ class Trial:
             if running.spark.isActive:
                 running.spark.stop()
             self._collector.collect(running.query.name, running.runner.written)
-        self._collector.collect("static", 0)
+        for node in self.plan.of("source"):
+            if node.static:
+                self._collector.collect(node.name, 0)
 
 
 def observe(

@@ -15,7 +15,14 @@ from penstock.testing.case import Case
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SETTINGS = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
+_SETTINGS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "1",
+}
+"""Compiling a plan takes longer than running it over a few rows."""
 
 
 def cases(
