@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError, RecordError, Rejected
+from penstock.core.errors import PenstockError, PlanError, RecordError, Rejected
 from penstock.core.text import did_you_mean
 from penstock.engine import task as spark_task
 from penstock.engine.spool import Letters, Spool
@@ -30,7 +30,7 @@ class Step:
     ) -> Iterator[pa.RecordBatch]:
         """The output for the batches of one partition."""
         letters = self.spool.begin(number, partition)
-        self.transform.open()
+        self._open()
         try:
             for batch in batches:
                 if batch.num_rows:
@@ -38,6 +38,17 @@ class Step:
             letters.close()
         finally:
             self.transform.close()
+
+    def _open(self) -> None:
+        try:
+            self.transform.open()
+        except PenstockError:
+            raise
+        except Exception as error:
+            raise PlanError(
+                f'transform "{self.spool.node}" cannot be opened: {type(error).__name__}: {error}',
+                code="failed-open",
+            ) from error
 
     def _apply(self, batch: pa.RecordBatch, letters: Letters) -> Iterator[pa.RecordBatch]:
         def attempt(start: int, stop: int) -> list[pa.RecordBatch]:

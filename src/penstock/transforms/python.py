@@ -138,12 +138,12 @@ class Python(Transform[PythonConfig]):
     def open(self) -> None:
         target = self._load()
         if inspect.isclass(target):
-            self._instance = target(**self.config.options)
+            self._instance = target(**_plain(self.config.options))
             if hasattr(self._instance, "open"):
                 self._instance.open()
             self._call = self._instance.transform
         else:
-            options = self.config.options
+            options = _plain(self.config.options)
             self._call = (lambda rows: target(rows, **options)) if options else target
 
     def close(self) -> None:
@@ -223,6 +223,15 @@ def _line(error: Exception, filename: str) -> int | None:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
+
+
+def _plain(value: Any) -> Any:
+    """Options as a user's code expects them: text that knows its file is ordinary text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, str) else value
 
 
 def _rows(given: Any) -> list[Mapping[str, Any]]:
