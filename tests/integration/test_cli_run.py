@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import select
 import signal
 import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from terminal import PATIENCE, PENSTOCK, Terminal, penstock
 
 pytestmark = pytest.mark.spark
 
-PATIENCE = 120.0
-PENSTOCK = [sys.executable, "-m", "penstock"]
-ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 SPARKS_OWN = re.compile(r"\b(WARN|INFO)\b|org\.apache\.spark|Setting default log level|Picked up")
 
 ENDLESS = """\
@@ -59,66 +54,23 @@ sinks:
 """
 
 
-class Terminal:
-    """A command on a terminal of its own, 30 lines of 100 columns."""
-
-    def __init__(self, command: list[str], directory: Path) -> None:
-        self.screen, other = pty.openpty()
-        os.set_blocking(self.screen, False)
-        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
-        self.process = subprocess.Popen(
-            command, cwd=directory, env=environment, stdin=other, stdout=other, stderr=other,
-            start_new_session=True,
-        )  # fmt: skip
-        os.close(other)
-        self.said = b""
-
-    @property
-    def text(self) -> str:
-        """All that was written, without its colours and movements."""
-        return ESCAPES.sub(b"", self.said).decode("utf-8", "replace").replace("\r", "")
-
-    def read(self) -> bool:
-        """Takes what is there. False when the command has left the terminal."""
-        if select.select([self.screen], [], [], 0.1)[0]:
-            try:
-                self.said += os.read(self.screen, 65536)
-            except OSError:
-                return False
-        return True
-
-    def until(self, shown: str) -> None:
-        """Reads until a text was shown."""
-        deadline = time.monotonic() + PATIENCE
-        while not re.search(shown, self.text):
-            assert self.read(), self.text
-            assert time.monotonic() < deadline, self.text
-
-    def end(self) -> int:
-        """Reads to the end. Returns the exit code."""
-        deadline = time.monotonic() + PATIENCE
-        while self.read() and self.process.poll() is None:
-            assert time.monotonic() < deadline, self.text
-        while self.read() and select.select([self.screen], [], [], 0)[0]:
-            pass
-        return self.process.wait(PATIENCE)
-
-
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts `penstock` in the background; it is gone when the test ends."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[tuple[subprocess.Popen[str], threading.Timer]] = []
 
     def start(*words: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [*PENSTOCK, *words], cwd=tmp_path, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
-        running.append(process)
+        running.append((process, threading.Timer(PATIENCE, process.kill)))
+        running[-1][1].start()
         return process
 
     yield start
-    for process in running:
+    for process, patience in running:
+        patience.cancel()
         process.kill()
         process.communicate()
 
@@ -133,15 +85,7 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
 
     yield start
     for each in running:
-        each.process.kill()
-        each.process.wait()
-        os.close(each.screen)
-
-
-def penstock(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PENSTOCK, *words], cwd=directory, capture_output=True, text=True, timeout=PATIENCE
-    )
+        each.close()
 
 
 def put(directory: Path, text: str, name: str = "p.yaml") -> str:
@@ -351,27 +295,3 @@ def test_until_caught_up_and_fresh(tmp_path: Path) -> None:
     fresh = penstock(tmp_path, "run", file, "--until-caught-up", "--fresh")
     assert (fresh.returncode, fresh.stdout) == (0, first.stdout)
     assert "starting over; forgot offsets" in fresh.stderr
-
-
-def test_quickstart_shows_rows_and_leaves_nothing(tmp_path: Path) -> None:
-    done = penstock(tmp_path, "quickstart")
-    assert done.returncode == 0, done.stderr
-    assert "type: generate" in done.stdout
-    assert any(line.startswith('{"id":') for line in done.stdout.splitlines())
-    assert "penstock new files > pipeline.yaml" in done.stdout
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_quickstart_that_is_kept_can_be_run(tmp_path: Path) -> None:
-    kept = penstock(tmp_path, "quickstart", "--keep", "first")
-    assert kept.returncode == 0, kept.stderr
-    assert penstock(tmp_path, "status", "first/quickstart.yaml").returncode == 0
-    again = penstock(tmp_path, "quickstart", "--keep", "first")
-    assert again.returncode == 2
-    assert "error[file-exists]" in again.stderr
-
-
-def test_doctor_starts_spark(tmp_path: Path) -> None:
-    done = penstock(tmp_path, "doctor", "--json")
-    found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
-    assert found["session"]["state"] == "ok", found["session"]

@@ -62,7 +62,7 @@ class LiveView:
         """Called every second; the view has a clock of its own."""
 
     def note(self, text: str) -> None:
-        """Something that the user should know; perhaps from within a signal's handler."""
+        """Something that the user should know."""
         if self._metrics is None:
             self._console.print(Text(text))
         else:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -173,10 +175,25 @@ def close() -> None:
     global _running
     running, _running = _running, None
     if running is not None:
-        running.close()
+        with _undisturbed():
+            running.close()
 
 
 atexit.register(close)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """No Ctrl-C or SIGTERM leaves the session half closed, which takes seconds at most."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler or signal.SIG_DFL)
 
 
 def _spark_is_up() -> bool:

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from queue import SimpleQueue
 from types import FrameType
 from typing import Any
 
@@ -20,16 +21,30 @@ class Stopped(Exception):
     """Raised in a query's thread instead of beginning another batch."""
 
 
+class Flag:
+    """Once set, it stays. Unlike an Event it takes no lock, so signal handlers may set it."""
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        self._set = True
+
+    def is_set(self) -> bool:
+        return self._set
+
+
 class StopRequest:
     """Asked for once: the batch under way is finished. Asked for twice: at once."""
 
     def __init__(self, state: StateDirectory | None) -> None:
-        self.asked = threading.Event()
-        self.urgent = threading.Event()
+        self.asked = Flag()
+        self.urgent = Flag()
         self.reason: str | None = None
         self._state = state
         self._before: dict[int, Any] = {}
-        self._told: Callable[[str], None] | None = None
+        self._notes: SimpleQueue[str | None] = SimpleQueue()
+        self._teller: threading.Thread | None = None
 
     def ask(self, reason: str) -> None:
         """Stops the run after the batch under way, or at once if asked before."""
@@ -47,10 +62,16 @@ class StopRequest:
                 self.ask("asked to stop")
 
     def on_signals(self, told: Callable[[str], None] | None = None) -> None:
-        """Ctrl-C and SIGTERM ask to stop. Only in the main thread."""
-        self._told = told
+        """Ctrl-C and SIGTERM ask to stop. Only in the main thread.
+
+        `told` is called on a thread of its own: a handler that logs would wait for ever for the
+        lock of the log line that it interrupts.
+        """
         if threading.current_thread() is not threading.main_thread():
             return
+        if told is not None:
+            self._teller = threading.Thread(target=self._tell, args=(told,), daemon=True)
+            self._teller.start()
         for number in (signal.SIGINT, signal.SIGTERM):
             self._before[number] = signal.signal(number, self._signalled)
 
@@ -59,15 +80,21 @@ class StopRequest:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
+        if self._teller is not None:
+            self._notes.put(None)
+            self._teller.join()
+            self._teller = None
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
-        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-        self.ask(name)
-        if self._told is not None:
-            self._told(
-                "stopping at once" if self.urgent.is_set()
-                else "finishing the batch under way; once more stops at once"
-            )  # fmt: skip
+        self.ask("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
+        self._notes.put(
+            "stopping at once" if self.urgent.is_set()
+            else "finishing the batch under way; once more stops at once"
+        )  # fmt: skip
+
+    def _tell(self, told: Callable[[str], None]) -> None:
+        while (note := self._notes.get()) is not None:
+            told(note)
 
 
 def stop_other(state: StateDirectory, timeout: float) -> dict[str, Any] | None:

@@ -1,0 +1,35 @@
+"""`penstock quickstart` and `penstock doctor`, as a newcomer runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from terminal import penstock
+
+pytestmark = pytest.mark.spark
+
+
+def test_quickstart_shows_rows_and_leaves_nothing(tmp_path: Path) -> None:
+    done = penstock(tmp_path, "quickstart")
+    assert done.returncode == 0, done.stderr
+    assert "type: generate" in done.stdout
+    assert any(line.startswith('{"id":') for line in done.stdout.splitlines())
+    assert "penstock new files > pipeline.yaml" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_quickstart_that_is_kept_can_be_run(tmp_path: Path) -> None:
+    kept = penstock(tmp_path, "quickstart", "--keep", "first")
+    assert kept.returncode == 0, kept.stderr
+    assert penstock(tmp_path, "status", "first/quickstart.yaml").returncode == 0
+    again = penstock(tmp_path, "quickstart", "--keep", "first")
+    assert again.returncode == 2
+    assert "error[file-exists]" in again.stderr
+
+
+def test_doctor_starts_spark(tmp_path: Path) -> None:
+    done = penstock(tmp_path, "doctor", "--json")
+    found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert found["session"]["state"] == "ok", found["session"]
