@@ -57,9 +57,10 @@ class Reader:
     """Carries out blocks in a directory.
 
     `title=PATH` makes a block a file, with `append` the end of one. A `sh` block must succeed; a
-    `console` block has commands after `$` (going on after `>`) and what they print, where `...`
-    stands for anything; `exit=N` is the code of its last command. A `python` block is a program.
-    `skip=WHY` is not run. `close` ends what was left running in the background.
+    `console` block has commands after `$` (going on after `>`) and what they print (on standard
+    error, if there is nothing else), where `...` stands for anything; `exit=N` is the code of its
+    last command. A `python` block is a program. `skip=WHY` is not run. `close` ends what was left
+    running in the background.
     """
 
     directory: Path
@@ -97,19 +98,20 @@ class Reader:
     def _run(self, block: Block, command: list[str], code: int = 0) -> str:
         process = subprocess.Popen(
             command, cwd=self.directory, env=self._environment(), text=True, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._groups.append(process.pid)
         with process:
             try:
-                printed, _ = process.communicate(timeout=TIMEOUT)
+                printed, told = process.communicate(timeout=TIMEOUT)
             except subprocess.TimeoutExpired:
                 self.close()
                 raise
         assert process.returncode == code, (
-            f"{block.place}: {command[-1]}\nended with {process.returncode}, not {code}\n{printed}"
+            f"{block.place}: {command[-1]}\nended with {process.returncode}, not {code}\n"
+            f"{printed}\n{told}"
         )
-        return printed
+        return printed or told
 
     def _environment(self) -> dict[str, str]:
         everything = {**os.environ, "COLUMNS": "100", **self.environment}
