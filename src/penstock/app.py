@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from penstock.core.errors import PenstockError, StateError
+from penstock.core.errors import PenstockError, StateError, raise_all
 from penstock.core.log import Log, Silent
 from penstock.plan import fingerprint
 from penstock.plan.make import make_plan
 from penstock.plan.model import Plan
-from penstock.spec.validate import open_pipeline
+from penstock.spec.validate import read_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,11 @@ Until = Literal["auto", "stopped", "caught_up"]
 def plan(paths: Paths, *, sets: Sets = (), env: Mapping[str, str] | None = None) -> Plan:
     """The static plan of a pipeline's files. Reads nothing but them; raises UserError, Mistakes."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    return make_plan(open_pipeline(given, sets=sets, env=env))
+    pipeline, mistakes = read_pipeline(given, sets=sets, env=env)
+    if pipeline is None:
+        raise_all(mistakes)
+    assert pipeline is not None
+    return make_plan(pipeline, mistakes)
 
 
 @contextmanager

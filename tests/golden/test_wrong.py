@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock import app
 from penstock.core.errors import PenstockError, report
-from penstock.plan.make import make_plan
-from penstock.spec.validate import open_pipeline
 
 WRONG = Path(__file__).parent / "wrong"
 FILES = sorted(path.name for path in WRONG.glob("[0-9]*.yaml"))
@@ -32,7 +31,7 @@ def mistakes(path: str) -> str:
     """What a user is told about a file: the mistakes, or else the warnings."""
     paths, sets = _arguments(path)
     try:
-        plan = make_plan(open_pipeline(paths, sets=sets, env=ENVIRONMENT))
+        plan = app.plan(paths, sets=sets, env=ENVIRONMENT)
     except PenstockError as error:
         return report(error)
     warnings = (report(each) for each in plan.warnings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,13 +25,14 @@ from penstock.sdk import ReplayableSource
 class Listener(StreamingQueryListener):
     """Counts what sources delivered, how far behind they are, and where watermarks stand.
 
-    A source that several queries read is counted in the first.
+    A source that several queries read is counted once.
     """
 
     def __init__(self, plan: Plan, metrics: Metrics) -> None:
         self.plan = plan
         self.metrics = metrics
         self.seen: dict[str, int] = {}
+        self.read: Counter[tuple[str, str]] = Counter()
         self.queries = {query.name: query for query in plan.queries}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
@@ -53,8 +55,7 @@ class Listener(StreamingQueryListener):
             self.metrics.watermarks[query.name] = watermark
         seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
         for name, source in zip(self._sources(query), progress.get("sources", []), strict=False):
-            if name in query.reports:
-                self._count(name, source, seconds)
+            self._count(name, query.name, source, seconds)
         self.seen[query.name] = int(progress.get("batchId", -1))
 
     def catch_up(self, running: StreamingQuery, timeout: float = 2.0) -> None:
@@ -69,11 +70,12 @@ class Listener(StreamingQueryListener):
         nodes = self.plan.nodes
         return [n for n in query.within if nodes[n].kind == "source" and not nodes[n].static]
 
-    def _count(self, name: str, progress: Mapping[str, Any], seconds: float) -> None:
+    def _count(self, name: str, query: str, progress: Mapping[str, Any], seconds: float) -> None:
+        """Rows that several queries read count once: those of the query that is furthest."""
         flow = self.metrics.flows[name]
-        rows = int(progress.get("numInputRows") or 0)
-        if rows:
-            flow.add(rows)
+        self.read[name, query] += int(progress.get("numInputRows") or 0)
+        if self.read[name, query] > flow.rows:
+            flow.add(self.read[name, query] - flow.rows)
             flow.batch_seconds = seconds
         source = self.plan.nodes[name].source
         at, latest = _offset(progress.get("endOffset")), _offset(progress.get("latestOffset"))

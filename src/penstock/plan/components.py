@@ -130,6 +130,9 @@ class Components:
         given = spec.format if spec.format is not None else sink.format_for()
         if given is not None:
             sink.format = self._format((*route, "format"), given, sink.context)
+        if isinstance(spec, SinkSpec):
+            sink.mode = spec.mode or "append"
+            sink.primary_key = tuple(spec.primary_key)
 
     def _guarded(self, route: Route, call: Callable[[], T]) -> T | None:
         try:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from penstock.core.paths import Text
 from penstock.plan.model import Node, Plan, Query
 from penstock.spec.models import SourceSpec
 
@@ -63,7 +64,9 @@ def _node(node: Node) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "reveal"):
-        return "sha1:" + hashlib.sha1(value.reveal().encode()).hexdigest()
+        return _hashed(value.reveal())
+    if isinstance(value, Text) and value.secret:
+        return _hashed(value)
     if hasattr(value, "model_dump"):
         return {name: _plain(each) for name, each in value}
     if isinstance(value, Mapping):
@@ -71,6 +74,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(each) for each in value]
     return json.loads(json.dumps(value, default=str))
+
+
+def _hashed(secret: str) -> str:
+    return "sha1:" + hashlib.sha1(secret.encode()).hexdigest()
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from penstock.core.errors import PenstockError, PlanError, raise_all
@@ -21,26 +22,30 @@ from penstock.spec.validate import Pipeline
 Nodes = dict[str, Node]
 
 
-def make_plan(pipeline: Pipeline) -> Plan:
+def make_plan(pipeline: Pipeline, mistakes: Iterable[PenstockError] = ()) -> Plan:
     """The static plan of a pipeline: no session, no network, nothing read but module files.
 
-    Raises UserError or Mistakes with everything that is wrong, in one go.
+    Raises UserError or Mistakes with everything that is wrong, in one go, together with the
+    `mistakes` that are known already.
     """
-    return _Maker(pipeline).plan()
+    return _Maker(pipeline, mistakes).plan()
 
 
 class _Maker:
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, mistakes: Iterable[PenstockError]) -> None:
         self.pipeline = pipeline
         self.spec = pipeline.spec
         self.document = pipeline.document
-        self.mistakes: list[PenstockError] = []
+        self.mistakes = list(mistakes)
+        self.shape_is_wrong = bool(self.mistakes)
         self.state = self.document.root.base / self.spec.runtime.state / pipeline.name
         self.components = Components(pipeline.name, self.document, self.state, self.mistakes)
 
     def plan(self) -> Plan:
         nodes = self._nodes()
         dead_letter = self._dead_letter()
+        if self.shape_is_wrong:
+            raise_all(self.mistakes)
         nodes = self._connected(nodes)
         raise_all(self.mistakes)
         plan = Plan(
@@ -50,6 +55,9 @@ class _Maker:
         self.mistakes.extend(rules.something_streams(plan))
         raise_all(self.mistakes)
         plan = replace(plan, queries=make_queries(plan.nodes, plan.streams))
+        for query in plan.queries:
+            for name in query.sinks if query.output_mode == "update" else ():
+                plan.nodes[name].sink.mode = "upsert"
         for rule in rules.ALL:
             self.mistakes.extend(rule(plan))
         raise_all(self.mistakes)

@@ -11,7 +11,7 @@ from penstock.core.text import did_you_mean
 from penstock.plan.model import Node, Plan
 from penstock.sdk import Capability
 from penstock.sdk.kit.columns import sql_name
-from penstock.spec.models import SinkSpec, SourceSpec
+from penstock.spec.models import SourceSpec
 
 Rule = Callable[[Plan], Iterator[PlanError]]
 
@@ -56,13 +56,13 @@ def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
 def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
     """A sink's mode is one that its system has, and an upsert knows its key."""
     for node in plan.of("sink"):
-        assert isinstance(node.spec, SinkSpec)
-        if node.spec.mode == "upsert":
-            if not node.can(Capability.UPSERT):
-                yield _error(node, "cannot replace rows", "unsupported-mode", "use mode: append")
-            elif not node.spec.primary_key:
-                hint = "add primary_key: [COLUMN, ...]"
-                yield _error(node, "has mode: upsert and no primary key", "missing-option", hint)
+        if node.sink.mode == "append":
+            continue
+        if not node.can(Capability.UPSERT):
+            yield _error(node, "cannot replace rows", "unsupported-mode", "use mode: append")
+        elif node.sink.mode == "upsert" and not node.sink.primary_key:
+            problem = "replaces rows (mode: upsert) and has no primary key"
+            yield _error(node, problem, "missing-option", "add primary_key: [COLUMN, ...]")
 
 
 def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:

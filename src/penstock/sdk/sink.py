@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -25,6 +25,8 @@ class BatchId:
     query: str
     number: int
 
+
+Mode = Literal["append", "upsert", "replace"]
 
 Receipt = Mapping[str, Any]
 """What a writer says of what it wrote, as JSON; `rows` and `bytes` are counted by the engine."""
@@ -60,6 +62,15 @@ class Sink(Component[C]):
     The engine encodes for sinks that declare BYTES; those that declare ROWS and write encoded
     data (files) use it themselves.
     """
+
+    mode: Mode = "append"
+    """What a row does to those that are there; set by the planner, like `primary_key`.
+
+    Others than `append` only where UPSERT is declared.
+    """
+
+    primary_key: tuple[str, ...] = ()
+    """The columns that identify a row."""
 
     def accepts(self, columns: pa.Schema) -> None:
         """Raises UserError if rows of these columns cannot be written, whatever they hold."""

@@ -20,7 +20,7 @@ from penstock.spec.overrides import Sets
 from penstock.spec.translate import fit, translate
 from penstock.spec.wiring import unused, wiring
 
-__all__ = ["Pipeline", "fit", "open_pipeline", "translate", "validate"]
+__all__ = ["Pipeline", "fit", "open_pipeline", "read_pipeline", "translate", "validate"]
 
 _MAY_BE_EMPTY = {
     "connections", "sources", "transforms", "sinks", "dead_letter", "runtime", "tests", "include",
@@ -60,14 +60,29 @@ def open_pipeline(
     env: Environment[str, str] | None = None,
 ) -> Pipeline:
     """`load` and `validate` in one go, so that the mistakes of both are told together."""
+    pipeline, mistakes = read_pipeline(paths, sets=sets, env=env)
+    raise_all(mistakes)
+    assert pipeline is not None
+    return pipeline
+
+
+def read_pipeline(
+    paths: Sequence[str | Path],
+    *,
+    sets: Sets = (),
+    env: Environment[str, str] | None = None,
+) -> tuple[Pipeline | None, list[PenstockError]]:
+    """Like `open_pipeline`, with the mistakes beside the pipeline.
+
+    None where it has no shape, or where values are missing that stand for others.
+    """
     document, mistakes = assemble(paths, sets=sets, env=env)
     if document is None:
-        raise_all(mistakes)
-    assert document is not None
+        return None, mistakes
     spec, wrong = _inspect(document)
-    raise_all([*mistakes, *wrong])
-    assert spec is not None
-    return Pipeline(spec, document, tuple(unused(document)))
+    if spec is None or mistakes:
+        return None, [*mistakes, *wrong]
+    return Pipeline(spec, document, tuple(unused(document))), wrong
 
 
 def _inspect(document: Document) -> tuple[PipelineSpec | None, list[PenstockError]]:
