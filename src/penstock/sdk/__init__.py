@@ -26,6 +26,6 @@ __all__ = [
     "PAYLOAD", "BatchId", "ByteSize", "Capability", "Component", "Config", "Conjunct", "Context",
     "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure", "FileFormat",
     "FileWriter", "Format", "MissingExtra", "Mode", "Offset", "Permanent", "PlanError", "Read",
-    "Receipt", "RecordError", "Rejected", "Relation", "ReplayableSource", "Secret", "Sink", "Source",
-    "Transform", "Transient", "UserPath", "Writer", "isolate",
+    "Receipt", "RecordError", "Rejected", "Relation", "ReplayableSource", "Secret", "Sink",
+    "Source", "Transform", "Transient", "UserPath", "Writer", "isolate",
 ]  # fmt: skip
