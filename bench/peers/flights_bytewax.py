@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from bytewax.connectors.files import DirSource
 from bytewax.dataflow import Dataflow
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
-from bytewax.run import cluster_main
+from bytewax.testing import cluster_main
 
 NUMBERS = {"flight": 10, "dep_delay": 5, "distance": 15}
 WORDS = {"carrier": 9, "tailnum": 11, "origin": 12, "dest": 13, "time_hour": 18}

@@ -15,10 +15,11 @@ from penstock.engine.batch import BatchRunner, Events
 from penstock.engine.build import Builder
 from penstock.plan.model import Query
 
-Until = Literal["stopped", "caught_up", "closed"]
+Until = Literal["stopped", "caught_up", "complete", "closed"]
 
 _NO_PUSHDOWN = "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates"
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
+_EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
 @dataclass
@@ -41,8 +42,9 @@ def start(
 ) -> Running:
     """Starts one query. With `until` other than `stopped` it ends by itself.
 
-    `closed` runs the batch of the sentinel row (see `engine.source`), for which filters must stay
-    above the watermark.
+    `complete` is `caught_up` without the batch for the windows that the last rows have closed,
+    since `closed` follows: the batch of the sentinel row (see `engine.source`), for which filters
+    must stay above the watermark.
     """
     runner = BatchRunner(builder, query, checkpoint, events)
     with _settings(builder.session, until):
@@ -67,15 +69,16 @@ def start(
 @contextmanager
 def _settings(session: SparkSession, until: Until) -> Iterator[None]:
     """Settings that a query copies when it starts."""
-    if until != "closed":
-        yield
-        return
-    before = session.conf.get(_EXCLUDED, None)
-    session.conf.set(_EXCLUDED, f"{before},{_NO_PUSHDOWN}" if before else _NO_PUSHDOWN)
+    before = {name: session.conf.get(name, None) for name in (_EXCLUDED, _EMPTY_BATCHES)}
+    if until == "complete":
+        session.conf.set(_EMPTY_BATCHES, "false")
+    if until == "closed":
+        session.conf.set(_EXCLUDED, ",".join(filter(None, (before[_EXCLUDED], _NO_PUSHDOWN))))
     try:
         yield
     finally:
-        if before:
-            session.conf.set(_EXCLUDED, before)
-        else:
-            session.conf.unset(_EXCLUDED)
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)

@@ -95,8 +95,7 @@ class Supervisor:
         try:
             self._recover()
             if not self.state.read("closing"):
-                until: Until = "stopped" if self.until == "stopped" else "caught_up"
-                self._phase(self.plan.queries, until)
+                self._phase(self.plan.queries, self.until)
             if self.until == "complete" and self._going_well:
                 self._close_windows()
             return self._end()
