@@ -239,7 +239,7 @@ def test_a_signal_while_spark_starts(
     processes = family(run)
     run.send_signal(number)
     _, told = run.communicate(timeout=PATIENCE)
-    assert (run.returncode, told) == (130, "")
+    assert (run.returncode, told) == (128 + number, "")
     assert_gone(processes)
 
 

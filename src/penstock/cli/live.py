@@ -97,6 +97,9 @@ class LiveView:
 
     def warning(self, event: str, **facts: Any) -> None:
         """Is shown for a while. Dead letters have a column of their own."""
+        if event == "restarting":
+            event = "restarting {query} in {pause} ({attempt}): {error}".format(**facts)
+            facts = {}
         if event != "dead letters":
             self._messages.append(f"{time.strftime('%H:%M:%S')} {_line(event, facts)}")
 

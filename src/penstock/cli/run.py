@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -60,7 +62,6 @@ def run(
     """
     from penstock import app
 
-    signal.signal(signal.SIGTERM, _interrupt)
     if master is not None:
         set = (*set, f"runtime.master={master}")
     plan = app.plan(files, sets=set)
@@ -76,7 +77,7 @@ def run(
         signals=True,
     )
     try:
-        with view:
+        with _leaving_on_signals(), view:
             outcome = app.run(plan, options=options)
     except PenstockError as error:
         view.fail(error)
@@ -99,6 +100,19 @@ def _lines(
     return Lines(plan, files, log or "console", "error" if quiet else level)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Until the run takes over its signals, SIGTERM is Ctrl-C."""
-    raise KeyboardInterrupt
+@contextmanager
+def _leaving_on_signals() -> Iterator[None]:
+    """Until the run looks after its signals itself, they end it: there is no batch to finish."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, _leave) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler or signal.SIG_DFL)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
