@@ -187,7 +187,8 @@ def _reconcile(plan: Plan, state: StateDirectory, options: RunOptions) -> None:
     if options.fresh:
         forgotten = state.contents()
         state.forget()
-        note("starting over; forgot " + (", ".join(forgotten) if forgotten else "nothing"))
+        told = ", ".join(forgotten) if forgotten else "nothing"
+        note(f"starting over; forgot {told}; what sinks have written stays")
         return
     complete = state.read("complete")
     if complete and complete["windows"]:

@@ -378,3 +378,35 @@ def test_too_many_dead_letters_stop_the_pipeline(place: Place) -> None:
     except PenstockError as error:
         assert error.code == "too-many-dead-letters"
     assert outcome is None or outcome.exit_code == 4
+
+
+JOINED = """\
+name: orders
+sources:
+  orders:
+    type: files
+    path: in/*.jsonl
+    schema: id LONG, at TIMESTAMP
+    watermark: {column: at, delay: 1 minute}
+  clicks:
+    type: memory
+    rows: [{id: 1, seen: '2026-01-01T00:00:30Z'}]
+    schema: id LONG, seen TIMESTAMP
+    watermark: {column: seen, delay: 1 minute}
+transforms:
+  joined:
+    type: sql
+    sql: |
+      SELECT orders.id FROM clicks JOIN orders ON clicks.id = orders.id
+      AND seen BETWEEN at AND at + INTERVAL 1 HOUR
+sinks:
+  out: {type: files, from: joined, path: out}
+"""
+
+
+def test_rows_are_counted_for_the_source_they_came_from(place: Place) -> None:
+    place.give("a", *(order(n, at="2026-01-01T00:00:00Z") for n in range(5)))
+    seen: list[Any] = []
+    place.run(JOINED, on_start=lambda _, metrics: seen.append(metrics))
+    rows = {name: flow.rows for name, flow in seen[0].flows.items()}
+    assert rows == {"orders": 5, "clicks": 1, "out": 1}

@@ -25,6 +25,9 @@ from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import ReplayableSource
 from penstock.spec.models import SinkSpec, SourceSpec
 
+NODE = "node"
+"""The option of a reader that names its node."""
+
 Types = Mapping[str, StructType]
 
 
@@ -178,7 +181,8 @@ class Builder:
         with told(self.plan, node):
             task = self.task(node, query)
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
-            frame = reader.name(node.name).option("secret.task", task.pack()).load()
+            reader = reader.name(node.name).option(NODE, node.name)
+            frame = reader.option("secret.task", task.pack()).load()
             watermark = node.spec.watermark
             if watermark is not None:
                 frame = frame.withWatermark(
@@ -220,6 +224,14 @@ class Builder:
     def _static_above(self, query: Query) -> tuple[str, ...]:
         members = (*query.within, *query.below)
         return tuple(name for name in members if self.plan.nodes[name].static)
+
+
+def source_order(frame: DataFrame) -> tuple[str, ...]:
+    """The sources of a streaming DataFrame in the order of Spark's progress reports."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    found = [leaves.apply(index) for index in range(leaves.size())]
+    streams = [leaf for leaf in found if "Streaming" in leaf.getClass().getSimpleName()]
+    return tuple(dict.fromkeys(leaf.extraOptions().get(NODE) for leaf in streams))
 
 
 @contextmanager

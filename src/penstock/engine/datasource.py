@@ -47,7 +47,7 @@ from penstock.sdk.registry import Kind
 
 NAME = "penstock"
 _TASK = "secret.task"
-_OWN = {"type", "format", "schema", "state", "metadata", "on_error", _TASK}
+_OWN = {"type", "format", "schema", "state", "metadata", "on_error", "node", _TASK}
 _SPARKS = {"checkpointlocation", "queryname"}
 _FORMAT, _SECRET = "format.", "secret."
 

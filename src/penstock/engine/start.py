@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.batch import BatchRunner, Events
-from penstock.engine.build import Builder
+from penstock.engine.build import Builder, source_order
 from penstock.plan.model import Query
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
@@ -24,11 +24,15 @@ _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 @dataclass
 class Running:
-    """A started query and the function that runs its batches."""
+    """A started query and the function that runs its batches.
+
+    `sources` are in the order of Spark's progress reports.
+    """
 
     query: Query
     spark: StreamingQuery
     runner: BatchRunner
+    sources: tuple[str, ...]
 
 
 def start(
@@ -63,7 +67,8 @@ def start(
             writer = writer.trigger(processingTime=pause)
         else:
             writer = writer.trigger(availableNow=True)
-        return Running(query, writer.start(), runner)
+        sources = source_order(frames[query.trunk])
+        return Running(query, writer.start(), runner, sources)
 
 
 @contextmanager

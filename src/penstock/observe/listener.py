@@ -18,19 +18,21 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.observe.metrics import Metrics
-from penstock.plan.model import Plan, Query
+from penstock.plan.model import Plan
 from penstock.sdk import ReplayableSource
 
 
 class Listener(StreamingQueryListener):
     """Counts what sources delivered, how far behind they are, and where watermarks stand.
 
-    A source that several queries read is counted once.
+    `sources` has the sources of each query in the order of Spark's reports. A source that several
+    queries read is counted once, and the row that closes its windows not at all.
     """
 
     def __init__(self, plan: Plan, metrics: Metrics) -> None:
         self.plan = plan
         self.metrics = metrics
+        self.sources: dict[str, tuple[str, ...]] = {}
         self.seen: dict[str, int] = {}
         self.read: Counter[tuple[str, str]] = Counter()
         self.queries = {query.name: query for query in plan.queries}
@@ -54,7 +56,8 @@ class Listener(StreamingQueryListener):
         if watermark:
             self.metrics.watermarks[query.name] = watermark
         seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
-        for name, source in zip(self._sources(query), progress.get("sources", []), strict=False):
+        names = self.sources.get(query.name, ())
+        for name, source in zip(names, progress.get("sources", []), strict=False):
             self._count(name, query.name, source, seconds)
         self.seen[query.name] = int(progress.get("batchId", -1))
 
@@ -66,19 +69,16 @@ class Listener(StreamingQueryListener):
                 return
             time.sleep(0.01)
 
-    def _sources(self, query: Query) -> list[str]:
-        nodes = self.plan.nodes
-        return [n for n in query.within if nodes[n].kind == "source" and not nodes[n].static]
-
     def _count(self, name: str, query: str, progress: Mapping[str, Any], seconds: float) -> None:
         """Rows that several queries read count once: those of the query that is furthest."""
         flow = self.metrics.flows[name]
-        self.read[name, query] += int(progress.get("numInputRows") or 0)
+        at, latest = _offset(progress.get("endOffset")), _offset(progress.get("latestOffset"))
+        if at != _offset(progress.get("startOffset")):
+            self.read[name, query] += int(progress.get("numInputRows") or 0)
         if self.read[name, query] > flow.rows:
             flow.add(self.read[name, query] - flow.rows)
             flow.batch_seconds = seconds
         source = self.plan.nodes[name].source
-        at, latest = _offset(progress.get("endOffset")), _offset(progress.get("latestOffset"))
         if isinstance(source, ReplayableSource) and at is not None and latest is not None:
             flow.lag = source.lag(at, latest)
             flow.lag_unit = source.unit

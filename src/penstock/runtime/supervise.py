@@ -169,10 +169,12 @@ class Supervisor:
     # One query
 
     def _start(self, builder: Builder, query: Query, until: Until) -> Running:
-        return start(
+        running = start(
             builder, query, self.state.checkpoint(query.name), self,
             until=until, trigger=self.plan.spec.runtime.trigger,
         )  # fmt: skip
+        self.listener.sources[query.name] = running.sources
+        return running
 
     def _look_after(self, attempt: Attempt, builder: Builder, until: Until) -> None:
         if attempt.done:
