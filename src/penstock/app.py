@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -251,8 +251,9 @@ def _supervised(
         return outcome
     finally:
         stop.off_signals()
-        state.write("status.json", metrics.snapshot())
-        state.note_run(began=began, ended=now(), ending=outcome.ending if outcome else "failed")
+        with suppress(StateError):
+            state.write("status.json", metrics.snapshot())
+            state.note_run(began=began, ended=now(), ending=outcome.ending if outcome else "failed")
 
 
 def _setting(value: str | int | float | bool) -> str:

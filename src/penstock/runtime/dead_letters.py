@@ -17,7 +17,7 @@ from penstock.core.units import size_text
 from penstock.engine.sink import SinkTask, write
 from penstock.engine.spool import DEAD_LETTER, Spool, numbered
 from penstock.plan.model import Plan
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state import StateDirectory, writing
 from penstock.sdk import BatchId
 
 
@@ -29,12 +29,13 @@ class DeadLetters:
 
     def put(self, name: str, letters: pa.Table) -> None:
         """Keeps letters under a name; the same name again replaces them."""
-        self.directory.mkdir(parents=True, exist_ok=True)
         path = self.directory / f"{name}.arrow"
         hidden = path.with_name(f".{path.name}")
-        with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
-            writer.write_table(letters)
-        hidden.replace(path)
+        with writing(path):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
+                writer.write_table(letters)
+            hidden.replace(path)
 
     def files(self) -> list[Path]:
         """The files, oldest first."""

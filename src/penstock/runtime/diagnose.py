@@ -31,7 +31,7 @@ def diagnose(plan: Plan, query: Query, error: BaseException) -> PenstockError:
         bad = data_error(each)
         if bad is not None:
             return _of_value(plan, query, bad.code, bad.message, "\n".join(texts))
-    return _of_text(query, "\n".join(texts))
+    return _of_text(plan, query, "\n".join(texts))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -98,12 +98,12 @@ def _sql_node(plan: Plan, query: Query, text: str) -> Node | None:
     return with_text[0] if len(with_text) == 1 else None
 
 
-def _of_text(query: Query, text: str) -> PenstockError:
+def _of_text(plan: Plan, query: Query, text: str) -> PenstockError:
     if "No space left on device" in text or "Disk quota exceeded" in text:
-        path = re.search(r"(/[\w./-]+)[^\n]*No space left", text)
-        at = f" ({path[1]})" if path else ""
         return StateError(
-            f"the disk is full{at}", code="disk-full", hint="make room and run again: it resumes"
+            f"the disk is full, as it seems that of {plan.state}",
+            code="disk-full",
+            hint="make room and run again: it resumes",
         )
     if any(words in text for words in _PASSING):
         return Transient(
@@ -115,6 +115,7 @@ def _of_text(query: Query, text: str) -> PenstockError:
         m
         for m in _CONDITION.findall(text)
         if m[0] not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
+        and "Traceback" not in m[1]
     ]
     if condition:
         name, message = condition[-1]

@@ -16,6 +16,7 @@ spark.log           Spark's own log
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -112,11 +113,13 @@ class StateDirectory:
 
     def write(self, name: str, content: Any) -> None:
         """Replaces a small JSON file, all at once."""
-        write_atomically(self.root / name, json.dumps(content, indent=1))
+        with writing(self.root / name):
+            write_atomically(self.root / name, json.dumps(content, indent=1))
 
     def note_run(self, **facts: Any) -> None:
         """Adds a line to the history of runs."""
-        with (self.root / "runs.jsonl").open("a") as file:
+        path = self.root / "runs.jsonl"
+        with writing(path), path.open("a") as file:
             file.write(json.dumps({"version": __version__, **facts}) + "\n")
 
     def committed(self, query: str) -> int | None:
@@ -191,6 +194,20 @@ class StateDirectory:
                 code="newer-state",
                 hint=f"upgrade Penstock ({__version__} is installed), or start over with --fresh",
             )
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Tells what the disk refuses as a StateError."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise StateError(
+            f"the disk is full ({path})" if full else f"cannot write {path}: {error.strerror}",
+            code="disk-full" if full else "unwritable-state",
+            hint="make room and run again: it resumes" if full else None,
+        ) from error
 
 
 def write_atomically(path: Path, text: str) -> None:
