@@ -40,9 +40,11 @@ class Discovery:
         youngest = time.time_ns() - int(self.settle * 1e9) if self.settle else None
         found: dict[str, tuple[Storage, Entry]] = {}
         for location in self.locations:
-            for entry in location.files():
-                if youngest is None or entry.modified <= youngest:
-                    found.setdefault(location.storage.url(entry.path), (location.storage, entry))
+            storage = location.storage
+            with storage.told("look for files at", location.url()):
+                for entry in location.files():
+                    if youngest is None or entry.modified <= youngest:
+                        found.setdefault(storage.url(entry.path), (storage, entry))
         by_name = self.order == "name"
         key = (lambda e: (0, e[1].path)) if by_name else (lambda e: (e[1].modified, e[1].path))
         return sorted(found.values(), key=key)
@@ -65,7 +67,7 @@ class Discovery:
             yield Found(url, entry.size, entry.modified, node=entry.node)
             return
         line = 0
-        with storage.open(entry.path) as file:
+        with storage.told("read", url), storage.open(entry.path) as file:
             for start, stop, lines in segments(file, 0, entry.size, whole=True):
                 yield Found(
                     url, entry.size, entry.modified, start, stop, line, lines, entry.node
@@ -95,7 +97,7 @@ class Growth:
         now = (url, entry.size, entry.modified, entry.node)
         if same is not None and now == (same.path, same.size, same.modified, same.node):
             return
-        with storage.open(entry.path) as file:
+        with storage.told("read", url), storage.open(entry.path) as file:
             at = self._continued(file, url, entry, same)
             heads = min(HEAD, entry.size)
             head = _hash(file, heads)

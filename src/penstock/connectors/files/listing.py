@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from penstock.connectors.files.storage import Entry, LocalStorage, Storage, storage_of
+from penstock.connectors.files.access import ObjectStore, storage_of
+from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.text import did_you_mean, shorten
 
 _MAGIC = re.compile(r"[*?\[]")
@@ -63,7 +64,7 @@ class Location:
         return f"{shown} has {shorten(', '.join(names[:20]), 300)}"
 
 
-def location_of(path: str) -> Location:
+def location_of(path: str, store: ObjectStore | None = None) -> Location:
     """A path or URL as a location."""
     scheme, mark, rest = path.partition("://")
     if not mark:
@@ -71,7 +72,8 @@ def location_of(path: str) -> Location:
         return Location(*storage_of(head), tail)
     query = _QUERY.search(rest)
     head, tail = _split(rest[: query.start()] if query else rest)
-    return Location(*storage_of(f"{scheme}://{head}{query[0] if query else ''}"), tail)
+    url = f"{scheme}://{head}{query[0] if query else ''}"
+    return Location(*storage_of(url, store), tail)
 
 
 def _split(path: str) -> tuple[str, str | None]:
@@ -113,6 +115,3 @@ def _segment(part: str) -> str:
             out += re.escape(letter)
         at += 1
     return out
-
-
-__all__ = ["LocalStorage", "Location", "location_of"]

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from penstock.connectors.files.compression import Inflated, Window, codec_of
 from penstock.connectors.files.log import Found
-from penstock.connectors.files.storage import Storage, outside
+from penstock.connectors.files.storage import Storage
 from penstock.core.errors import DecodeError, RecordError
 from penstock.sdk import FileFormat, Read
 from penstock.sdk.kit.rows import column
@@ -93,10 +93,8 @@ class Form:
         own = Read(read.columns, read.conjuncts, read.metadata)
         last = 0
         failure: Exception | None = None
-        try:
+        with storage.told("open", found.shown):
             opened = Opened(storage, path, found, self)
-        except OSError as error:
-            raise outside(error, "open", found.shown) from error
         with opened:
             try:
                 for rows, positions in self.format.read_file(
@@ -107,7 +105,7 @@ class Form:
                         yield self._whole(rows, positions, found, given, read)
             except _CORRUPT as error:
                 if opened.window.failure is not None:
-                    raise outside(opened.window.failure, "read", found.shown) from error
+                    raise storage.outside(opened.window.failure, "read", found.shown) from error
                 failure = error
             if opened.inflated is not None and opened.inflated.failure is not None:
                 failure = opened.inflated.failure
@@ -139,11 +137,8 @@ class Form:
 
     def infer(self, storage: Storage, path: str, found: Found) -> pa.Schema | None:
         """The columns of a file, those that its path gives included."""
-        try:
-            with Opened(storage, path, found, self) as opened:
-                schema = self.format.infer_file(opened.stream)
-        except OSError as error:
-            raise outside(error, "read", found.shown) from error
+        with storage.told("read", found.shown), Opened(storage, path, found, self) as opened:
+            schema = self.format.infer_file(opened.stream)
         if schema is None:
             return None
         for name, value in hive_values(found.path).items():

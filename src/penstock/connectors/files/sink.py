@@ -14,11 +14,12 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field, model_validator
 
+from penstock.connectors.files.access import ObjectStore, Place
 from penstock.connectors.files.compression import SUFFIX
 from penstock.connectors.files.listing import location_of
 from penstock.connectors.files.merging import Merger, due
 from penstock.connectors.files.parts import Ledger, Life, Part, life_name, sink_name
-from penstock.connectors.files.storage import Storage, outside
+from penstock.connectors.files.storage import Storage
 from penstock.connectors.files.writing import FilesWriter, Shape
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
@@ -31,7 +32,6 @@ from penstock.sdk import (
     FileFormat,
     Receipt,
     Sink,
-    UserPath,
 )
 
 SPLIT = 1_000_000_000
@@ -54,8 +54,10 @@ class Roll(Config):
 
 
 class FilesSinkConfig(Config):
-    path: UserPath
+    path: Place
     """The directory, or its URL (`s3://`, `gs://`, `abfs://`, `file://`)."""
+    storage: ObjectStore | None = None
+    """How the object store of an `s3://` URL is reached."""
     partition_by: list[str] = []
     """Columns that become directories, `carrier=AA/`, and are left out of the files."""
     roll: Roll | None = None
@@ -108,7 +110,7 @@ class FilesSink(Sink[FilesSinkConfig]):
         self._file_format()
         storage, root = self._place()
         probe = f"{root.rstrip('/')}/.penstock/{self._name}/probe"
-        with self._told("write to"):
+        with storage.told("write to", storage.url(root)):
             storage.replace(probe, b"")
             storage.delete(probe)
 
@@ -192,7 +194,7 @@ class FilesSink(Sink[FilesSinkConfig]):
         return sink_name(self.context.pipeline, self.context.node)
 
     def _place(self) -> tuple[Storage, str]:
-        location = location_of(self.config.path)
+        location = location_of(self.config.path, self.config.storage)
         if location.pattern is not None:
             raise PlanError("the path of a sink is a directory, not a pattern")
         if self.config.path.startswith(("hdfs:", "viewfs:")):
@@ -223,12 +225,6 @@ class FilesSink(Sink[FilesSinkConfig]):
     def _alone(self) -> Iterator[None]:
         """One at a time in this process, with errors of the disk told as the user's."""
         storage, root = self._place()
-        with _locks[f"{storage.url(root)} {self._name}"], self._told("write to"):
+        url = storage.url(root)
+        with _locks[f"{url} {self._name}"], storage.told("write to", url):
             yield
-
-    @contextmanager
-    def _told(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise outside(error, doing, self.config.path) from error

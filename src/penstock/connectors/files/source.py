@@ -5,28 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
-from pydantic import Field, model_validator
 
-from penstock.connectors.files.compression import Compression, bare
+from penstock.connectors.files.access import storage_of
+from penstock.connectors.files.compression import bare
 from penstock.connectors.files.discovery import Discovery
 from penstock.connectors.files.listing import Location, location_of
 from penstock.connectors.files.log import Found, Log
 from penstock.connectors.files.reading import METADATA, Form
-from penstock.connectors.files.storage import LocalStorage, Storage
+from penstock.connectors.files.storage import Storage
+from penstock.connectors.files.wanted import FilesSourceConfig, Move
 from penstock.core.errors import ConnectError, Permanent, PlanError, Transient
 from penstock.sdk import (
-    ByteSize,
     Capability,
-    Config,
-    Duration,
     FileFormat,
     Offset,
     Read,
     ReplayableSource,
-    UserPath,
 )
 
 FORMATS = {
@@ -37,56 +34,6 @@ FORMATS = {
 SHARE = 4_000_000
 """Small files are read together up to about this many bytes."""
 SAMPLED = 3
-
-
-class FilesSourceConfig(Config):
-    path: UserPath | list[UserPath]
-    """A file, a directory (with all below it), a pattern with `*`, `?`, `[...]` and `**`, or a
-    list of them; also URLs (`s3://`, `gs://`, `abfs://`, `hdfs://`, `file://`). Names that start
-    with a dot or an underscore are left out unless the pattern spells them."""
-    watch: bool = False
-    """Go on for ever: files that appear later are read too."""
-    tail: bool = False
-    """Read files as they grow, line by line, and go on for ever. A last line waits for its
-    end. A file that became shorter or was replaced starts again; let the pattern include the
-    names that rotated files get (`app.log*`), and no line is missed."""
-    order: Literal["modified", "name"] = "modified"
-    """In which order files that were found together are read."""
-    max_files: int | None = Field(default=None, ge=1)
-    """The most files of one batch."""
-    max_bytes: ByteSize | None = Field(default=None, ge=1)
-    """The most bytes of one batch, but always one file."""
-    compression: Compression = "auto"
-    """How files are compressed; by default as their extension says."""
-    settle: Duration = 0.0
-    """Leave out files that were modified less than this long ago: they may not be complete."""
-    on_changed: Literal["fail", "read"] = "fail"
-    """What to do with a file that has changed between being found and being read: stop, since
-    rows may be missing or come twice, or read it as it is."""
-    on_missing: Literal["fail", "skip"] = "fail"
-    """What to do with a file that has gone between being found and being read."""
-    after: Literal["keep", "delete"] | Move = "keep"
-    """What happens to a file whose rows have arrived: `keep`, `delete`, or `{move: DIRECTORY}`."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> FilesSourceConfig:
-        if self.tail and self.compression not in ("auto", "none"):
-            raise ValueError("a compressed file cannot be read while it grows (tail)")
-        if self.tail and self.after != "keep":
-            raise ValueError("a file that grows (tail) is never done, so after must be keep")
-        if not self.path:
-            raise ValueError("path is an empty list")
-        return self
-
-
-class Move(Config):
-    """Where files go that have been read."""
-
-    move: UserPath
-    """The directory, on the same file system."""
-
-
-FilesSourceConfig.model_rebuild()
 
 
 class FilesSource(ReplayableSource[FilesSourceConfig]):
@@ -198,11 +145,13 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         form = Form(self._file_format(), self.config.compression, self.columns)
         for found in partition:
             storage = self._storage(found.path)
-            path = self._present(storage, found)
+            with storage.told("read", found.shown):
+                path = self._present(storage, found)
             if path is None:
                 continue
             yield from form.rows(storage, path, found, read)
-            self._present(storage, found)
+            with storage.told("read", found.shown):
+                self._present(storage, found)
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
         if self.columns is None:
@@ -230,7 +179,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return [path] if isinstance(path, str) else list(path)
 
     def _locations(self) -> list[Location]:
-        return [location_of(path) for path in self._paths]
+        return [location_of(path, self.config.storage) for path in self._paths]
 
     def _discovery(self) -> Discovery:
         config = self.config
@@ -245,12 +194,10 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return self._log
 
     def _storage(self, url: str) -> Storage:
-        if "://" not in url:
-            return LocalStorage()
         for location in self._locations():
-            if location.storage.prefix and url.startswith(location.storage.prefix):
+            if url.startswith(location.storage.url(location.root)):
                 return location.storage
-        return location_of(url).storage
+        return storage_of(url, self.config.storage)[0]
 
     def _file_format(self) -> FileFormat[Any]:
         if self.format is None:
@@ -301,14 +248,15 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
     def _put_away(self, found: Found) -> None:
         storage = self._storage(found.path)
         path = found.path[len(storage.prefix) :]
-        entry = storage.stat(path)
-        if entry is None or (entry.size, entry.modified) != (found.size, found.modified):
-            return
-        if isinstance(self.config.after, Move):
-            target = location_of(self.config.after.move).root.rstrip("/")
-            storage.move(path, f"{target}/{PurePosixPath(path).name}")
-        else:
-            storage.delete(path)
+        with storage.told("put away", found.shown):
+            entry = storage.stat(path)
+            if entry is None or (entry.size, entry.modified) != (found.size, found.modified):
+                return
+            if isinstance(self.config.after, Move):
+                target = location_of(self.config.after.move, self.config.storage).root.rstrip("/")
+                storage.move(path, f"{target}/{PurePosixPath(path).name}")
+            else:
+                storage.delete(path)
 
     def _nothing(self) -> ConnectError:
         location = self._locations()[0]

@@ -1,4 +1,4 @@
-"""File systems behind one small set of operations: the local disk, and URLs by pyarrow.fs.
+"""File systems behind one small set of operations.
 
 Each operation that changes something is a method here and nothing else is, so that a test can
 stop the program before and after every one of them.
@@ -7,23 +7,14 @@ stop the program before and after every one of them.
 from __future__ import annotations
 
 import errno
-import io
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
-from urllib.parse import quote, unquote
+from pathlib import PurePosixPath
+from typing import BinaryIO
 
-import pyarrow as pa
-import pyarrow.fs as pafs
-
-from penstock.core.errors import ConnectError, Permanent, PlanError, Transient
-from penstock.core.text import did_you_mean
-
-SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+from penstock.core.errors import ConnectError, Permanent, Transient
 
 
 @dataclass(frozen=True)
@@ -109,210 +100,30 @@ class Storage(ABC):
         with self.open(path) as file:
             return file.read()
 
-
-def storage_of(location: str) -> tuple[Storage, str]:
-    """The storage of a path or URL, and the path in it. Raises PlanError."""
-    if "://" not in location:
-        return LocalStorage(), os.path.normpath(location)
-    return _remote(location)
-
-
-@cache
-def _remote(location: str) -> tuple[Storage, str]:
-    scheme = location.partition("://")[0].lower()
-    if scheme not in SCHEMES:
-        hint = did_you_mean(scheme, SCHEMES)
-        raise PlanError(f'cannot read or write files at "{scheme}://"', code="scheme", hint=hint)
-    bare, mark, query = location.partition("?")
-    if scheme == "file":
-        return LocalStorage(), os.path.normpath(unquote(bare.partition("://")[2]))
-    try:
-        system, path = pafs.FileSystem.from_uri(
-            quote(bare, safe="/:%@,;+~!*'()$[]{}") + mark + query
-        )
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise PlanError(f'"{location}" is not a valid URL', detail=str(error)) from error
-    prefix = bare[: len(bare) - len(path)] if bare.endswith(path) else f"{scheme}://"
-    return ArrowStorage(system, prefix), path.rstrip("/")
-
-
-class LocalStorage(Storage):
-    """The local disk."""
-
-    def stat(self, path: str) -> Entry | None:
+    @contextmanager
+    def told(self, doing: str, url: str) -> Iterator[None]:
+        """Raises errors of the file system within it as the user's."""
         try:
-            found = Path(path).stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        return None if Path(path).is_dir() else _entry(path, found)
+            yield
+        except OSError as error:
+            raise self.outside(error, doing, url) from error
 
-    def is_directory(self, path: str) -> bool:
-        return Path(path).is_dir()
-
-    def names(self, directory: str) -> list[str]:
-        try:
-            return sorted(child.name for child in Path(directory).iterdir())
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-
-    def walk(self, root: str, depth: int | None = None, hidden: bool = False) -> Iterator[Entry]:
-        seen: set[tuple[int, int]] = set()
-        pending = [(root, depth)]
-        while pending:
-            directory, left = pending.pop()
-            try:
-                with os.scandir(directory) as found:
-                    children = sorted(found, key=lambda child: child.name)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            for child in children:
-                try:
-                    status = child.stat()
-                except FileNotFoundError:
-                    continue
-                if not child.is_dir():
-                    yield _entry(child.path, status)
-                elif left != 1 and (hidden or not child.name.startswith((".", "_"))):
-                    identity = (status.st_dev, status.st_ino)
-                    if identity not in seen:
-                        seen.add(identity)
-                        pending.append((child.path, left and left - 1))
-
-    def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
-        return Path(path).open("rb")
-
-    def create(self, path: str) -> BinaryIO:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        return Path(path).open("wb")
-
-    def seal(self, file: BinaryIO) -> None:
-        file.flush()
-        os.fsync(file.fileno())
-        file.close()
-
-    def replace(self, path: str, content: bytes) -> None:
-        draft = f"{path}.tmp"
-        with self.create(draft) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        self.move(draft, path)
-        self.settle(str(Path(path).parent))
-
-    def move(self, source: str, target: str) -> None:
-        try:
-            Path(source).replace(target)
-        except FileNotFoundError:
-            if Path(target).parent.is_dir():
-                raise
-            Path(target).parent.mkdir(parents=True)
-            Path(source).replace(target)
-
-    def settle(self, directory: str) -> None:
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-    def delete(self, path: str) -> None:
-        Path(path).unlink(missing_ok=True)
-
-    def prune(self, directory: str) -> None:
-        for folder, _, _ in os.walk(directory, topdown=False):
-            try:
-                Path(folder).rmdir()
-            except OSError:
-                continue
-
-
-def _entry(path: str, found: os.stat_result) -> Entry:
-    return Entry(path, found.st_size, found.st_mtime_ns, found.st_ino)
-
-
-class ArrowStorage(Storage):
-    """Object stores by pyarrow: a file is there when it is closed, a move is a copy and a delete.
-
-    HDFS is for reading only, since a small file cannot be replaced there at one stroke.
-    """
-
-    def __init__(self, system: pafs.FileSystem, prefix: str = "") -> None:
-        self.system = system
-        self.prefix = prefix
-
-    def stat(self, path: str) -> Entry | None:
-        info = self.system.get_file_info(path)
-        return _of(info) if info.type == pafs.FileType.File else None
-
-    def is_directory(self, path: str) -> bool:
-        return bool(self.system.get_file_info(path).type == pafs.FileType.Directory)
-
-    def names(self, directory: str) -> list[str]:
-        return sorted(info.base_name for info in self._list(directory, recursive=False))
-
-    def walk(self, root: str, depth: int | None = None, hidden: bool = False) -> Iterator[Entry]:
-        for info in self._list(root, recursive=depth != 1):
-            above = PurePosixPath(info.path).relative_to(root).parts[:-1]
-            too_deep = depth is not None and len(above) >= depth
-            skipped = not hidden and any(part.startswith((".", "_")) for part in above)
-            if info.type == pafs.FileType.File and not too_deep and not skipped:
-                yield _of(info)
-
-    def _list(self, directory: str, recursive: bool) -> list[pafs.FileInfo]:
-        selector = pafs.FileSelector(directory, allow_not_found=True, recursive=recursive)
-        return sorted(self.system.get_file_info(selector), key=lambda info: str(info.path))
-
-    def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
-        opened = self.system.open_input_file if seekable else self.system.open_input_stream
-        raw = opened(path) if seekable else opened(path, compression=None)
-        return cast(BinaryIO, raw if seekable else io.BufferedReader(raw, 1 << 20))
-
-    def create(self, path: str) -> BinaryIO:
-        self.system.create_dir(str(PurePosixPath(path).parent), recursive=True)
-        return cast(BinaryIO, self.system.open_output_stream(path, compression=None))
-
-    def seal(self, file: BinaryIO) -> None:
-        file.close()
-
-    def replace(self, path: str, content: bytes) -> None:
-        self.system.create_dir(str(PurePosixPath(path).parent), recursive=True)
-        with self.system.open_output_stream(path, compression=None) as stream:
-            stream.write(content)
-
-    def move(self, source: str, target: str) -> None:
-        self.system.create_dir(str(PurePosixPath(target).parent), recursive=True)
-        self.system.move(source, target)
-
-    def settle(self, directory: str) -> None:
-        """A finished upload is durable."""
-
-    def delete(self, path: str) -> None:
-        if self.stat(path) is not None:
-            self.system.delete_file(path)
-
-    def prune(self, directory: str) -> None:
-        if self.is_directory(directory) and not any(self.walk(directory, hidden=True)):
-            self.system.delete_dir(directory)
-
-
-def _of(info: Any) -> Entry:
-    return Entry(info.path, info.size or 0, info.mtime_ns or 0)
-
-
-def outside(error: OSError, doing: str, url: str) -> ConnectError:
-    """An error of the file system as the user's: what we were doing, to which file."""
-    detail = str(error)
-    text = detail.lower()
-    if isinstance(error, PermissionError) or "access denied" in text or "forbidden" in text:
-        hint = "the user that runs Penstock needs permission for it"
-        return Permanent(f"cannot {doing} {url}", code="no-permission", detail=detail, hint=hint)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = "free some space; nothing is lost, the pipeline goes on from here"
-        return Transient(f"could not {doing} {url}", code="disk-full", detail=detail, hint=hint)
-    if error.errno == errno.EROFS:
-        return Permanent(f"cannot {doing} {url}", code="read-only", detail=detail)
-    if isinstance(error, FileNotFoundError):
-        return Permanent(f"cannot {doing} {url}", code="file-missing", detail=detail)
-    if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
-        return Permanent(f"cannot {doing} {url}", code="not-a-directory", detail=detail)
-    return Transient(f"could not {doing} {url}", detail=detail)
+    def outside(self, error: OSError, doing: str, url: str) -> ConnectError:
+        """An error of the file system as the user's: what we were doing, to which file."""
+        detail = str(error)
+        text = detail.lower()
+        if isinstance(error, PermissionError) or "access denied" in text or "forbidden" in text:
+            hint = "the user that runs Penstock needs permission for it"
+            return Permanent(
+                f"cannot {doing} {url}", code="no-permission", detail=detail, hint=hint
+            )
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "free some space; nothing is lost, the pipeline goes on from here"
+            return Transient(f"could not {doing} {url}", code="disk-full", detail=detail, hint=hint)
+        if error.errno == errno.EROFS:
+            return Permanent(f"cannot {doing} {url}", code="read-only", detail=detail)
+        if isinstance(error, FileNotFoundError):
+            return Permanent(f"cannot {doing} {url}", code="file-missing", detail=detail)
+        if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
+            return Permanent(f"cannot {doing} {url}", code="not-a-directory", detail=detail)
+        return Transient(f"could not {doing} {url}", detail=detail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from penstock.connectors.files.compression import deflated
 from penstock.connectors.files.parts import Life, Part
 from penstock.connectors.files.reading import HIVE_NULL
-from penstock.connectors.files.storage import outside
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.sdk import Failure, FileFormat, Receipt, Writer
@@ -115,7 +114,7 @@ class FilesWriter(Writer):
         self, rows: pa.RecordBatch, payloads: pa.BinaryArray | None = None
     ) -> Sequence[Failure]:
         failures: list[Failure] = []
-        try:
+        with self._told():
             for folder, index in self._folders(rows):
                 part = rows.select(self._schema.names)
                 part = part if index is None else part.take(pa.array(index))
@@ -123,16 +122,12 @@ class FilesWriter(Writer):
                     failures.append(Failure(at if index is None else int(index[at]), error))
                 if self._open[folder].bytes >= self._shape.split:
                     self._finish(folder)
-        except OSError as error:
-            raise self._outside(error) from error
         return sorted(failures, key=lambda failure: failure[0])
 
     def commit(self) -> Receipt:
-        try:
+        with self._told():
             for folder in list(self._open):
                 self._finish(folder)
-        except OSError as error:
-            raise self._outside(error) from error
         return {"partition": self._partition, "files": [asdict(part) for part in self._parts]}
 
     def abort(self) -> None:
@@ -182,8 +177,9 @@ class FilesWriter(Writer):
             Part(file.temp, folder, stem, self._shape.suffix, file.rows, size, time.time(), schema)
         )
 
-    def _outside(self, error: OSError) -> Exception:
-        return outside(error, "write to", self._life.storage.url(self._life.root))
+    def _told(self) -> AbstractContextManager[None]:
+        storage = self._life.storage
+        return storage.told("write to", storage.url(self._life.root))
 
 
 def _values(column: pa.Array) -> pa.Array:

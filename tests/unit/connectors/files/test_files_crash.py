@@ -18,7 +18,8 @@ import pyarrow.fs as pafs
 import pytest
 
 from penstock.connectors.files import FilesSink, FilesSinkConfig
-from penstock.connectors.files.storage import ArrowStorage, LocalStorage
+from penstock.connectors.files.local import LocalStorage
+from penstock.connectors.files.objects import ArrowStorage
 from penstock.sdk import BatchId, Context, Transient
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])

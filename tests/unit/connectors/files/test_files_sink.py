@@ -12,7 +12,7 @@ import pytest
 
 from penstock.connectors.files import FilesSink, FilesSinkConfig, FilesSource, FilesSourceConfig
 from penstock.connectors.files import sink as module
-from penstock.connectors.files.storage import LocalStorage
+from penstock.connectors.files.local import LocalStorage
 from penstock.core.errors import Permanent, PlanError, StateError, Transient
 from penstock.sdk import BatchId, Context, Read
 

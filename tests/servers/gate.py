@@ -1,0 +1,57 @@
+"""A way to a server that can be shut while the server keeps what it has."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+
+
+class Gate:
+    """Passes on what comes to its port. While it is shut, or silent, nothing gets through."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listener: socket.socket | None = None
+        self._open: set[socket.socket] = set()
+        self.silent = False
+        """Takes connections and what is sent, and never answers."""
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        """Opens it, at the same port as before."""
+        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=100)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Shuts it: connections break off, new ones are refused."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+        for each in list(self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    kill = stop
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._target))
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        self._open.add(source)
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                if not self.silent:
+                    target.sendall(data)
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+        self._open.discard(source)
