@@ -14,6 +14,7 @@ import pytest
 pytestmark = pytest.mark.chaos
 
 BATCHES = 150
+KILLS = 10
 PROGRAM = """
 import sys
 import time
@@ -56,7 +57,7 @@ def test_every_row_is_there_once(tmp_path: Path) -> None:
         while committed(tmp_path) == before and process.poll() is None:
             time.sleep(0.001)
         try:
-            process.wait(random.random() * 0.6)
+            process.wait(random.random() * 0.6 if kills < KILLS else None)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
