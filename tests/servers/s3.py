@@ -23,11 +23,11 @@ _POLICY = {
 
 
 class S3:
-    """The server; `gate` is the way that the code under test takes."""
+    """The server at `url`; `gate` is the way that the code under test takes."""
 
     def __init__(self, log: Path) -> None:
         port = free_port()
-        self._url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
         self._process = Process(command, log, lambda: self._call("data.json").startswith(b"{"))
         self.access_key, self.secret_key = "none-yet", "none-yet"
@@ -63,7 +63,7 @@ class S3:
         self._process.stop()
 
     def _call(self, name: str, data: bytes | None = None) -> bytes:
-        request = Request(f"{self._url}/moto-api/{name}", data, {"Content-Type": "text/plain"})
+        request = Request(f"{self.url}/moto-api/{name}", data, {"Content-Type": "text/plain"})
         with urlopen(request, timeout=5) as answer:
             return bytes(answer.read())
 
@@ -71,7 +71,7 @@ class S3:
         import boto3
 
         return boto3.client(
-            service, endpoint_url=self._url, region_name=REGION,
+            service, endpoint_url=self.url, region_name=REGION,
             aws_access_key_id=self.access_key, aws_secret_access_key=self.secret_key,
         )  # fmt: skip
 

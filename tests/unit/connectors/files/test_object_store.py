@@ -1,0 +1,349 @@
+"""Files in an object store: what the contracts do not ask."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import dataset
+from pydantic import ValidationError
+
+from penstock.connectors.files import FilesSink, FilesSource, access
+from penstock.connectors.files.access import storage_of
+from penstock.connectors.files.objects import ArrowStorage
+from penstock.core.errors import Permanent, PlanError, Transient, report
+from penstock.sdk import BatchId, Context, Read
+from servers.s3 import S3, Bucket
+
+ID = pa.schema([pa.field("id", pa.int64())])
+ROW = b'{"id": 1}\n'
+SECONDS = 20
+
+
+@pytest.fixture
+def source(bucket: Bucket, lines: Any) -> Callable[..., FilesSource]:
+    def source(name: str = "in", **options: Any) -> FilesSource:
+        given = {"path": f"{bucket.url}/{name}", "storage": bucket.server.storage, **options}
+        made = FilesSource(FilesSource.config_type.model_validate(given), Context("p", "n"))
+        made.format, made.columns = lines, ID
+        return made
+
+    return source
+
+
+@pytest.fixture
+def sink(bucket: Bucket, lines: Any) -> Callable[..., FilesSink]:
+    def sink(**options: Any) -> FilesSink:
+        given = {"path": f"{bucket.url}/out", "storage": bucket.server.storage, **options}
+        made = FilesSink(FilesSink.config_type.model_validate(given), Context("p", "n"))
+        made.format = lines
+        return made
+
+    return sink
+
+
+@pytest.fixture
+def shut(s3: S3) -> Iterator[None]:
+    s3.gate.stop()
+    yield
+    s3.gate.start()
+
+
+@pytest.fixture
+def silent(s3: S3) -> Iterator[None]:
+    s3.gate.silent = True
+    yield
+    s3.gate.silent = False
+    s3.gate.stop()
+    s3.gate.start()
+
+
+def ids(source: FilesSource) -> list[int]:
+    start = source.initial()
+    end = source.latest(start)
+    batches = [b for p in source.partitions(start, end) for b in source.read(p, Read())]
+    source.commit(end)
+    return [row["id"] for batch in batches for row in batch.to_pylist()]
+
+
+def write(sink: FilesSink, number: int, rows: list[dict[str, Any]], schema: pa.Schema = ID) -> None:
+    batch = BatchId("q", number)
+    writer = sink.writer(None, batch, 0, schema)
+    writer.write(pa.RecordBatch.from_pylist(rows, schema))
+    sink.finish(batch, [json.loads(json.dumps(writer.commit()))])
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("in", [1, 2, 3]),
+        ("in/", [1, 2, 3]),
+        ("in/a.jsonl", [1]),
+        ("in/*.jsonl", [1]),
+        ("in/?.jsonl", [1]),
+        ("in/[ab].jsonl", [1]),
+        ("in/*/*.jsonl", [2]),
+        ("in/**/*.jsonl", [1, 2, 3]),
+        ("i*/**", [1, 2, 3]),
+        ("in/_done/*", [4]),
+        ("*.jsonl", [5]),
+    ],
+)
+def test_what_a_path_means(source: Any, bucket: Bucket, path: str, found: list[int]) -> None:
+    keys = ["in/a.jsonl", "in/x/b c=ü.jsonl", "in/x/y/c.jsonl", "in/_done/d.jsonl", "e.jsonl"]
+    for number, key in enumerate(keys, 1):
+        bucket.put(key, b'{"id": %d}\n' % number)
+    assert sorted(ids(source(path))) == found
+
+
+def test_several_paths(source: Any, bucket: Bucket, tmp_path: Path) -> None:
+    bucket.put("in/a", ROW)
+    (tmp_path / "b").write_bytes(b'{"id": 2}\n')
+    paths = [str(tmp_path), f"{bucket.url}/in"]
+    assert sorted(ids(source(path=paths))) == [1, 2]
+
+
+def test_compressed(source: Any, bucket: Bucket) -> None:
+    bucket.put("in/a.jsonl.gz", gzip.compress(ROW * 1000))
+    bucket.put("in/b.jsonl.zst", pa.compress(ROW * 10, "zstd", asbytes=True))
+    assert len(ids(source())) == 1010
+
+
+def test_growing(source: Any, bucket: Bucket) -> None:
+    bucket.put("in/a", ROW)
+    tailing = source(tail=True)
+    start = tailing.latest(tailing.initial())
+    bucket.put("in/a", ROW * 3)
+    end = tailing.latest(start)
+    rows = [b for p in tailing.partitions(start, end) for b in tailing.read(p, Read())]
+    assert sum(len(batch) for batch in rows) == 2
+
+
+def test_after_delete(source: Any, bucket: Bucket) -> None:
+    bucket.put("in/a", ROW)
+    assert ids(source(after="delete")) == [1]
+    assert bucket.names() == []
+
+
+def test_after_move(source: Any, bucket: Bucket) -> None:
+    bucket.put("in/a b", ROW)
+    assert ids(source(after={"move": f"{bucket.url}/done"})) == [1]
+    assert bucket.names() == ["done/a b"]
+    assert bucket.get("done/a b") == ROW
+
+
+def test_a_file_moves_within_its_file_system(source: Any) -> None:
+    with pytest.raises(ValidationError, match="a file moves within its file system"):
+        source(after={"move": "done"})
+
+
+def test_a_file_that_changed(source: Any, bucket: Bucket) -> None:
+    bucket.put("in/a", ROW)
+    reading = source()
+    start = reading.initial()
+    end = reading.latest(start)
+    bucket.put("in/a", ROW * 2)
+    with pytest.raises(Permanent) as caught:
+        [list(reading.read(p, Read())) for p in reading.partitions(start, end)]
+    assert caught.value.code == "file-changed"
+
+
+def test_directories_and_rolling(sink: Any, bucket: Bucket) -> None:
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("day", pa.string())])
+    writing = sink(partition_by=["day"], roll={"size": "100 B"})
+    for number in range(8):
+        rows = [{"id": number * 10 + at, "day": f"d {at % 2}/ü"} for at in range(10)]
+        write(writing, number, rows, schema)
+    names = bucket.names("out")
+    assert 2 <= len(names) < 16
+    writing.complete()
+    system = storage_of(bucket.url, writing.config.storage)[0].system
+    hive = dataset.partitioning(pa.schema([("day", pa.string())]), flavor="hive")
+    found = dataset.dataset(
+        f"{bucket.name}/out", filesystem=system, format="json", partitioning=hive
+    ).to_table()
+    assert sorted(found["id"].to_pylist()) == list(range(80))
+    assert set(found["day"].to_pylist()) == {"d 0/ü", "d 1/ü"}
+
+
+def test_no_directories_are_made(sink: Any, bucket: Bucket) -> None:
+    write(sink(partition_by=["id"]), 0, [{"id": 1, "v": 1}], ID.append(pa.field("v", pa.int64())))
+    pages = bucket.server.client.list_objects_v2(Bucket=bucket.name)
+    visible = [each["Key"] for each in pages["Contents"] if not each["Key"].startswith("out/.")]
+    assert len(visible) == 1 and visible[0].startswith("out/id=1/part-")
+
+
+@pytest.mark.parametrize("at", range(12))
+def test_stopped_at_any_change(sink: Any, bucket: Bucket, at: int) -> None:
+    """The process ends before the change number `at`; the next one goes on."""
+    direct = {**bucket.server.storage, "endpoint": bucket.server.url}
+    storage = sink(storage=direct)._place()[0]
+    changes = iter(range(100))
+
+    class Ended(Exception):
+        pass
+
+    class Fused(ArrowStorage):
+        def __getattribute__(self, name: str) -> Any:
+            if name in ("create", "seal", "replace", "move", "delete") and next(changes) == at:
+                raise Ended
+            return super().__getattribute__(name)
+
+    def one_process(fused: bool) -> None:
+        writing = sink(storage=direct)
+        if fused:
+            writing.storage = Fused(storage.system, storage.prefix)
+        writing.recover()
+        write(writing, 0, [{"id": 1}])
+        write(writing, 1, [{"id": 2}])
+
+    try:
+        one_process(fused=True)
+    except Ended:
+        one_process(fused=False)
+    assert sorted(bucket.get(name) for name in bucket.names()) == [b'{"id": 1}\n', b'{"id": 2}\n']
+
+
+def test_a_server_that_is_down(source: Any, sink: Any, shut: None) -> None:
+    for call in (lambda: ids(source()), source().check, sink().recover, sink().check,
+                 lambda: write(sink(), 0, [{"id": 1}])):  # fmt: skip
+        began = time.monotonic()
+        with pytest.raises(Transient) as caught:
+            call()
+        assert time.monotonic() - began < SECONDS
+        assert "is http://127.0.0.1:" in (caught.value.hint or "")
+
+
+def test_a_server_that_does_not_answer(
+    source: Any, silent: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "ANSWER_SECONDS", 1)
+    began = time.monotonic()
+    with pytest.raises(Transient):
+        ids(source())
+    assert time.monotonic() - began < SECONDS
+
+
+def test_a_server_that_goes_down_while_a_file_is_read(source: Any, bucket: Bucket, s3: S3) -> None:
+    bucket.put("in/a.jsonl", ROW * 3_000_000)
+    reading = source()
+    start = reading.initial()
+    [partition] = reading.partitions(start, reading.latest(start))
+    read = Read()
+    rows = reading.read(partition, read)
+    next(rows)
+    s3.gate.stop()
+    try:
+        with pytest.raises(Transient):
+            list(rows)
+    finally:
+        s3.gate.start()
+    assert not read.bad
+
+
+@pytest.mark.parametrize("wrong", [{"secret_key": "no-such-secret"}, {"access_key": "nobody"}])
+def test_wrong_keys(source: Any, sink: Any, s3: S3, wrong: dict[str, str]) -> None:
+    storage = {**s3.storage, **wrong}
+    calls = (
+        lambda: ids(source(storage=storage)),
+        source(storage=storage).check,
+        source(storage=storage, watch=True).check,
+        sink(storage=storage).check,
+        sink(storage=storage).recover,
+        lambda: write(sink(storage=storage), 0, [{"id": 1}]),
+    )
+    for call in calls:
+        with pytest.raises(Permanent) as caught:
+            call()
+        assert caught.value.code == "no-permission"
+        assert "credentials" in (caught.value.hint or "")
+        assert storage["secret_key"] not in report(caught.value)
+
+
+def test_no_such_bucket(source: Any, sink: Any, bucket: Bucket) -> None:
+    path = f"s3://{bucket.name[:-1]}/x"
+    calls = (
+        lambda: ids(source(path=path)),
+        lambda: ids(source(path=path, watch=True)),
+        source(path=path).check,
+        sink(path=path).check,
+        lambda: write(sink(path=path), 0, [{"id": 1}]),
+    )
+    for call in calls:
+        with pytest.raises(Permanent) as caught:
+            call()
+        assert caught.value.code == "bucket-missing"
+        assert caught.value.hint == f'did you mean "{bucket.name}"?'
+
+
+def test_nothing_at_the_path(source: Any, bucket: Bucket) -> None:
+    bucket.put("clicks/a.jsonl", ROW)
+    with pytest.raises(Permanent) as caught:
+        ids(source("click/*.jsonl"))
+    assert caught.value.code == "no-files"
+    assert caught.value.hint == 'did you mean "clicks"?'
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["s3://key:secret@bucket/x", "s3://key@bucket", "abfss://:key@account.dfs.core.windows.net/c"],
+)
+def test_no_credentials_in_a_url(source: Any, sink: Any, path: str) -> None:
+    for make in (source, sink):
+        with pytest.raises(ValidationError, match="credentials do not belong in a URL"):
+            make(path=path)
+
+
+@pytest.mark.parametrize(
+    ("storage", "said"),
+    [
+        ({"access_key": "a"}, "access_key and secret_key belong together"),
+        ({"session_token": "a"}, "session_token needs access_key and secret_key"),
+        ({"anonymous": True, "access_key": "a", "secret_key": "b"}, "anonymous uses no"),
+    ],
+)
+def test_halves_of_credentials(source: Any, storage: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        source(storage=storage)
+
+
+def test_storage_is_for_s3(source: Any) -> None:
+    for path in ("gs://bucket/x", "s3://bucket/x?region=eu-west-1"):
+        with pytest.raises(PlanError, match="the option storage does not go with"):
+            ids(source(path=path))
+
+
+def test_the_query_of_a_url_is_not_shown(
+    bucket: Bucket, lines: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket.put("in/a b.jsonl", b"nonsense\n")
+    server = bucket.server
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+    query = f"endpoint_override=127.0.0.1%3A{server.gate.port}&scheme=http"
+    config = FilesSource.config_type.model_validate({"path": f"{bucket.url}/in/*?{query}"})
+    source = FilesSource(config, Context("p", "n"))
+    source.format, source.columns = lines, ID
+    start, read = source.initial(), Read()
+    [partition] = source.partitions(start, source.latest(start))
+    list(source.read(partition, read))
+    assert read.bad[0].origin == f"{bucket.url}/in/a b.jsonl"
+    assert source.decode(ROW, read.bad[0].origin, 1).to_pylist() == [{"id": 1}]
+
+
+def test_keys_and_endpoint_of_the_environment(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = bucket.server
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.storage["endpoint"])
+    bucket.put("a", b"x")
+    storage, path = storage_of(f"{bucket.url}/a")
+    assert storage.read(path) == b"x"
