@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from servers.s3 import S3, Bucket
 
 from penstock import app
 from penstock.app import RunOptions
@@ -17,6 +16,7 @@ from penstock.plan.explain import explain
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
 from penstock.runtime.supervise import Outcome
+from servers.s3 import S3, Bucket
 
 pytestmark = pytest.mark.spark
 
