@@ -56,8 +56,9 @@ def session(
         master=runtime.master, conf=_settings(plan), java=runtime.java, heap=runtime.memory,
         log_file=log_file, short_run=short_run,
     )  # fmt: skip
+    spark = create(settings)
     try:
-        yield create(settings)
+        yield spark
     finally:
         close()
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from penstock.cli import main
 
 pytestmark = pytest.mark.spark
 
@@ -29,12 +29,12 @@ Said = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def said(capfd: pytest.CaptureFixture[str]) -> Said:
+def said() -> Said:
     def run(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
-        out, err = capfd.readouterr()
-        assert "Traceback" not in out + err and "error[bug]" not in err
-        return code, out, err
+        command = [sys.executable, "-m", "penstock", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert "Traceback" not in done.stdout + done.stderr and "error[bug]" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
 
     return run
 

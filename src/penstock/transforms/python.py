@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -189,7 +193,11 @@ class Python(Transform[PythonConfig]):
         if base not in sys.path:
             sys.path.append(base)
         try:
-            module = importlib.import_module(module_name)
+            beside = self.context.base.joinpath(*module_name.split(".")).with_suffix(".py")
+            if beside.is_file():
+                module = _module_at(str(beside), beside.stat().st_mtime_ns)
+            else:
+                module = importlib.import_module(module_name)
         except Exception as error:
             raise PlanError(
                 f'module "{module_name}" cannot be imported: {type(error).__name__}: {error}',
@@ -202,6 +210,16 @@ class Python(Transform[PythonConfig]):
             raise PlanError(
                 f'module "{module_name}" has no "{name}"', code="unknown-function"
             ) from None
+
+
+@cache
+def _module_at(path: str, modified: int) -> ModuleType:
+    """The module of one file, whatever other pipelines call theirs."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
