@@ -15,6 +15,8 @@ from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import ConnectError, Permanent, Transient
 from penstock.core.text import did_you_mean
 
+FLAT = ("s3", "gs", "gcs", "abfs", "abfss")
+"""Where directories are nothing but parts of names."""
 _CODE = re.compile(r"AWS Error ([A-Z_]+)(?: \(HTTP status (\d+)\))?")
 _NO_BUCKET = re.compile(r"Bucket '[^']*' not found|AWS Error NO_SUCH_BUCKET")
 _REFUSED = {
@@ -34,7 +36,7 @@ class ArrowStorage(Storage):
         self.system = system
         self.prefix = prefix
         self._server = server or "the object store"
-        self._flat = prefix not in ("", "hdfs://", "viewfs://")
+        self._flat = prefix.partition("://")[0].lower() in FLAT
 
     def stat(self, path: str) -> Entry | None:
         info = self.system.get_file_info(path)
