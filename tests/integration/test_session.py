@@ -204,6 +204,7 @@ def facts(batches):
 
 def fails(batches):
     for batch in batches:
+        yield batch
         raise ValueError("so it is told")
 
 schema = "worker long, drawn long, late long"
