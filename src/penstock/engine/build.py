@@ -52,9 +52,6 @@ class Builder:
     way: str = ""
     _static: dict[str, DataFrame] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.session.dataSource.register(PenstockDataSource)
-
     def streaming(self, query: Query) -> dict[str, DataFrame]:
         """The DataFrame of each node that `query` computes as a stream, trunk last."""
         frames: dict[str, DataFrame] = {}
@@ -180,6 +177,9 @@ class Builder:
         assert isinstance(node.spec, SourceSpec)
         with told(self.plan, node):
             task = self.task(node, query)
+            # Each reader gets a registration of its own: Spark puts the environment of a running
+            # one into a map that all of a registration share, while it sends the map to tasks.
+            self.session.dataSource.register(PenstockDataSource)
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             reader = reader.name(node.name).option(NODE, node.name)
             frame = reader.option("secret.task", task.pack()).load()

@@ -16,7 +16,7 @@ _PYTHON = re.compile(
 )
 _FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n\s*\^+", re.DOTALL)
 _PASSING = ("ExecutorLostFailure", "Connection reset", "Broken pipe", "worker exited unexpectedly",
-            "Python worker failed to connect")  # fmt: skip
+            "Python worker failed to connect", "java.io.OptionalDataException")  # fmt: skip
 
 
 def diagnose(plan: Plan, query: Query, error: BaseException) -> PenstockError:
