@@ -148,7 +148,7 @@ class Jvm:
         log4j.write_text(_LOG4J.format(file=self._log.as_posix()), encoding="utf-8")
         settings = self._scratch.path / "spark.properties"
         settings.touch(mode=0o600)
-        settings.write_text(_properties(options), encoding="utf-8")
+        settings.write_text(_properties(options, self._scratch.path), encoding="utf-8")
         command = [
             str(self._java.executable),
             *machine,
@@ -224,9 +224,10 @@ def _class_path(home: Path, conf: Mapping[str, str]) -> list[Path]:
     ]
 
 
-def _properties(options: JvmOptions) -> str:
+def _properties(options: JvmOptions, scratch: Path) -> str:
     """The settings in Java's notation: in a file, since a command line shows secrets to all."""
-    conf = {"spark.master": options.master, **options.conf}
+    ours = {"spark.master": options.master, "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+    conf = {**ours, **options.conf}
     return "".join(f"{_escape(key)}={_escape(value)}\n" for key, value in conf.items())
 
 
