@@ -1,3 +1,3 @@
 """What the tests of all rooms share."""
 
-pytest_plugins = ["penstock.testing.fixtures", "servers.s3"]
+pytest_plugins = ["penstock.testing.fixtures", "servers.kafka", "servers.s3"]

@@ -1,60 +1,71 @@
-"""A server that runs as a process of the tests' own, and ends with them."""
+"""A process of the tests' own, which ends with them however they end."""
 
 from __future__ import annotations
 
-import ctypes
+import os
 import signal
-import socket
 import subprocess
-import time
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
-SECONDS = 30
+SECONDS_TO_STOP = 30
+
+# Linux ends a process with the thread that started it: so with one that lives as long as the tests.
+_STARTER = ThreadPoolExecutor(1, "starts-servers")
+_TIE_AND_RUN = """
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Process:
-    """Starts a command and waits until `ready` says so; `ready` is a real call of a client."""
+    """Runs `command` in a session of its own, with what it prints at the end of `log`."""
 
-    def __init__(self, command: Sequence[str], log: Path, ready: Callable[[], bool]) -> None:
+    def __init__(
+        self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        tied = [sys.executable, "-ISc", _TIE_AND_RUN, str(os.getpid()), *command]
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                command, stdout=output, stderr=output, start_new_session=True,
-                preexec_fn=_end_with_parent,
-            )  # fmt: skip
-        until = time.monotonic() + SECONDS
-        while not self._answers(ready):
-            if self._process.poll() is not None or time.monotonic() > until:
-                self.stop()
-                raise RuntimeError(f"{command[0]} does not start:\n{log.read_text()[-2000:]}")
-            time.sleep(0.05)
+            self._process = _STARTER.submit(
+                subprocess.Popen, tied, cwd=log.parent, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, start_new_session=True, env={**os.environ, **(environment or {})},
+            ).result()  # fmt: skip
+        self.pid = self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended; a paused one is running."""
+        return self._process.poll() is None
 
     def stop(self) -> None:
-        """Ends the server; by force if it takes too long."""
+        """Asks it to end, even when paused; by force if it takes too long."""
         self._process.terminate()
+        self.resume()
         try:
-            self._process.wait(10)
+            self._process.wait(SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
 
-    @staticmethod
-    def _answers(ready: Callable[[], bool]) -> bool:
-        try:
-            return ready()
-        except OSError:
-            return False
+    def kill(self) -> None:
+        """Ends it at once, as kill -9 does, with all that it started."""
+        self._send(signal.SIGKILL)
+        self._process.wait()
 
+    def pause(self) -> None:
+        """Holds it where it is: its connections stay open, nothing is answered."""
+        self._send(signal.SIGSTOP)
 
-def _end_with_parent() -> None:
-    """Linux ends the server with the tests, however these end."""
-    try:
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-    except (OSError, AttributeError):
-        return
+    def resume(self) -> None:
+        """Lets it go on."""
+        self._send(signal.SIGCONT)
 
-
-def free_port() -> int:
-    """A port of this machine that nobody listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
+    def _send(self, number: signal.Signals) -> None:
+        if self.running:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, number)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
 from servers.gate import Gate
-from servers.process import Process, free_port
+from servers.server import Server
 
 REGION = "eu-central-1"
 _POLICY = {
@@ -22,14 +21,14 @@ _POLICY = {
 }
 
 
-class S3:
-    """The server at `url`; `gate` is the way that the code under test takes."""
+class S3(Server):
+    """The server at `url`; `gate` is the way that the code under test takes. It keeps nothing."""
 
-    def __init__(self, log: Path) -> None:
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-        self._process = Process(command, log, lambda: self._call("data.json").startswith(b"{"))
+    name = "s3"
+
+    def start(self) -> None:
+        """Starts it, with one user who may do everything."""
+        super().start()
         self.access_key, self.secret_key = "none-yet", "none-yet"
         iam = self._client("iam")
         iam.create_user(UserName="tests")
@@ -38,7 +37,20 @@ class S3:
         iam.put_user_policy(UserName="tests", PolicyName="all", PolicyDocument=json.dumps(_POLICY))
         self._call("reset-auth", b"0")
         self.client = self._client("s3")
-        self.gate = Gate(port)
+        self.gate = Gate(self.port)
+
+    def command(self) -> Sequence[str]:
+        """moto's server."""
+        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+
+    def ready(self) -> None:
+        """Asks for what it holds."""
+        self._call("data.json")
+
+    @property
+    def url(self) -> str:
+        """Where it answers, past the gate."""
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def storage(self) -> dict[str, Any]:
@@ -56,11 +68,6 @@ class S3:
             Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION}
         )
         return Bucket(self, name)
-
-    def stop(self) -> None:
-        """Ends the server."""
-        self.gate.stop()
-        self._process.stop()
 
     def _call(self, name: str, data: bytes | None = None) -> bytes:
         request = Request(f"{self.url}/moto-api/{name}", data, {"Content-Type": "text/plain"})
@@ -101,11 +108,11 @@ class Bucket:
 
 
 @pytest.fixture(scope="session")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+def s3() -> Iterator[S3]:
     """One server for all tests that ask for it."""
-    server = S3(tmp_path_factory.mktemp("s3") / "log")
-    yield server
-    server.stop()
+    with S3() as server:
+        yield server
+        server.gate.stop()
 
 
 @pytest.fixture

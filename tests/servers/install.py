@@ -1,0 +1,75 @@
+"""What servers are made of, fetched once per machine into a cache."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+
+def cache() -> Path:
+    """The directory of all that is installed; PENSTOCK_SERVERS names another."""
+    chosen = os.environ.get("PENSTOCK_SERVERS")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    path = Path(chosen) if chosen else Path(base) / "penstock" / "servers"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def installed(name: str, fill: Callable[[Path], None]) -> Path:
+    """The directory called `name`, filled by `fill` the first time; a failure leaves nothing."""
+    directory = cache() / name
+    with _alone(name):
+        if not directory.exists():
+            part = cache() / f"{name}.part"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            fill(part)
+            part.rename(directory)
+    return directory
+
+
+def program(name: str, package: str) -> str:
+    """The path of a program; root gets it from the system's packages if it is missing."""
+    found = shutil.which(name)
+    if found is None and os.getuid() == 0 and shutil.which("apt-get"):
+        with _alone("packages"):
+            run("apt-get", "update", "-q")
+            run("apt-get", "install", "-qy", "--no-install-recommends", package)
+        found = shutil.which(name)
+    if found is None:
+        unavailable(f"{name} is not installed", f"install it, as in: sudo apt install {package}")
+    return found
+
+
+def run(*command: str, cwd: Path | None = None) -> None:
+    """Runs a command that installs something."""
+    answer = subprocess.run(
+        command, cwd=cwd, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    if answer.returncode:
+        said = "\n".join(answer.stdout.splitlines()[-10:])
+        unavailable(f"`{' '.join(command)}` failed:\n{said}", "see what it says, and try again")
+
+
+def unavailable(what: str, how: str) -> NoReturn:
+    """Skips the test that needs the server, with the reason and the way out; fails it in CI."""
+    message = f"{what}; {how}"
+    if os.environ.get("CI"):
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    with (cache() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

