@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,10 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.bisect import Bisection, data_error
 from penstock.engine.build import Builder
+from penstock.engine.columns import to_arrow
 from penstock.engine.sink import RECEIPT_DDL, SinkTask, Write
 from penstock.plan.model import Node, Query
-from penstock.sdk import BatchId
+from penstock.sdk import BatchId, Sink
 
 
 class Events(Protocol):
@@ -69,7 +69,7 @@ class BatchRunner:
     def _frames(self, trunk: DataFrame) -> Iterator[dict[str, DataFrame]]:
         """All frames of the batch; one that has several readers is computed once."""
         frames = self.builder.batch(self.query, trunk)
-        kept = [frames[name] for name in self._shared()]
+        kept = [frames[name] for name in self.builder.shared(self.query)]
         for frame in kept:
             frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         try:
@@ -77,13 +77,6 @@ class BatchRunner:
         finally:
             for frame in kept:
                 frame.unpersist()
-
-    def _shared(self) -> list[str]:
-        nodes = self.builder.plan.nodes
-        below = (*self.query.below, *self.query.sinks)
-        readers = Counter(name for each in below for name in nodes[each].inputs)
-        candidates = (self.query.trunk, *self.query.below)
-        return [name for name in candidates if readers[name] > 1 and not nodes[name].static]
 
     def _write(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
         try:
@@ -101,7 +94,7 @@ class BatchRunner:
         self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId
     ) -> Sequence[dict[str, Any]]:
         (above,) = sink.inputs
-        return write_rows(self._task(sink), frames[above], batch)
+        return write_rows(sink.sink, self._task(sink), frames[above], batch)
 
     def _without_culprits(
         self, sink: Node, trunk: DataFrame, batch: BatchId, error: Exception
@@ -111,7 +104,7 @@ class BatchRunner:
         good = Bisection(builder, self.query, sink, trunk).divert(batch.number, error)
         frames = builder.batch(self.query, good)
         task = SinkTask.of(sink.sink, builder.spool_of(sink, self.query, "sink"))
-        return write_rows(task, frames[sink.inputs[0]], batch)
+        return write_rows(sink.sink, task, frames[sink.inputs[0]], batch)
 
     def _task(self, sink: Node) -> SinkTask:
         if sink.name not in self._tasks:
@@ -124,7 +117,13 @@ class BatchRunner:
         return str(json.loads((self.checkpoint / "metadata").read_text())["id"])
 
 
-def write_rows(task: SinkTask, rows: DataFrame, batch: BatchId) -> list[dict[str, Any]]:
+def write_rows(
+    sink: Sink[Any], task: SinkTask, rows: DataFrame, batch: BatchId
+) -> list[dict[str, Any]]:
     """Writes rows to a sink. Returns its writers' receipts, for `Sink.finish`."""
+    division = sink.division(to_arrow(rows.schema))
+    if division is not None:
+        writers, columns = division
+        rows = rows.repartition(writers, *(rows[f"`{name}`"] for name in columns))
     found = rows.mapInArrow(Write(task, batch), RECEIPT_DDL).collect()
     return [json.loads(row.receipt) for row in found]

@@ -94,7 +94,7 @@ def write(
 def _write_rows(sink: Sink[Any], writer: Writer, rows: pa.RecordBatch, letters: Letters) -> int:
     payloads = None
     if Capability.BYTES in sink.capabilities and sink.format is not None:
-        encoded = sink.format.encode(rows)
+        encoded = sink.format.encode(sink.encoded(rows))
         for index, error in encoded.failures:
             letters.add(payload_of(rows, index), error)
         payloads = encoded.payloads

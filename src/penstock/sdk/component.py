@@ -34,7 +34,8 @@ class Component(Generic[C]):
     in a fenced yaml block, which a test validates.
     """
 
-    capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    capabilities: frozenset[Capability] = frozenset()
+    """What the class can do; a component whose options add to it says so when it is made."""
     extra: ClassVar[str | None] = None
     config_type: ClassVar[type[Config]] = Config
 

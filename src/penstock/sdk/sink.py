@@ -75,7 +75,19 @@ class Sink(Component[C]):
     def accepts(self, columns: pa.Schema) -> None:
         """Raises UserError if rows of these columns cannot be written, whatever they hold."""
         if self.format is not None:
-            self.format.encode(pa.RecordBatch.from_pylist([], columns))
+            self.format.encode(self.encoded(pa.RecordBatch.from_pylist([], columns)))
+
+    def encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns that the format makes payloads of, for sinks that declare BYTES."""
+        return rows
+
+    def division(self, columns: pa.Schema) -> tuple[int, Sequence[str]] | None:
+        """How many writers a batch has, and the columns whose values choose the writer.
+
+        For sinks whose writers each commit for themselves: when a batch is repeated, each row
+        comes to the same writer. None: the rows come as they are.
+        """
+        return None
 
     def format_for(self) -> str | None:
         """The type of format where the node names none; None where none is needed."""

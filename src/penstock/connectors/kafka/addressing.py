@@ -1,0 +1,135 @@
+"""Where a row goes, and what goes with its value: topic, partition, key and headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.errors import PlanError, Rejected
+from penstock.sdk import Failure
+from penstock.sdk.kit.template import Template, as_text, need_column
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+Headers = list[tuple[str, bytes | None]] | None
+
+
+@dataclass(frozen=True)
+class Addressing:
+    """How rows are addressed. `key` is a column, or several that make one text."""
+
+    topic: Template
+    key: tuple[str, ...] = ()
+    headers: str | Mapping[str, Template] | None = None
+    partition: str | None = None
+
+    def accepts(self, columns: pa.Schema) -> None:
+        """Raises PlanError if these columns do not say all that is needed."""
+        self.topic.accepts(columns, "topic")
+        for name in self.key:
+            Template(f"{{{name}}}").accepts(columns, "key")
+        if self.partition is not None:
+            need_column(self.partition, columns, "partition")
+            if not pa.types.is_integer(columns.field(self.partition).type):
+                raise PlanError(
+                    f'partition names "{self.partition}", which is not a whole number',
+                    code="column-type",
+                )
+        if isinstance(self.headers, str):
+            need_column(self.headers, columns, "headers")
+        elif self.headers is not None:
+            for header, template in self.headers.items():
+                template.accepts(columns, f"headers: {header}")
+
+    def of(self, rows: pa.RecordBatch) -> Addresses:
+        """The addresses of all rows."""
+        return Addresses(
+            self.topic.constant or self.topic.fill(rows),
+            self._keys(rows),
+            self._headers(rows),
+            rows.column(self.partition).to_pylist() if self.partition is not None else None,
+        )
+
+    def _keys(self, rows: pa.RecordBatch) -> Sequence[bytes | str | None] | None:
+        if not self.key:
+            return None
+        if len(self.key) > 1:
+            return Template(":".join(f"{{{name}}}" for name in self.key)).fill(rows)
+        column = rows.column(self.key[0])
+        binary = pa.types.is_binary(column.type) or pa.types.is_string(column.type)
+        return list((column if binary else as_text(column)).to_pylist())
+
+    def _headers(self, rows: pa.RecordBatch) -> Sequence[Headers] | None:
+        if self.headers is None:
+            return None
+        if isinstance(self.headers, str):
+            return [_pairs(each) for each in rows.column(self.headers).to_pylist()]
+        filled = {name: template.fill(rows) for name, template in self.headers.items()}
+        return [
+            [
+                (name, None if t is None else t.encode())
+                for name, t in zip(filled, texts, strict=True)
+            ]
+            for texts in zip(*filled.values(), strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The addresses of a batch's rows; `topic` is one text where it is the same for all."""
+
+    topic: str | Sequence[str | None]
+    keys: Sequence[bytes | str | None] | None
+    headers: Sequence[Headers] | None
+    partitions: Sequence[int | None] | None
+
+    @property
+    def plain(self) -> str | None:
+        """The topic, if nothing but it and the key is special."""
+        special = self.headers is not None or self.partitions is not None
+        return self.topic if isinstance(self.topic, str) and not special else None
+
+    def refused(self) -> list[Failure]:
+        """The rows whose topic or partition cannot be."""
+        found = []
+        if not isinstance(self.topic, str):
+            for index, topic in enumerate(self.topic):
+                if topic is None or not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+                    shown = "null" if topic is None else f'"{topic}"'
+                    error = Rejected(f"{shown} is not the name of a topic", code="invalid-topic")
+                    found.append(Failure(index, error))
+        for index, number in enumerate(self.partitions or ()):
+            if number is not None and not 0 <= number < 2**31:
+                error = Rejected(f"{number} is not a partition", code="invalid-partition")
+                found.append(Failure(index, error))
+        return found
+
+    def arguments(self, index: int) -> dict[str, Any]:
+        """What `produce` is told of one row, but its value."""
+        found: dict[str, Any] = {
+            "topic": self.topic if isinstance(self.topic, str) else self.topic[index]
+        }
+        if self.keys is not None:
+            found["key"] = self.keys[index]
+        if self.headers is not None and self.headers[index] is not None:
+            found["headers"] = self.headers[index]
+        if self.partitions is not None and self.partitions[index] is not None:
+            found["partition"] = self.partitions[index]
+        return found
+
+    def each_key(self) -> Any:
+        """The keys, as many as one asks for."""
+        return self.keys if self.keys is not None else repeat(None)
+
+
+def _pairs(headers: Any) -> Headers:
+    """Headers as they come out of a column: pairs, or a map."""
+    if headers is None:
+        return None
+    pairs = [(h["key"], h["value"]) if isinstance(h, dict) else h for h in headers]
+    return [(str(k), v.encode() if isinstance(v, str) else v) for k, v in pairs]

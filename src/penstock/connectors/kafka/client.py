@@ -1,0 +1,105 @@
+"""The clients of one cluster: made where they are used, each with its notes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from penstock.connectors.kafka.connection import ConnectionConfig
+from penstock.connectors.kafka.faults import Notes, fault, told
+from penstock.core.errors import MissingExtra, Transient
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Producer
+    from confluent_kafka.admin import AdminClient
+
+T = TypeVar("T")
+
+ANSWER_SECONDS = 30.0
+"""How long an answer is waited for."""
+REFUSED_SECONDS = 5.0
+"""The same while no broker takes a connection."""
+_STEP = 1.0
+
+
+def require() -> None:
+    """Raises MissingExtra if the client library is not installed."""
+    try:
+        import confluent_kafka  # noqa: F401
+    except ImportError:
+        raise MissingExtra.of("kafka", "confluent-kafka") from None
+
+
+def consumer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Consumer, Notes]:
+    """A consumer that commits nothing by itself."""
+    require()
+    from confluent_kafka import Consumer
+
+    notes = Notes(config.address)
+    own = {
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "allow.auto.create.topics": False,
+    }
+    settings = {**config.client_properties(), **properties, **config.given(), **own}
+    with told("configure a Kafka consumer", notes):
+        return Consumer({**settings, "error_cb": notes.add}), notes
+
+
+def producer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Producer, Notes]:
+    """A producer."""
+    require()
+    from confluent_kafka import Producer
+
+    notes = Notes(config.address)
+    settings = {**config.client_properties(), **properties, **config.given()}
+    with told("configure a Kafka producer", notes):
+        return Producer({**settings, "error_cb": notes.add}), notes
+
+
+class Admin:
+    """Asks a cluster about itself. Keep it while it is asked."""
+
+    def __init__(self, config: ConnectionConfig) -> None:
+        require()
+        from confluent_kafka.admin import AdminClient
+
+        self.notes = Notes(config.address)
+        settings = {**config.client_properties(), **config.given()}
+        with told("configure a Kafka client", self.notes):
+            self.client: AdminClient = AdminClient({**settings, "error_cb": self.notes.add})
+
+    def ask(self, doing: str, call: Callable[[float], T]) -> T:
+        """`call(timeout)` until it is answered. Raises Transient or Permanent.
+
+        A cluster that refuses us, or takes no connection, is told at once.
+        """
+        from confluent_kafka import KafkaException
+
+        began = time.monotonic()
+        while True:
+            try:
+                answer = call(_STEP)
+                self.notes.clear()
+                return answer
+            except (KafkaException, TimeoutError) as raised:
+                self.client.poll(0)
+                self.notes.raise_refused(doing)
+                patience = REFUSED_SECONDS if self.notes.down else ANSWER_SECONDS
+                late = time.monotonic() - began > patience
+                if isinstance(raised, KafkaException):
+                    error = raised.args[0]
+                    passing = error.name() in ("_TRANSPORT", "_TIMED_OUT", "_TIMED_OUT_QUEUE")
+                    if late or not (passing or error.retriable()):
+                        raise fault(error, doing, self.notes) from raised
+                elif late:
+                    raise self._silent(doing) from raised
+
+    def _silent(self, doing: str) -> Transient:
+        return Transient(
+            f"could not {doing}: no answer from Kafka at {self.notes.address}",
+            code="unreachable",
+            hint="is it running, and are brokers, tls and sasl right?",
+        )

@@ -1,0 +1,172 @@
+"""How a cluster is reached: brokers, TLS, SASL, and librdkafka's own properties."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, field_validator, model_validator
+
+from penstock.sdk import Config, Secret, UserPath
+
+
+class Tls(Config):
+    """Encryption, and who the two ends are."""
+
+    ca: UserPath | None = None
+    """A file with the certificates that are trusted (PEM), instead of the system's."""
+    certificate: UserPath | None = None
+    """A file with the client's own certificate (PEM), where the brokers want one."""
+    key: UserPath | None = None
+    """A file with the key of the client's certificate (PEM)."""
+    key_password: Secret | None = None
+    """The password of the key, if it has one."""
+    verify: bool = True
+    """Whether the brokers' certificates are verified."""
+    verify_hostname: bool = True
+    """Whether a broker's certificate must be for the name it is reached by."""
+
+    @model_validator(mode="after")
+    def _pair(self) -> Tls:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key belong together")
+        return self
+
+    def properties(self) -> dict[str, Any]:
+        """As librdkafka's properties."""
+        found: dict[str, Any] = {
+            "ssl.ca.location": self.ca,
+            "ssl.certificate.location": self.certificate,
+            "ssl.key.location": self.key,
+            "ssl.key.password": self.key_password and self.key_password.reveal(),
+        }
+        found = {name: value for name, value in found.items() if value is not None}
+        if not self.verify:
+            found["enable.ssl.certificate.verification"] = False
+        if not self.verify_hostname:
+            found["ssl.endpoint.identification.algorithm"] = "none"
+        return found
+
+
+class Sasl(Config):
+    """Who the client is."""
+
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
+    """How the client proves it. OAUTHBEARER asks `token_url` for a token."""
+    username: str | None = None
+    """The user, or the client id of OAUTHBEARER."""
+    password: Secret | None = None
+    """The user's password, or the client secret of OAUTHBEARER."""
+    token_url: str | None = None
+    """Where OAUTHBEARER gets its tokens, by the client credentials grant of OpenID Connect."""
+    scope: str | None = None
+    """The scope to ask for with OAUTHBEARER."""
+    extensions: dict[str, str] = {}
+    """Extensions that brokers want with OAUTHBEARER, such as `logicalCluster`."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Sasl:
+        if self.mechanism != "OAUTHBEARER":
+            if self.username is None or self.password is None:
+                raise ValueError(f"{self.mechanism} needs username and password")
+            if self.token_url is not None:
+                raise ValueError("token_url is for mechanism: OAUTHBEARER")
+        elif self.token_url is not None and (self.username is None or self.password is None):
+            raise ValueError("token_url needs username and password: the client's id and secret")
+        return self
+
+    def properties(self) -> dict[str, Any]:
+        """As librdkafka's properties."""
+        password = self.password and self.password.reveal()
+        found: dict[str, Any] = {"sasl.mechanism": self.mechanism}
+        if self.mechanism != "OAUTHBEARER":
+            return {**found, "sasl.username": self.username, "sasl.password": password}
+        if self.token_url is not None:
+            found |= {
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.token.endpoint.url": self.token_url,
+                "sasl.oauthbearer.client.id": self.username,
+                "sasl.oauthbearer.client.secret": password,
+            }
+        if self.scope is not None:
+            found["sasl.oauthbearer.scope"] = self.scope
+        if self.extensions:
+            told = ",".join(f"{name}={value}" for name, value in self.extensions.items())
+            found["sasl.oauthbearer.extensions"] = told
+        return found
+
+
+def _as_text(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Property = Annotated[Secret, BeforeValidator(_as_text)]
+"""A value that may be a secret, and so is never printed."""
+
+OURS = {
+    "bootstrap.servers": "brokers",
+    "metadata.broker.list": "brokers",
+    "group.id": "group",
+    "isolation.level": "isolation",
+    "auto.offset.reset": "start",
+    "compression.type": "compression",
+    "compression.codec": "compression",
+    "partitioner": "partitioner",
+    "transactional.id": "transactional_id",
+    "transaction.timeout.ms": "transaction_timeout",
+}
+"""Properties that are options of their own."""
+FIXED = ("enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof")
+
+
+class ConnectionConfig(Config):
+    brokers: str | list[str]
+    """One or more brokers to begin with, as `host:port`; the others are found through them."""
+    tls: Tls | bool = False
+    """Encrypt the connection: `true`, or with what and whom to trust."""
+    sasl: Sasl | None = None
+    """Log in."""
+    properties: dict[str, Property] = {}
+    """Any other property of librdkafka, by its own name, such as `client.id`."""
+
+    @field_validator("brokers")
+    @classmethod
+    def _some(cls, brokers: str | list[str]) -> str | list[str]:
+        if not brokers or not all(brokers):
+            raise ValueError("give at least one broker, as host:port")
+        return brokers
+
+    @field_validator("properties")
+    @classmethod
+    def _not_ours(cls, properties: dict[str, Secret]) -> dict[str, Secret]:
+        for name in properties:
+            if name in OURS:
+                raise ValueError(f"{name} is the option {OURS[name]}")
+            if name in FIXED:
+                raise ValueError(
+                    f"{name} cannot be set: positions are kept in the pipeline's state"
+                )
+        return properties
+
+    @property
+    def address(self) -> str:
+        """The brokers as one text, for messages."""
+        return self.brokers if isinstance(self.brokers, str) else ",".join(self.brokers)
+
+    def client_properties(self) -> dict[str, Any]:
+        """What every client of the cluster is configured with."""
+        tls = self.tls if isinstance(self.tls, Tls) else Tls()
+        security = f"{'SASL_' * bool(self.sasl)}{'SSL' if self.tls else 'PLAINTEXT'}"
+        return {
+            "bootstrap.servers": self.address,
+            "security.protocol": security,
+            "client.id": "penstock",
+            "log_level": 0,
+            **(tls.properties() if self.tls else {}),
+            **(self.sasl.properties() if self.sasl else {}),
+        }
+
+    def given(self) -> dict[str, str]:
+        """The user's own properties, which go before ours."""
+        return {name: value.reveal() for name, value in self.properties.items()}

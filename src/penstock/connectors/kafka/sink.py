@@ -1,0 +1,204 @@
+"""The sink of Kafka topics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from penstock.connectors.kafka.addressing import Addressing
+from penstock.connectors.kafka.client import Admin, require
+from penstock.connectors.kafka.connection import ConnectionConfig
+from penstock.connectors.kafka.topics import Administration, missing
+from penstock.connectors.kafka.transactions import INTERNAL, Line, TransactionWriter, Transactor
+from penstock.connectors.kafka.writing import DELIVERY_SECONDS, KafkaWriter, Outbox
+from penstock.sdk import BatchId, Capability, Config, Duration, Sink, Writer
+from penstock.sdk.kit.template import Template, need_column
+
+
+class Creation(Config):
+    """A topic as it is created."""
+
+    partitions: int = Field(default=1, ge=1)
+    """How many partitions it has."""
+    replication: int | None = Field(default=None, ge=1)
+    """How many brokers keep each; the cluster's own default if left out."""
+    config: dict[str, str | int | bool] = {}
+    """The topic's own settings, such as `cleanup.policy: compact`."""
+
+
+class KafkaSinkConfig(ConnectionConfig):
+    topic: Template
+    """The topic. `{column}` in it is replaced by the row's value: `orders-{country}`."""
+    key: str | list[str] | None = None
+    """The column whose value is the record's key; several are joined with colons."""
+    headers: dict[str, Template] | str | None = None
+    """Headers, `{source: shop, user: "{user}"}`, or the name of a column that holds them."""
+    partition: str | None = None
+    """A column with the number of the partition, instead of the partitioner's choice."""
+    exclude: list[str] = []
+    """Columns that are not part of the value."""
+    partitioner: Literal[
+        "murmur2_random", "murmur2", "consistent_random", "consistent", "random",
+        "fnv1a_random", "fnv1a",
+    ] = "murmur2_random"  # fmt: skip
+    """How a key chooses its partition; the default is that of Java's clients."""
+    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none"
+    """How records are compressed on their way and in the topic."""
+    delivery: Literal["at_least_once", "exactly_once"] = "at_least_once"
+    """`exactly_once` writes each batch in transactions, for readers of committed records."""
+    writers: int = Field(default=2, ge=1)
+    """How many transactions write a batch side by side, with `exactly_once`."""
+    transactional_id: str | None = None
+    """How the names of transactions begin; `penstock.PIPELINE.NODE` if left out."""
+    transaction_timeout: Duration = 300.0
+    """How long a transaction may take before the cluster gives it up."""
+    create: Creation | bool = False
+    """Create the topic if it is missing."""
+
+    @model_validator(mode="after")
+    def _creatable(self) -> KafkaSinkConfig:
+        if self.create and self.topic.constant is None:
+            raise ValueError("create needs a topic without columns in its name")
+        return self
+
+
+class KafkaSink(Sink[KafkaSinkConfig]):
+    """Writes records to topics of Apache Kafka.
+
+    The unit of parallelism is a partition of the batch. At least once by an idempotent producer,
+    or exactly once by transactions, as `delivery` says. With `mode: upsert` the primary key is the
+    record's key.
+
+    ```yaml
+    type: kafka
+    from: orders
+    brokers: localhost:9092
+    topic: orders-{country}
+    key: customer
+    delivery: exactly_once
+    ```
+    """
+
+    capabilities = frozenset({Capability.BYTES, Capability.UPSERT})
+    extra = "kafka"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self._transactional:
+            self.capabilities = self.capabilities | {Capability.EXACTLY_ONCE}
+
+    def examine(self) -> None:
+        require()
+
+    def check(self) -> None:
+        topic = self.config.topic.constant
+        administration = Administration(Admin(self.config))
+        existing = administration.topics(self._doing)
+        if topic is not None and topic not in existing and not self.config.create:
+            raise missing(topic, existing)
+
+    def recover(self) -> None:
+        topic = self.config.topic.constant
+        if topic is None or not self.config.create:
+            return
+        wanted = self.config.create if isinstance(self.config.create, Creation) else Creation()
+        config = {name: _text(value) for name, value in wanted.config.items()}
+        Administration(Admin(self.config)).create(
+            topic, wanted.partitions, wanted.replication, config
+        )
+
+    def accepts(self, columns: pa.Schema) -> None:
+        self._addressing.accepts(columns)
+        for name in self.config.exclude:
+            need_column(name, columns, "exclude")
+        super().accepts(columns)
+
+    def encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows.drop_columns(self.config.exclude) if self.config.exclude else rows
+
+    def division(self, columns: pa.Schema) -> tuple[int, Sequence[str]] | None:
+        if not self._transactional:
+            return None
+        keys = self._addressing.key or tuple(
+            each.name for each in columns if not pa.types.is_map(each.type)
+        )
+        return self.config.writers, keys
+
+    def open(self) -> Producers:
+        return Producers(self)
+
+    def writer(
+        self, client: Producers, batch: BatchId, partition: int, schema: pa.Schema
+    ) -> Writer:
+        if not self._transactional:
+            return KafkaWriter(client.plain(), self._addressing)
+        line = Line(f"{self._prefix}.{partition}", self.config.topic.constant or INTERNAL)
+        return TransactionWriter(
+            lambda renew: client.transactor(line, renew), batch, self._addressing
+        )
+
+    @property
+    def _transactional(self) -> bool:
+        return self.config.delivery == "exactly_once"
+
+    @property
+    def _prefix(self) -> str:
+        given = self.config.transactional_id
+        return given or f"penstock.{self.context.pipeline}.{self.context.node}"
+
+    @property
+    def _doing(self) -> str:
+        return f'write to topic "{self.config.topic}"'
+
+    @property
+    def _addressing(self) -> Addressing:
+        config = self.config
+        key = (config.key,) if isinstance(config.key, str) else tuple(config.key or ())
+        return Addressing(config.topic, key or self.primary_key, config.headers, config.partition)
+
+
+class Producers:
+    """The producers of one process for one sink."""
+
+    def __init__(self, sink: KafkaSink) -> None:
+        self._sink, self._config = sink, sink.config
+        self._shown = f'topic "{self._config.topic}"'
+        self._limit = Administration(Admin(self._config)).largest(self._config.topic.constant)
+        self._plain: Outbox | None = None
+        self._transactors: dict[Line, Transactor] = {}
+
+    def plain(self) -> Outbox:
+        """The producer without transactions."""
+        if self._plain is None:
+            self._plain = self._outbox({})
+        return self._plain
+
+    def transactor(self, line: Line, renew: bool) -> Transactor:
+        """The producer of a line's transactions."""
+        if renew and line in self._transactors:
+            self._transactors.pop(line).close()
+        if line not in self._transactors:
+            timeout = round(self._config.transaction_timeout * 1000)
+            properties = {"transactional.id": line.name, "transaction.timeout.ms": timeout}
+            outbox = self._outbox(properties)
+            self._transactors[line] = Transactor(line, self._config, outbox)
+        return self._transactors[line]
+
+    def _outbox(self, properties: dict[str, Any]) -> Outbox:
+        own = {
+            "enable.idempotence": True,
+            "partitioner": self._config.partitioner,
+            "compression.type": self._config.compression,
+            "linger.ms": 20,
+            "queue.buffering.max.messages": 500_000,
+            "message.timeout.ms": DELIVERY_SECONDS * 1000,
+            "message.max.bytes": self._limit,
+        }
+        return Outbox(self._config, {**own, **properties}, self._limit, self._shown)
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
