@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,14 +20,13 @@ from penstock.engine.analysis import not_streamable, told
 from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.function import Chain, Step
+from penstock.engine.hints import NODE, hints
 from penstock.engine.source import END_OF_TIME, SourceTask, read_all
 from penstock.engine.spool import Spool, Stage
+from penstock.plan.hint import EVERYTHING, Hint
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import ReplayableSource
 from penstock.spec.models import SinkSpec, SourceSpec
-
-NODE = "node"
-"""The option of a reader that names its node."""
 
 Types = Mapping[str, StructType]
 
@@ -55,10 +55,34 @@ class Builder:
     def streaming(self, query: Query) -> dict[str, DataFrame]:
         """The DataFrame of each node that `query` computes as a stream, trunk last."""
         frames: dict[str, DataFrame] = {}
+        needs = {} if self.closing or self.closed else self.hints(query)
         for name in (*self._static_above(query), *query.within):
             if name not in frames:
-                frames[name] = self._frame(self.plan.nodes[name], frames, query)
+                hint = needs.get(name, EVERYTHING)
+                frames[name] = self._frame(self.plan.nodes[name], frames, query, hint)
         return frames
+
+    def hints(self, query: Query) -> dict[str, Hint]:
+        """What `query` needs of each of its sources; reads no data.
+
+        Of a trunk that remembers rows it is what the trunk itself needs, whatever is below: what
+        it remembers must not depend on that.
+        """
+        roots = [query.trunk]
+        if not self.plan.nodes[query.trunk].stateful:
+            roots = [self.plan.nodes[name].inputs[0] for name in query.sinks]
+            roots += [name for name in self.shared(query) if name != query.trunk]
+        frames = self._typed(query, {})
+        if not all(name in frames for name in roots):
+            return {}
+        return hints(frames[name] for name in dict.fromkeys(roots))
+
+    def shared(self, query: Query) -> list[str]:
+        """The nodes of which each batch is computed once for several readers."""
+        nodes = self.plan.nodes
+        readers = Counter(n for each in (*query.below, *query.sinks) for n in nodes[each].inputs)
+        candidates = (query.trunk, *query.below)
+        return [name for name in candidates if readers[name] > 1 and not nodes[name].static]
 
     def batch(self, query: Query, trunk: DataFrame) -> dict[str, DataFrame]:
         """The same for the nodes below the trunk, of one batch of it."""
@@ -166,17 +190,19 @@ class Builder:
         except AnalysisException as error:
             raise not_streamable(self.plan, self.plan.nodes[query.trunk], error) from error
 
-    def _frame(self, node: Node, frames: Mapping[str, DataFrame], query: Query) -> DataFrame:
+    def _frame(
+        self, node: Node, frames: Mapping[str, DataFrame], query: Query, hint: Hint = EVERYTHING
+    ) -> DataFrame:
         if node.kind == "transform":
             return self.derived(node, frames, query, self.session)
-        frame = self.static(node.name) if node.static else self._stream(node, query)
+        frame = self.static(node.name) if node.static else self._stream(node, query, hint)
         frame.createOrReplaceTempView(node.name)
         return frame
 
-    def _stream(self, node: Node, query: Query) -> DataFrame:
+    def _stream(self, node: Node, query: Query, hint: Hint) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
         with told(self.plan, node):
-            task = self.task(node, query)
+            task = replace(self.task(node, query), hint=hint)
             # Each reader gets a registration of its own: Spark puts the environment of a running
             # one into a map that all of a registration share, while it sends the map to tasks.
             self.session.dataSource.register(PenstockDataSource)

@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from penstock.core.errors import Bug
 from penstock.engine import task as spark_task
 from penstock.engine.spool import Letters, Spool
+from penstock.plan.hint import EVERYTHING, Hint
 from penstock.sdk import Capability, Read, ReplayableSource
 from penstock.sdk.kit.columns import conform
+from penstock.sdk.kit.conjuncts import meeting
 
 CLOSED = "closed"
 END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
@@ -31,7 +35,7 @@ class SourceTask:
     `rows` are the columns that Spark expects: the source's columns, then the metadata columns
     under the names that the user gave. With `closing` the source has nothing more to give but one
     row at the end of time in the column `event_time`. Without `commits` the source is only looked
-    at: it is never told that its records have been written.
+    at: it is never told that its records have been written. Rows and columns that `hint` does not ask for may be left out.
     """
 
     source: ReplayableSource[Any]
@@ -41,6 +45,7 @@ class SourceTask:
     event_time: str | None = None
     closing: bool = False
     commits: bool = True
+    hint: Hint = EVERYTHING
 
     def pack(self) -> str:
         """The task as text, for the options of a PySpark reader."""
@@ -56,14 +61,17 @@ class SourceTask:
 
     def read(self, partition: Any, letters: Letters) -> Iterator[pa.RecordBatch]:
         """The rows of one of the source's partitions; its bad records go to `letters`."""
-        read = Read(metadata=tuple(self.metadata.values()))
+        read = self._wanted()
         decodes = Capability.BYTES in self.source.capabilities
         for batch in self.source.read(partition, read):
             rows = self._decode(batch, letters) if decodes else batch
             self._reject(read, letters)
             if rows.num_rows:
-                yield self._named(rows)
+                rows = self._needed(self._named(rows), read)
+            if rows.num_rows:
+                yield rows
         self._reject(read, letters)
+        letters.skipped += read.skipped
 
     def again(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
         """A bad record once more, as rows; its metadata is not known. Raises RecordError."""
@@ -75,6 +83,32 @@ class SourceTask:
     def sentinel(self) -> pa.RecordBatch:
         """One row without content at the end of time."""
         return sentinel(self.rows, self.event_time)
+
+    def _wanted(self) -> Read:
+        """The hint in the source's words. Rows that move the watermark are not left to it."""
+        own = self.rows.names[: len(self.rows) - len(self.metadata)]
+        columns, conjuncts = self.hint.columns, self.hint.conjuncts
+        if columns is not None:
+            columns = frozenset(n for n in own if n in columns or not self.rows.field(n).nullable)
+        if self.event_time is not None:
+            conjuncts = ()
+        told = tuple(each for each in conjuncts if each.column in own)
+        return Read(columns, told, tuple(self.metadata.values()))
+
+    def _needed(self, rows: pa.RecordBatch, read: Read) -> pa.RecordBatch:
+        """The rows that meet the conjuncts, and the one with the latest event time."""
+        if not self.hint.conjuncts:
+            return rows
+        met = meeting(rows, self.hint.conjuncts)
+        if met.true_count == rows.num_rows:
+            return rows
+        if self.event_time is not None:
+            times = rows.column(self.event_time)
+            latest = pc.index(times, pc.max(times)).as_py()
+            met = pa.array(np.asarray(met.fill_null(False)) | (np.arange(len(met)) == latest))
+        needed = rows.filter(met)
+        read.skipped += rows.num_rows - needed.num_rows
+        return needed
 
     def _decode(self, batch: pa.RecordBatch, letters: Letters) -> pa.RecordBatch:
         assert self.source.format is not None

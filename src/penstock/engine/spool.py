@@ -12,6 +12,8 @@ import hashlib
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -46,6 +48,9 @@ DEAD_LETTER = pa.schema(
 `origin` and `position` name the record in its source (stage decode). `attempt` counts from 1.
 """
 
+SKIPPED = "skipped"
+"""The extension of a file with the number of rows that a source's task left out."""
+
 _NAMED = ("id", "position")
 
 
@@ -74,12 +79,16 @@ class Spool:
 
 @dataclass
 class Letters:
-    """Bad records of one node in one task; nothing is there before `close`."""
+    """Bad records of one node in one task; nothing is there before `close`.
+
+    `skipped` counts good ones that were left out because the query does not need them.
+    """
 
     spool: Spool
     batch: int | None
     partition: int | str
     count: int = 0
+    skipped: int = 0
     _rows: list[dict[str, object]] = field(default_factory=list)
 
     def add(
@@ -119,16 +128,29 @@ class Letters:
         )
 
     def close(self) -> None:
-        """Makes the letters visible to the driver, all at once."""
-        if not self._rows or self.spool.directory is None:
+        """Makes the letters, and the count of skipped ones, visible to the driver."""
+        if self.spool.directory is None:
             return
-        folder = Path(self.spool.directory) / str(self.batch) / self.spool.way
+        if self._rows:
+            with self._placed("arrow") as hidden:
+                table = pa.Table.from_pylist(self._rows, schema=DEAD_LETTER)
+                with (
+                    pa.OSFile(str(hidden), "wb") as file,
+                    pa.ipc.new_file(file, table.schema) as to,
+                ):
+                    to.write_table(table)
+        if self.skipped:
+            with self._placed(SKIPPED) as hidden:
+                hidden.write_text(str(self.skipped))
+
+    @contextmanager
+    def _placed(self, extension: str) -> Iterator[Path]:
+        """A file that gets its name, all at once, when it is complete."""
+        folder = Path(self.spool.directory or "") / str(self.batch) / self.spool.way
         folder.mkdir(parents=True, exist_ok=True)
-        final = folder / f"{self.spool.node}-{self.spool.stage}-{self.partition}.arrow"
+        final = folder / f"{self.spool.node}-{self.spool.stage}-{self.partition}.{extension}"
         hidden = final.with_name(f".{final.name}.{time.monotonic_ns()}")
-        table = pa.Table.from_pylist(self._rows, schema=DEAD_LETTER)
-        with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
-            writer.write_table(table)
+        yield hidden
         hidden.rename(final)
 
     def _identity(self, payload: bytes | None, origin: str | None, position: int | None) -> str:

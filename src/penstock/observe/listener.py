@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -25,17 +26,20 @@ from penstock.sdk import ReplayableSource
 class Listener(StreamingQueryListener):
     """Counts what sources delivered, how far behind they are, and where watermarks stand.
 
-    `sources` has the sources of each query in the order of Spark's reports. A source that several
-    queries read is counted once, and the row that closes its windows not at all.
+    `sources` has the sources of each query in the order of Spark's reports, `skipped` the rows, by
+    query and source, that sources left out before Spark saw them. A source that several queries
+    read is counted once, and the row that closes its windows not at all.
     """
 
-    def __init__(self, plan: Plan, metrics: Metrics) -> None:
+    def __init__(self, plan: Plan, metrics: Metrics, skipped: Counter[tuple[str, str]]) -> None:
         self.plan = plan
         self.metrics = metrics
+        self.skipped = skipped
         self.sources: dict[str, tuple[str, ...]] = {}
         self.seen: dict[str, int] = {}
         self.read: Counter[tuple[str, str]] = Counter()
         self.queries = {query.name: query for query in plan.queries}
+        self._counting = threading.Lock()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         pass
@@ -69,19 +73,31 @@ class Listener(StreamingQueryListener):
                 return
             time.sleep(0.01)
 
+    def count_skipped(self, query: str) -> None:
+        """More rows of a committed batch are in `skipped`."""
+        for name in self.sources.get(query, ()):
+            self._count_rows(name, query)
+
     def _count(self, name: str, query: str, progress: Mapping[str, Any], seconds: float) -> None:
-        """Rows that several queries read count once: those of the query that is furthest."""
-        flow = self.metrics.flows[name]
         at, latest = _offset(progress.get("endOffset")), _offset(progress.get("latestOffset"))
         if at != _offset(progress.get("startOffset")):
             self.read[name, query] += int(progress.get("numInputRows") or 0)
-        if self.read[name, query] > flow.rows:
-            flow.add(self.read[name, query] - flow.rows)
+        flow = self.metrics.flows[name]
+        if self._count_rows(name, query):
             flow.batch_seconds = seconds
         source = self.plan.nodes[name].source
         if isinstance(source, ReplayableSource) and at is not None and latest is not None:
             flow.lag = source.lag(at, latest)
             flow.lag_unit = source.unit
+
+    def _count_rows(self, name: str, query: str) -> bool:
+        """Rows that several queries read count once: those of the query that is furthest."""
+        flow = self.metrics.flows[name]
+        with self._counting:
+            more = self.read[name, query] + self.skipped[query, name] - flow.rows
+            if more > 0:
+                flow.add(more)
+        return more > 0
 
 
 def _offset(given: Any) -> dict[str, Any] | None:

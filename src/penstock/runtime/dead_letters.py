@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 from penstock.core.errors import StateError
 from penstock.core.units import size_text
 from penstock.engine.sink import SinkTask, write
-from penstock.engine.spool import DEAD_LETTER, Spool, numbered
+from penstock.engine.spool import DEAD_LETTER, SKIPPED, Spool, numbered
 from penstock.plan.model import Plan
 from penstock.runtime.state import StateDirectory, writing
 from penstock.sdk import BatchId
@@ -110,27 +111,33 @@ class Collector:
     """Moves the spools of committed batches to where dead letters go, each batch exactly once.
 
     A crash in the middle repeats the move: the state directory replaces the batch's file, and a
-    sink is given the same `BatchId` again.
+    sink is given the same `BatchId` again. `skipped` counts, by query and source, the rows of these
+    batches that were left out because the query does not need them.
     """
 
     plan: Plan
     state: StateDirectory
+    skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def clear(self, query: str, batch: int) -> None:
         """A batch begins, perhaps again: what an earlier try left does not count."""
         shutil.rmtree(self.state.spool / query / str(batch), ignore_errors=True)
 
-    def collect(self, query: str, through: int | None) -> dict[str, int]:
-        """Moves the spools of a query's batches up to `through`. Returns counts by node."""
-        counts: dict[str, int] = {}
+    def collect(self, query: str, through: int | None) -> Counter[str]:
+        """Moves the spools of a query's batches up to `through`. Returns counts by node.
+
+        Rows that sources left out are counted in `skipped`.
+        """
+        counts: Counter[str] = Counter()
         for number, folder in self._batches(query):
             if through is None or number > through:
                 continue
             letters = self._letters(folder)
             if letters.num_rows:
                 self._move(query, number, letters)
-                for node in letters.column("node").to_pylist():
-                    counts[node] = counts.get(node, 0) + 1
+                counts.update(letters.column("node").to_pylist())
+            for path in folder.glob(f"[!.]*.{SKIPPED}"):
+                self.skipped[query, path.name.split("-decode-")[0]] += int(path.read_text())
             shutil.rmtree(folder)
         return counts
 

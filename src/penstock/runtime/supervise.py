@@ -79,7 +79,7 @@ class Supervisor:
         self.until, self.metrics, self.log, self.stop = until, metrics, log, stop
         self.on_tick = on_tick
         self.collector = Collector(plan, state)
-        self.listener = Listener(plan, metrics)
+        self.listener = Listener(plan, metrics, self.collector.skipped)
         self.attempts: list[Attempt] = []
         self.failed: dict[str, PenstockError] = {}
         self._ticked = 0.0
@@ -123,6 +123,7 @@ class Supervisor:
         for query in self.plan.queries:
             committed = self.state.committed(query.name)
             self._collect(query.name, committed)
+        self.collector.skipped.clear()
         for node in self.plan.of("sink"):
             node.sink.recover()
         if self.plan.dead_letter is not None:
@@ -268,6 +269,7 @@ class Supervisor:
         """Dead letters of committed batches go where they belong. Tells whether there were any."""
         with self._collecting:
             counts = self.collector.collect(query, through)
+        self.listener.count_skipped(query)
         for node, count in counts.items():
             nodes = self.plan.nodes
             flow = self.metrics.flow(node, nodes[node].kind, nodes[node].type)

@@ -61,7 +61,8 @@ class BadRecord:
 class Conjunct:
     """`column op value`, one of the filters above a source.
 
-    `op` is one of = != < <= > >= in null notnull; `value` is None, a literal or a tuple of them.
+    `op` is one of = != < <= > >= in null notnull; `value` is None, a literal of the column's own
+    type or a tuple of them. A row for which it is false or null does not meet it.
     """
 
     column: str
@@ -73,15 +74,23 @@ class Conjunct:
 class Read:
     """What the engine wants of a range.
 
-    `columns` (None: all) and `conjuncts` are hints: a source may drop other columns' content and
-    rows early, Spark still decides. `metadata` names the metadata columns that must be there.
-    A source that makes rows itself puts the records that it could not read into `bad`.
+    `columns` (None: all) and `conjuncts` are hints, which a source need not look at: the engine
+    applies the conjuncts to what the source delivers, and Spark evaluates all filters in any case.
+
+    * A source may leave the content of columns that are not in `columns` out (null) where reading
+      them is a cost of its own, as in Parquet. One that takes a record as a whole decodes all of
+      it, so that a bad record is a dead letter whatever the query uses.
+    * A source may leave rows out that do not meet all `conjuncts`, if it counts them in `skipped`.
+
+    `metadata` names the metadata columns that must be there. A source that makes rows itself puts
+    the records that it could not read into `bad`.
     """
 
     columns: frozenset[str] | None = None
     conjuncts: tuple[Conjunct, ...] = ()
     metadata: tuple[str, ...] = ()
     bad: list[BadRecord] = field(default_factory=list)
+    skipped: int = 0
 
     def reject(self, payload: bytes | None, origin: str, position: int, error: RecordError) -> None:
         """Hands a record to the dead letters; reading goes on."""
