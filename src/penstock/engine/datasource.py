@@ -104,7 +104,8 @@ class PenstockDataSource(DataSource):
         else:
             rows = to_arrow(schema)
         source.columns = pa.schema([f for f in rows if f.name not in metadata])
-        return SourceTask(source, rows, source.metadata_columns, self._spool("decode"))
+        spool = self._spool("decode")
+        return SourceTask(source, rows, source.metadata_columns, spool, commits=True)
 
     def _columns(self, source: ReplayableSource[Any]) -> pa.Schema:
         declared = self.options.get("schema")

@@ -25,7 +25,7 @@ class Capture(Sink[Config]):
         self.most = most
         self._like = like
         self.format = like.format if like else None
-        self.capabilities = (  # type: ignore[misc]
+        self.capabilities = (
             like.capabilities if like else frozenset({Capability.ROWS, Capability.UPSERT})
         )
         self._batches: dict[BatchId, pa.Table] = {}

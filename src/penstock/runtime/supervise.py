@@ -19,6 +19,7 @@ from penstock.engine.start import Running, Until, start
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan, Query
+from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.state import StateDirectory, now
@@ -79,6 +80,7 @@ class Supervisor:
         self.until, self.metrics, self.log, self.stop = until, metrics, log, stop
         self.on_tick = on_tick
         self.collector = Collector(plan, state)
+        self.acknowledger = Acknowledger(plan, state, log)
         self.listener = Listener(plan, metrics, self.collector.skipped)
         self.attempts: list[Attempt] = []
         self.failed: dict[str, PenstockError] = {}
@@ -102,6 +104,7 @@ class Supervisor:
         finally:
             self._halt()
             self.session.streams.removeListener(self.listener)
+            self.acknowledger.close()
 
     # Events of the batches, called on the queries' threads
 
@@ -232,6 +235,7 @@ class Supervisor:
             attempt.done = True
             self.listener.catch_up(running.spark)
             self._collect(running.query.name, self.state.committed(running.query.name))
+        self.acknowledger.settle()
         self.attempts = []
 
     def _at_rest(self, running: Running) -> bool:
@@ -253,6 +257,7 @@ class Supervisor:
             if not attempt.running.runner.lock.locked():
                 self._collect(attempt.query.name, self.state.committed(attempt.query.name))
         self._collect_tables()
+        self.acknowledger.settle()
         for node in self.plan.of("sink"):
             node.sink.tick()
         self.state.write("status.json", self.metrics.snapshot())

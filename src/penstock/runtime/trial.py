@@ -144,7 +144,7 @@ def observe(
             tap, session, directory, lambda: all(each.full for each in captures.values()),
             time.monotonic() + timeout,
         )  # fmt: skip
-        builder = Builder(tap, session, trial.state.spool, commits=False)
+        builder = Builder(tap, session, trial.state.spool)
         try:
             types = builder.types()
             tables = {name: _head(builder, name, rows) for name in names if name not in captures}

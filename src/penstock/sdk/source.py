@@ -83,8 +83,8 @@ class Source(Component[C]):
 class ReplayableSource(Source[C]):
     """A source whose ranges can be read again and give the same rows.
 
-    `initial`, `latest`, `advance`, `partitions` and `commit` are called in one process on the
-    driver's machine; `read` is called on copies of the source in tasks.
+    `initial`, `latest`, `advance` and `partitions` are called in one process for each query, and
+    `commit` in another, all on the driver's machine; `read` is called on copies in tasks.
     """
 
     @abstractmethod
@@ -115,8 +115,22 @@ class ReplayableSource(Source[C]):
         """
 
     def commit(self, end: Offset) -> None:
-        """Everything before `end` has been written to all sinks: acknowledge, report, let go."""
+        """Everything before `end` has been written to all sinks: acknowledge, report, let go.
+
+        Also called when a run begins, with the position where it resumes. Raises Transient or
+        Permanent if the system could not be told, which hinders nothing else.
+        """
+
+    def earlier(self, one: Offset, other: Offset) -> Offset:
+        """The position up to which both have come; this one takes the smaller numbers."""
+        return {key: _smaller(one[key], other[key]) for key in one if key in other}
 
     def lag(self, at: Offset, latest: Offset) -> int | None:
         """How much is waiting between the two, in the source's own unit; None if unknown."""
         return None
+
+
+def _smaller(one: Any, other: Any) -> Any:
+    if isinstance(one, Mapping):
+        return {key: _smaller(one[key], other[key]) for key in one if key in other}
+    return min(one, other) if isinstance(one, int | float) else one

@@ -110,7 +110,7 @@ class Case:
             tap = replace(fed(tap, sources), state=Path(directory))
             for stop_before in (1, None) if way == "restarted" else (None,):
                 trial = Trial(tap, own, Path(directory), stop_before=stop_before)
-                builder = Builder(tap, own, trial.state.spool, closed=closing, commits=False)
+                builder = Builder(tap, own, trial.state.spool, closed=closing)
                 trial.run(builder, "closed" if closing else "caught_up")
             tables = {}
             for name, capture in captures.items():

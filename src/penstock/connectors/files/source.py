@@ -109,6 +109,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             with log.locked():
                 if int(start["files"]) > len(log):
                     raise log.lost(0, int(start["files"]))
+                log.forget(int(start["files"]))
                 log.append(self._discovery().news(log))
                 if self.config.tail:
                     log.shorten()
@@ -167,7 +168,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
                 if found.last:
                     self._put_away(found)
             self._done = last
-        self._opened_log().forget(last)
+            self._opened_log().forget(last)
 
     def lag(self, at: Offset, latest: Offset) -> int:
         between = self._opened_log().between(int(at["files"]), int(latest["files"]))

@@ -203,7 +203,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
             self._group, _ = consumer(self.config, self._properties())
         at = [TopicPartition(*p, offset) for p, offset in Position.of(end).offsets.items()]
         if at:
-            self._group.commit(offsets=at, asynchronous=True)
+            self._group.commit(offsets=at, asynchronous=False)
         self._group.poll(0)
 
     def lag(self, at: Offset, latest: Offset) -> int:
