@@ -12,7 +12,6 @@ were expected.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -29,6 +28,7 @@ from typing import Any
 
 import clicks_data
 import installs
+import options
 from clicks_data import Contents
 from measure import Cost, Failed, best, measure
 
@@ -183,24 +183,10 @@ def table(result: dict[str, Any]) -> Iterator[str]:
         yield f"PySpark {own} ran with the Kafka connector of {connector}: its own cannot be had."
 
 
-def names(text: str) -> list[str]:
-    chosen = text.split(",")
-    for name in chosen:
-        if name not in ENGINES:
-            raise argparse.ArgumentTypeError(f"no {name!r} among {', '.join(ENGINES)}")
-    return chosen
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser = options.parser(__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
-    parser.add_argument(
-        "--engines", type=names, default=list(ENGINES), metavar="NAME,NAME",
-        help=f"of {', '.join(ENGINES)}",
-    )  # fmt: skip
+    options.add_engines(parser, ENGINES)
     parser.add_argument("--repeat", type=int, default=3, help="take the best of so many")
     given = parser.parse_args()
     try:
