@@ -39,8 +39,8 @@ def end_leftovers() -> None:
     """Ends the servers of test runs that are no more, and removes their directories."""
     ALL.mkdir(mode=0o755, exist_ok=True)
     for path in ALL.iterdir():
-        owner = path.name.split("-", 1)[1].rpartition("-")[0]
-        if not lives(owner):
+        _, pid, start, _ = path.name.rsplit("-", 3)
+        if not lives(f"{pid}-{start}"):
             _end(path)
 
 
@@ -61,6 +61,7 @@ def lives(process: str) -> bool:
     """Whether the process written as "number-start" is still running."""
     pid, start = map(int, process.split("-"))
     try:
-        return abs(started(pid) - start) <= 2
+        ended = psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        return not ended and abs(started(pid) - start) <= 2
     except psutil.NoSuchProcess:
         return False

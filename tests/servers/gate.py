@@ -1,4 +1,4 @@
-"""A way to a server that can be shut while the server keeps what it has."""
+"""A way to a server that can be shut or blocked while the server keeps what it has."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import suppress
 
 
 class Gate:
-    """Passes on what comes to its port. While it is shut, or silent, nothing gets through."""
+    """Passes on what comes to its port. While it is shut, or paused, nothing gets through."""
 
     def __init__(self, target: int) -> None:
         self._target = target
         self._listener: socket.socket | None = None
         self._open: set[socket.socket] = set()
-        self.silent = False
-        """Takes connections and what is sent, and never answers."""
+        self._passes = threading.Event()
+        self._passes.set()
         self.port = 0
         self.start()
 
@@ -38,6 +38,14 @@ class Gate:
 
     kill = stop
 
+    def pause(self) -> None:
+        """From now on it takes connections, and nobody answers."""
+        self._passes.clear()
+
+    def resume(self) -> None:
+        """What was held is passed on."""
+        self._passes.set()
+
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
             while True:
@@ -50,8 +58,8 @@ class Gate:
         self._open.add(source)
         with suppress(OSError):
             while data := source.recv(1 << 16):
-                if not self.silent:
-                    target.sendall(data)
+                self._passes.wait()
+                target.sendall(data)
         with suppress(OSError):
             target.shutdown(socket.SHUT_WR)
         self._open.discard(source)

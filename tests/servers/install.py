@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,14 +25,18 @@ def cache() -> Path:
 
 
 def installed(name: str, fill: Callable[[Path], None]) -> Path:
-    """The directory called `name`, filled by `fill` the first time; a failure leaves nothing."""
+    """The directory called `name`, filled by `fill` the first time, as a whole or not at all."""
     directory = cache() / name
     with _alone(name):
         if not directory.exists():
             part = cache() / f"{name}.part"
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
-            fill(part)
+            print(f"installing {name} into {directory}: the first time only", file=sys.stderr)
+            try:
+                fill(part)
+            except RuntimeError as error:
+                unavailable(f"{name} could not be installed: {error}", "see there what is missing")
             part.rename(directory)
     return directory
 
@@ -50,14 +55,14 @@ def program(name: str, package: str) -> str:
 
 
 def run(*command: str, cwd: Path | None = None) -> None:
-    """Runs a command that installs something."""
+    """Runs a command that says why if it fails."""
     answer = subprocess.run(
         command, cwd=cwd, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     if answer.returncode:
         said = "\n".join(answer.stdout.splitlines()[-10:])
-        unavailable(f"`{' '.join(command)}` failed:\n{said}", "see what it says, and try again")
+        raise RuntimeError(f"`{' '.join(command)}` failed:\n{said}")
 
 
 def unavailable(what: str, how: str) -> NoReturn:

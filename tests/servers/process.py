@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-SECONDS_TO_STOP = 30
+SECONDS_TO_STOP = 60
 
 # Linux ends a process with the thread that started it: so with one that lives as long as the tests.
 _STARTER = ThreadPoolExecutor(1, "starts-servers")

@@ -74,9 +74,7 @@ class Server(ABC):
             except Exception as error:
                 if not self.process.running or time.monotonic() > until:
                     why = "did not answer" if self.process.running else "ended"
-                    raise RuntimeError(
-                        f"{self.name} {why}: {error}\n{self._last_words()}"
-                    ) from None
+                    raise RuntimeError(f"{self.name} {why}: {error}\n{self.last_words()}") from None
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -112,7 +110,8 @@ class Server(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """The end of its log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
 
 

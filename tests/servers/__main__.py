@@ -1,0 +1,59 @@
+"""`./dev server`: a server for whoever wants to try something."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from cyclopts import App
+
+from servers.kafka import VERSION, Kafka
+from servers.server import Server
+
+app = App(
+    name="./dev server",
+    help="Starts a server on this machine. It runs until Ctrl-C; its data go with it.",
+    version_flags=[],
+)
+
+
+@app.command(help=f"Apache Kafka {VERSION}, one node.")
+def kafka(*, port: int = 9092) -> None:
+    """Runs a broker.
+
+    Parameters
+    ----------
+    port:
+        The port of 127.0.0.1 that it listens at.
+    """
+    _need_free(port)
+    _run(lambda: Kafka(port), f"Apache Kafka {VERSION} is ready, with brokers: 127.0.0.1:{port}")
+
+
+def _run(server: Callable[[], Server], greeting: str) -> None:
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, lambda *_: sys.exit())
+    try:
+        with server() as running:
+            print(f"{greeting}\nCtrl-C stops it and removes its data.", flush=True)
+            while running.process.running:
+                time.sleep(0.2)
+            sys.exit(f"it ended by itself; the end of its log:\n{running.last_words()}")
+    except (RuntimeError, pytest.skip.Exception, pytest.fail.Exception) as error:
+        sys.exit(f"./dev server: {error}")
+
+
+def _need_free(port: int) -> None:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError as error:
+        why = os.strerror(error.errno or 0).lower()
+        sys.exit(f"./dev server: port {port} cannot be had ({why}); take another with --port")
+
+
+app()
