@@ -37,9 +37,8 @@ class Builder:
 
     `spool` is the directory for dead letters on their way (None: a bad record is an error). With
     `closing` the sources give nothing but the row that closes all windows, with `closed` they give
-    it themselves after their own. Without `commits` sources are not told what has been written.
-    Without `reports` bad records are passed over in silence, for a try; `way` is the spool's.
-    Static tables are read once, when they are first needed.
+    it themselves after their own. Without `reports` bad records are passed over in silence, for a
+    try; `way` is the spool's. Static tables are read once, when they are first needed.
     """
 
     plan: Plan
@@ -47,7 +46,6 @@ class Builder:
     spool: Path | None = None
     closing: bool = False
     closed: bool = False
-    commits: bool = True
     reports: bool = True
     way: str = ""
     _static: dict[str, DataFrame] = field(default_factory=dict)
@@ -244,7 +242,7 @@ class Builder:
             )  # fmt: skip
         return SourceTask(
             source, rows, metadata, self.spool_of(node, query, "decode"),
-            watermark.column if watermark else None, self.closing, self.commits,
+            watermark.column if watermark else None, self.closing,
         )  # fmt: skip
 
     def _static_above(self, query: Query) -> tuple[str, ...]:

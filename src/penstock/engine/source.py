@@ -34,8 +34,9 @@ class SourceTask:
 
     `rows` are the columns that Spark expects: the source's columns, then the metadata columns
     under the names that the user gave. With `closing` the source has nothing more to give but one
-    row at the end of time in the column `event_time`. Without `commits` the source is only looked
-    at: it is never told that its records have been written. Rows and columns that `hint` does not ask for may be left out.
+    row at the end of time in the column `event_time`. With `commits` Spark tells the source what
+    has been written, which it does when the next batch comes; a pipeline does so itself
+    (`runtime.acknowledge`). Rows and columns that `hint` does not ask for may be left out.
     """
 
     source: ReplayableSource[Any]
@@ -44,7 +45,7 @@ class SourceTask:
     spool: Spool
     event_time: str | None = None
     closing: bool = False
-    commits: bool = True
+    commits: bool = False
     hint: Hint = EVERYTHING
 
     def pack(self) -> str:
@@ -198,7 +199,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         if self.task.closing:
             return {**start, CLOSED: True}
-        at = _without_mark(start)
+        at = without_mark(start)
         if self._until_snapshot and self._snapshot is not None:
             end = self._snapshot
         else:
@@ -211,7 +212,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return dict(self._seen) if self._seen is not None else None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        values = self.source.partitions(_without_mark(start), _without_mark(end))
+        values = self.source.partitions(without_mark(start), without_mark(end))
         slices: list[InputPartition] = [Slice(value, i) for i, value in enumerate(values)]
         if end.get(CLOSED) and not start.get(CLOSED):
             slices.append(Sentinel())
@@ -228,7 +229,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, Any]) -> None:
         if self.task.commits:
-            self.source.commit(_without_mark(end))
+            self.source.commit(without_mark(end))
 
     def stop(self) -> None:
         self.source.close()
@@ -253,7 +254,8 @@ class BatchReader(DataSourceReader):
         letters.close()
 
 
-def _without_mark(offset: Mapping[str, Any]) -> dict[str, Any]:
+def without_mark(offset: Mapping[str, Any]) -> dict[str, Any]:
+    """A position as its source knows it."""
     return {key: value for key, value in offset.items() if key != CLOSED}
 
 
