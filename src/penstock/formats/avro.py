@@ -29,7 +29,7 @@ from penstock.sdk.kit.avrotypes import (
     without_times,
 )
 from penstock.sdk.kit.closely import decode_parts
-from penstock.sdk.kit.columns import conform, conform_each, gather_payloads, projected, reason
+from penstock.sdk.kit.columns import conform, conform_each, gather_payloads, reason
 from penstock.sdk.kit.streams import buffered
 from penstock.sdk.kit.tables import portable
 from penstock.sdk.record import Decoded, Encoded, Read
@@ -126,16 +126,16 @@ class Avro(FileFormat[AvroConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        needed, before = projected(schema, read), 0
+        before = 0
         for values, count, whole, error in _blocks(file):
-            found = conform_each(_rows(values, whole), needed)
+            found = conform_each(_rows(values, whole), schema)
             for failure in found.failures:
                 read.reject(None, origin, before + failure[0] + 1, failure.error)
             if error is not None:
                 read.reject(None, origin, before + len(values) + 1, error)
             places = np.arange(len(values)) if found[1] is None else found[1].to_numpy()
             if found.rows.num_rows:
-                yield conform(found.rows, schema), pa.array(places + before + 1, pa.int64())
+                yield found.rows, pa.array(places + before + 1, pa.int64())
             before += count
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from penstock.core.errors import DecodeError
 from penstock.sdk.config import Config
 from penstock.sdk.format import FileFormat, FileWriter
-from penstock.sdk.kit.columns import reason
+from penstock.sdk.kit.columns import projected, reason
 from penstock.sdk.kit.tables import portable, read_batches
 from penstock.sdk.record import Encoded, Read
 
@@ -51,8 +51,7 @@ class Parquet(FileFormat[ParquetConfig]):
     def _batches(self, file: BinaryIO, schema: pa.Schema, read: Read) -> Iterator[pa.RecordBatch]:
         try:
             content = parquet.ParquetFile(file)
-            wanted = schema.names if read.columns is None else read.columns
-            names = [f.name for f in schema if f.name in wanted or not f.nullable]
+            names = projected(schema, read).names
             columns = [n for n in content.schema_arrow.names if n in names]
             for group in range(content.num_row_groups):
                 if not columns:

@@ -170,7 +170,7 @@ def test_files_go_by_header() -> None:
         (6, b"bad,3", "too-few-columns"),
         (7, b"x,y,1.5", BAD),
     ]
-    assert read(CSV, content, AB, columns=frozenset(["b"]))[0][0] == {"a": None, "b": "hi"}
+    assert len(read(CSV, content, AB, columns=frozenset(["b"]))[2].bad) == 2
     assert read(CSV, b"", AB)[0] == [] and read(CSV, b"a,b", AB)[0] == []
 
 

@@ -275,9 +275,12 @@ def test_files() -> None:
     assert [(bad.position, bad.payload, bad.error.code) for bad in asked.bad] == [
         (5, b"x", "not-json")
     ]
-    rows, _, _ = read(JSON, content, A, columns=frozenset(["a"]))
-    assert rows[2] == {"a": 3, "b": None}
     assert read(JSON, b"", A)[0] == []
+
+
+def test_a_bad_record_of_a_file_is_one_whatever_is_used() -> None:
+    rows, _, asked = read(JSON, b'{"a":"x","b":"y"}\n{"a":1}', A, columns=frozenset(["b"]))
+    assert rows == [{"a": 1, "b": None}] and asked.bad[0].payload == b'{"a":"x","b":"y"}'
 
 
 def test_big_files() -> None:

@@ -21,7 +21,7 @@ from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
 from penstock.sdk.kit.arrays import joined, without_nulls
 from penstock.sdk.kit.closely import decode_closely
-from penstock.sdk.kit.columns import conform, gather_payloads, projected, reason, sql_name
+from penstock.sdk.kit.columns import conform, gather_payloads, reason, sql_name
 from penstock.sdk.kit.infer import merged, of_text
 from penstock.sdk.kit.lines import Lines, Recoded, read_lines
 from penstock.sdk.kit.values import Times
@@ -125,7 +125,6 @@ class Csv(FileFormat[CsvConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        needed = projected(schema, read)
         names: Sequence[str] | None = None if self.config.header else self._names(schema)
         for texts, numbers, bad in read_records(self._lines(file), self._dialect):
             for number, text, error in bad:
@@ -135,12 +134,12 @@ class Csv(FileFormat[CsvConfig]):
                 texts, numbers = texts.slice(1), numbers[1:]
             if names is None or not len(texts):
                 continue
-            found = self._decode(texts, names, needed)
+            found = self._decode(texts, names, schema)
             for index, error in found.failures:
                 read.reject(texts[index].as_py(), origin, int(numbers[index]), error)
             places = numbers if found[1] is None else numbers[found[1].to_numpy()]
             if found.rows.num_rows:
-                yield conform(found.rows, schema), pa.array(places)
+                yield found.rows, pa.array(places)
 
     def head(self, file: BinaryIO) -> bytes:
         if not self.config.header:

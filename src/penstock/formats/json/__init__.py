@@ -18,7 +18,7 @@ from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
 from penstock.sdk.kit.arrays import without_nulls
 from penstock.sdk.kit.closely import decode_closely
-from penstock.sdk.kit.columns import conform, gather_payloads, projected, reason
+from penstock.sdk.kit.columns import gather_payloads, reason
 from penstock.sdk.kit.lines import LineWriter, read_lines, too_long_error
 from penstock.sdk.kit.values import Times
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
@@ -121,18 +121,17 @@ class Json(FileFormat[JsonConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        needed = projected(schema, read)
         for texts, numbers, too_long in read_lines(file):
             for number, beginning in too_long:
                 read.reject(beginning, origin, number, too_long_error())
-            found = self.decode(texts, needed)
+            found = self.decode(texts, schema)
             for index, error in found.failures:
                 payload = texts[index].as_py()
                 if payload.strip():
                     read.reject(payload, origin, int(numbers[index]), error)
             places = numbers if found.index is None else numbers[found.index.to_numpy()]
             if found.rows.num_rows:
-                yield conform(found.rows, schema), pa.array(places)
+                yield found.rows, pa.array(places)
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return LineWriter(file, self)
