@@ -221,18 +221,20 @@ def _supervised(
     from penstock.engine.build import Builder
     from penstock.observe.metrics import Metrics
     from penstock.runtime import schemas
+    from penstock.runtime.restart import patiently
     from penstock.runtime.state import now
     from penstock.runtime.stop import StopRequest
     from penstock.runtime.supervise import Supervisor
 
     began = now()
-    for inferred in schemas.settle(plan, state):
+    stop = StopRequest(state)
+    policy = plan.spec.runtime.restart
+    for inferred in patiently(lambda: schemas.settle(plan, state), policy, options.log, stop):
         columns = ", ".join(f"{f.name} {f.type}" for f in inferred.columns)
         options.log.info("inferred schema", source=inferred.node, columns=columns)
     Builder(plan, spark).types()
     state.write("plan.json", fingerprint.fingerprint(plan))
     metrics = Metrics()
-    stop = StopRequest(state)
     until: Literal["stopped", "caught_up", "complete"] = "stopped"
     if options.until == "caught_up":
         until = "caught_up"

@@ -251,9 +251,7 @@ class Replay:
                 attempt=attempt,
             )  # fmt: skip
             task = SinkTask.of(sink.sink, spool)
-            receipts = write_rows(
-                sink.sink, task, self._input(sink, frames, entering), batch
-            )
+            receipts = write_rows(sink.sink, task, self._input(sink, frames, entering), batch)
             sink.sink.finish(batch, receipts)
 
     def _settle(self, letters: Sequence[Letter], gone: set[str]) -> None:

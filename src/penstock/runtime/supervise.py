@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -11,7 +10,6 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from penstock.core import units
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
 from penstock.engine.build import Builder
@@ -22,6 +20,7 @@ from penstock.plan.model import Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
+from penstock.runtime.restart import patiently, pause_before
 from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.stop import Stopped, StopRequest
 
@@ -127,10 +126,12 @@ class Supervisor:
             committed = self.state.committed(query.name)
             self._collect(query.name, committed)
         self.collector.skipped.clear()
-        for node in self.plan.of("sink"):
-            node.sink.recover()
+        sinks = list(self.plan.of("sink"))
         if self.plan.dead_letter is not None:
-            self.plan.dead_letter.sink.recover()
+            sinks.append(self.plan.dead_letter)
+        for node in sinks:
+            policy = self.plan.spec.runtime.restart
+            patiently(node.sink.recover, policy, self.log, self.stop)
 
     def _phase(self, queries: Iterable[Query], until: Until) -> None:
         builder = Builder(self.plan, self.session, self.state.spool, closing=until == "closed")
@@ -204,9 +205,8 @@ class Supervisor:
         restart = self.plan.spec.runtime.restart
         name = attempt.query.name
         if error.conduct.retried and attempt.failures < restart.attempts:
-            first, longest = backoff(restart.backoff)
-            pause = min(first * 2**attempt.failures, longest) * random.uniform(0.8, 1.2)
             attempt.failures += 1
+            pause = pause_before(restart, attempt.failures)
             attempt.due = time.monotonic() + pause
             self.log.warning(
                 "restarting", query=name, code=error.code, error=error.message, hint=error.hint,
@@ -283,9 +283,3 @@ class Supervisor:
         bounds = self.plan.spec.runtime.dead_letters
         DeadLetters(self.state.dead_letters).bound(bounds.max_size, bounds.retention)
         return bool(counts)
-
-
-def backoff(text: str) -> tuple[float, float]:
-    """The first and the longest pause of `1s..60s`. Raises ValueError."""
-    first, _, longest = text.partition("..")
-    return units.seconds(first), units.seconds(longest or first)

@@ -26,6 +26,8 @@ _REFUSED = {
     "TOPIC_EXCEPTION": ("invalid-topic", "a name has letters, digits and . _ -"),
     "_INVALID_ARG": ("invalid-property", None),
     "INVALID_CONFIG": ("invalid-property", None),
+    "UNSUPPORTED_FEATURE": ("not-a-broker", "is the port that of a broker?"),
+    "_UNSUPPORTED_FEATURE": ("not-a-broker", "is the port that of a broker?"),
     "POLICY_VIOLATION": ("refused", None),
     "INVALID_REPLICATION_FACTOR": ("refused", "there are fewer brokers than that"),
 }  # fmt: skip
@@ -88,7 +90,8 @@ def fault(error: Any, doing: str, notes: Notes) -> ConnectError:
             hint="is it running, and are brokers, tls and sasl right?",
             detail=said(last) if last is not None else None,
         )
-    return Transient(f"could not {doing}: {said(error)}", code=name.strip("_").lower())
+    code = name.strip("_").lower().replace("_", "-")
+    return Transient(f"could not {doing}: {said(error)}", code=code)
 
 
 def said(error: Any) -> str:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from penstock.connectors.kafka import reading
-from penstock.connectors.kafka.client import consumer, require
+from penstock.connectors.kafka.client import require
 from penstock.connectors.kafka.connection import ConnectionConfig
-from penstock.connectors.kafka.faults import told
+from penstock.connectors.kafka.group import Group
 from penstock.connectors.kafka.position import Partition, Position, limited
 from penstock.connectors.kafka.reading import METADATA, Cursor, Range
 from penstock.connectors.kafka.topics import Discovery, Topics
 from penstock.core.errors import DecodeError, Permanent
 from penstock.sdk import Capability, Config, Duration, Offset, Read, ReplayableSource
-
-if TYPE_CHECKING:
-    from confluent_kafka import Consumer
 
 SMALL = 2_000
 """Ranges are read together by one task up to about this many records."""
@@ -105,7 +102,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     extra = "kafka"
     _known: Topics | None = None
     _found: Discovery | None = None
-    _group: Consumer | None = None
+    _group: Group | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": None, "_found": None, "_group": None}
@@ -197,25 +194,15 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         return super().decode(payload, origin, position)
 
     def commit(self, end: Offset) -> None:
-        from confluent_kafka import TopicPartition
-
         if self._group is None:
-            self._group, _ = consumer(self.config, self._properties())
-        at = [TopicPartition(*p, offset) for p, offset in Position.of(end).offsets.items()]
-        if at:
-            self._group.commit(offsets=at, asynchronous=False)
-        self._group.poll(0)
+            self._group = Group(self.config, self._group_name)
+        self._group.commit(Position.of(end).offsets)
 
     def lag(self, at: Offset, latest: Offset) -> int:
         return sum(
             max(0, end - (start or 0))
             for _, start, end in Position.of(at).until(Position.of(latest))
         )
-
-    def close(self) -> None:
-        if self._group is not None:
-            self._group.close()
-            self._group = None
 
     @property
     def _named(self) -> tuple[str, ...]:
@@ -278,13 +265,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         return given
 
     def _committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
-        from confluent_kafka import TopicPartition
-
-        asked, notes = consumer(self.config, self._properties())
-        with told(f'read the offsets of group "{self._group_name}"', notes):
-            found = asked.committed([TopicPartition(*each) for each in partitions], timeout=30)
-        asked.close()
-        return {Partition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+        return Group(self.config, self._group_name).committed(partitions)
 
     def _judge(self, start: Position, end: Position) -> None:
         """Raises Permanent if records that were to be read next are gone, and that is not allowed.
