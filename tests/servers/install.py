@@ -14,6 +14,8 @@ from typing import NoReturn
 
 import pytest
 
+_APT = ("--no-install-recommends", "-o", "DPkg::Lock::Timeout=600")
+
 
 def cache() -> Path:
     """The directory of all that is installed; PENSTOCK_SERVERS names another."""
@@ -45,9 +47,9 @@ def program(name: str, package: str) -> str:
     """The path of a program; root gets it from the system's packages if it is missing."""
     found = shutil.which(name)
     if found is None and os.getuid() == 0 and shutil.which("apt-get"):
-        with _alone("packages"):
+        with _alone("packages"), _no_services():
             run("apt-get", "update", "-q")
-            run("apt-get", "install", "-qy", "--no-install-recommends", package)
+            run("apt-get", "install", "-qy", *_APT, package)
         found = shutil.which(name)
     if found is None:
         unavailable(f"{name} is not installed", f"install it, as in: sudo apt install {package}")
@@ -78,3 +80,18 @@ def _alone(name: str) -> Iterator[None]:
     with (cache() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def _no_services() -> Iterator[None]:
+    """Keeps Debian's packages from starting the servers that they bring."""
+    policy = Path("/usr/sbin/policy-rc.d")
+    if policy.exists():
+        yield
+        return
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    try:
+        yield
+    finally:
+        policy.unlink()
