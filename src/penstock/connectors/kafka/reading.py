@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.connectors.kafka.client import ANSWER_SECONDS, consumer
@@ -46,6 +47,25 @@ class Range:
     """The first of the offsets before `start` that should have been read and are gone."""
 
 
+class Run(NamedTuple):
+    """Records of one partition, in order."""
+
+    partition: Partition
+    messages: list[Message]
+
+    @property
+    def origin(self) -> str:
+        """What names the partition in dead letters."""
+        return f"{self.partition.topic}:{self.partition.number}"
+
+    def offsets(self) -> pa.Array:
+        """The offset of each record."""
+        if _gapless(self.messages):
+            first = self.messages[0].offset()
+            return pa.array(np.arange(first, first + len(self.messages)))
+        return pa.array([m.offset() for m in self.messages], pa.int64())
+
+
 class Cursor:
     """A consumer that is told where to read.
 
@@ -59,8 +79,8 @@ class Cursor:
         self._consumer, self._notes = consumer(config, dict(properties))
         self._at: dict[Partition, int] = {}
 
-    def read(self, ranges: Sequence[Range]) -> Iterator[list[Message]]:
-        """The records of the ranges, in lists; those of a partition in order.
+    def read(self, ranges: Sequence[Range]) -> Iterator[list[Run]]:
+        """The records of the ranges, as they come; those of a partition in order.
 
         Raises Transient where nothing comes for a while, Permanent where the cluster refuses.
         """
@@ -72,9 +92,14 @@ class Cursor:
             messages = self._consumer.consume(min(BATCH, left + len(open_)), _WAIT)
             if messages:
                 heard = time.monotonic()
-                records = self._sorted_out(messages, open_)
-                if records:
-                    yield records
+                grouped = (
+                    [(_partition_of(messages[0]), messages)]
+                    if len(ranges) == 1 and _gapless(messages)
+                    else _by_partition(messages)
+                )
+                runs = self._sorted_out(grouped, open_)
+                if runs:
+                    yield runs
             else:
                 self._patience(open_, heard)
         self._pause([each.partition for each in ranges])
@@ -103,25 +128,27 @@ class Cursor:
 
         self._consumer.pause([TopicPartition(*each) for each in partitions])
 
-    def _sorted_out(self, messages: list[Message], open_: dict[Partition, Range]) -> list[Message]:
+    def _sorted_out(
+        self, grouped: Iterable[tuple[Any, list[Message]]], open_: dict[Partition, Range]
+    ) -> list[Run]:
         """The records that were asked for. Ranges that are done are taken out of `open_`."""
-        found: list[Message] = []
-        for (topic, number), each in groupby(messages, _partition_of):
+        found = []
+        for (topic, number), each in grouped:
             partition = Partition(topic, number)
             range_ = open_.get(partition)
             if topic is None or range_ is None:
-                self._raise(next(each))
+                self._raise(each[0])
                 continue
-            part = list(each)
-            records = [m for m in part if m.error() is None]
+            records = [m for m in each if m.error() is None]
             at = self._at[partition]
             if records:
                 self._at[partition] = max(at, records[-1].offset() + 1)
                 if records[0].offset() < at or records[-1].offset() >= range_.end:
                     records = [m for m in records if at <= m.offset() < range_.end]
-            for event in part if len(records) < len(part) else ():
+            for event in each if len(records) < len(each) else ():
                 self._event(event, range_)
-            found += records
+            if records:
+                found.append(Run(partition, records))
             if self._at[partition] >= range_.end:
                 del open_[partition]
         return found
@@ -177,29 +204,37 @@ def forget(key: str) -> None:
         cursor.close()
 
 
+def _gapless(messages: list[Message]) -> bool:
+    """Whether records of one partition follow each other without a gap, judged by the ends."""
+    first, last = messages[0], messages[-1]
+    distance = (last.offset() or 0) - (first.offset() or 0)
+    return _partition_of(first) == _partition_of(last) and distance == len(messages) - 1
+
+
+def _by_partition(messages: list[Message]) -> Iterator[tuple[Any, list[Message]]]:
+    """Neighbours of the same partition together."""
+    for partition, each in groupby(messages, _partition_of):
+        yield partition, list(each)
+
+
 def _partition_of(message: Message) -> tuple[Any, Any]:
     return message.topic(), message.partition()
 
 
-def payloads(messages: Sequence[Message], metadata: Sequence[str]) -> pa.RecordBatch:
+def payloads(runs: Sequence[Run], metadata: Sequence[str]) -> pa.RecordBatch:
     """Records as a batch of `PAYLOAD` and the metadata columns asked for."""
-    origins, positions = _origins(messages)
+    messages = runs[0].messages if len(runs) == 1 else [m for run in runs for m in run.messages]
     columns: list[pa.Array] = [
         pa.array([m.value() for m in messages], pa.binary()),
-        origins,
-        positions,
+        _joined([pa.repeat(run.origin, len(run.messages)) for run in runs]),
+        _joined([run.offsets() for run in runs]),
     ]
     columns += [_metadata(messages, name) for name in metadata]
     return pa.RecordBatch.from_arrays(columns, names=["payload", "origin", "position", *metadata])
 
 
-def _origins(messages: Sequence[Message]) -> tuple[pa.Array, pa.Array]:
-    runs = [
-        pa.repeat(f"{topic}:{number}", sum(1 for _ in each))
-        for (topic, number), each in groupby(messages, _partition_of)
-    ]
-    origins = runs[0] if len(runs) == 1 else pa.concat_arrays(runs)
-    return origins, pa.array([m.offset() for m in messages], pa.int64())
+def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 
 def _metadata(messages: Sequence[Message], name: str) -> pa.Array:

@@ -127,8 +127,8 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         cursor = self._cursor()
         found: list[bytes | None] = []
         try:
-            for messages in cursor.read(ranges):
-                found += [message.value() for message in messages]
+            for runs in cursor.read(ranges):
+                found += [message.value() for run in runs for message in run.messages]
                 if len(found) >= most:
                     break
         finally:
@@ -180,8 +180,8 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         key = repr((self.config.client_properties(), self.config.given(), self._properties()))
         done = False
         try:
-            for messages in reading.kept(key, self._cursor).read(partition):
-                yield reading.payloads(messages, read.metadata)
+            for runs in reading.kept(key, self._cursor).read(partition):
+                yield reading.payloads(runs, read.metadata)
             done = True
         finally:
             if not done:
