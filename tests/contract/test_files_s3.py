@@ -55,6 +55,12 @@ class TestS3Source(OnS3, SourceContract):
         put(simple(1), SIMPLE)
         super().test_a_server_that_is_down_is_worth_another_try(options, server)
 
+    def test_a_server_that_does_not_answer_is_given_up(
+        self, options: dict[str, Any], server: Any, put: Any
+    ) -> None:
+        put(simple(1), SIMPLE)
+        super().test_a_server_that_does_not_answer_is_given_up(options, server)
+
 
 class TestS3SourceParquet(TestS3Source):
     format = "parquet"

@@ -17,6 +17,9 @@ from penstock.connectors.kafka.writing import DELIVERY_SECONDS, KafkaWriter, Out
 from penstock.sdk import BatchId, Capability, Config, Duration, Sink, Writer
 from penstock.sdk.kit.template import Template, need_column
 
+QUEUE = 64 << 20
+"""How many bytes wait in a process to be sent."""
+
 
 class Creation(Config):
     """A topic as it is created."""
@@ -194,6 +197,7 @@ class Producers:
             "compression.type": self._config.compression,
             "linger.ms": 20,
             "queue.buffering.max.messages": 500_000,
+            "queue.buffering.max.kbytes": max(QUEUE, 2 * self._limit) >> 10,
             "message.timeout.ms": DELIVERY_SECONDS * 1000,
             "message.max.bytes": self._limit,
         }

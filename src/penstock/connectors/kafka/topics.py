@@ -15,7 +15,7 @@ from penstock.core.errors import Permanent
 from penstock.core.text import did_you_mean
 
 if TYPE_CHECKING:
-    from confluent_kafka.admin import TopicDescription
+    from confluent_kafka.admin import ClusterMetadata, TopicDescription
 
 LARGEST = 1_048_588
 """What a broker takes by default."""
@@ -86,7 +86,7 @@ class Topics:
         metadata = self._admin.ask(
             self._doing, lambda timeout: self._admin.client.list_topics(timeout=timeout)
         )
-        return [name for name, topic in metadata.topics.items() if topic.error is None]
+        return _existing(metadata)
 
     def _described(self, names: Collection[str]) -> dict[str, TopicDescription]:
         from confluent_kafka import KafkaException, TopicCollection
@@ -161,7 +161,7 @@ class Administration:
         metadata = self._admin.ask(
             doing, lambda timeout: self._admin.client.list_topics(timeout=timeout)
         )
-        return [name for name, topic in metadata.topics.items() if topic.error is None]
+        return _existing(metadata)
 
     def create(
         self, name: str, partitions: int, replication: int | None, config: Mapping[str, str]
@@ -196,6 +196,12 @@ class Administration:
             return int(future.result(11)["max.message.bytes"].value)
         except (KafkaException, TimeoutError):
             return LARGEST
+
+
+def _existing(metadata: ClusterMetadata) -> list[str]:
+    """Those without a leader for the moment are there, too."""
+    gone = "UNKNOWN_TOPIC_OR_PART"
+    return [n for n, t in metadata.topics.items() if not (t.error and t.error.name() == gone)]
 
 
 def missing(name: str, existing: Collection[str]) -> Permanent:

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import pyarrow as pa
 import pytest
@@ -29,13 +30,20 @@ from penstock.sdk import (
     Transient,
     registry,
 )
+from penstock.testing.contract.pipeline import Pipeline
 from penstock.testing.contract.rows import Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NODE_KEYS = frozenset(
     ["type", "from", "format", "schema", "watermark", "primary_key", "on_error", "metadata", "mode"]
 )
 SECONDS_TO_NOTICE = 20
-_SECRET_NAME = re.compile(r"password|passphrase|secret|token|api_?key|private_?key|credential")
+SECONDS_TO_GIVE_UP = 60
+_SECRET_NAME = re.compile(
+    r"(password|passphrase|secret|token|api_?key|private_?key|credential)(?!.*_url$)"
+)
 _BASE = (
     "penstock.sdk, pyarrow.compute, pyarrow.fs, numpy, rich.console, structlog, arro3.io, fastavro"
 )
@@ -63,6 +71,9 @@ class ComponentContract:
     notyet: ClassVar[dict[str, str]] = {}
     """Tests that do not pass yet, with the reason."""
 
+    capabilities: frozenset[Capability]
+    """What the component can do as the options configure it."""
+
     @pytest.fixture
     def options(self) -> dict[str, Any]:
         """Options that reach the system under test; a test may change the dict."""
@@ -76,9 +87,13 @@ class ComponentContract:
                 mark = pytest.mark.xfail(reason=excuses[name], strict=True)
                 request.node.add_marker(mark)
 
+    @pytest.fixture(autouse=True)
+    def _capable(self, options: dict[str, Any]) -> None:
+        self.capabilities = self.built(options).capabilities
+
     @pytest.fixture
     def server(self) -> Any:
-        """The server behind the system: an object with `stop()`, `start()` and `kill()`."""
+        """The server behind the system: it can `stop`, `start`, `kill`, `pause` and `resume`."""
         pytest.skip("there is no server")
 
     wrong_secret: ClassVar[dict[str, Any]] = {}
@@ -87,8 +102,22 @@ class ComponentContract:
     def needs(self, *capabilities: Capability) -> None:
         """Skips a test that is about what the component does not declare."""
         for capability in capabilities:
-            if capability not in self.component.capabilities:
+            if capability not in self.capabilities:
                 pytest.skip(f"{self.component.__name__} does not declare {capability}")
+
+    def node(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The component as a pipeline file has it."""
+        (name,) = [
+            name for kind in registry.KINDS for name in registry.types(kind)
+            if registry.find(kind, name) is self.component
+        ]  # fmt: skip
+        given = {"type": name, **options}
+        return given if self.format is None else {**given, "format": self.format}
+
+    @pytest.fixture
+    def pipeline(self, tmp_path: Path, penstock_spark: SparkSession) -> Callable[..., Pipeline]:
+        """`pipeline(fails_on=3)` is one to run with a node of the component."""
+        return partial(Pipeline, tmp_path, penstock_spark)
 
     def built(self, options: dict[str, Any], state: Path | None = None) -> Any:
         """The component as the planner makes it, ready for pickling."""
@@ -193,11 +222,26 @@ class ComponentContract:
             server.start()
         self.built(options).check()
 
+    def test_a_server_that_does_not_answer_is_given_up(
+        self, options: dict[str, Any], server: Any
+    ) -> None:
+        server.pause()
+        try:
+            started = time.monotonic()
+            with pytest.raises(Transient) as caught:
+                self.built(options).check()
+            assert time.monotonic() - started < SECONDS_TO_GIVE_UP
+            assert caught.value.hint, "what should the user look at?"
+        finally:
+            server.resume()
+        self.built(options).check()
+
     def test_a_wrong_password_is_refused(self, options: dict[str, Any], server: Any) -> None:
         if not self.wrong_secret:
             pytest.skip("there is no password")
-        with pytest.raises(Permanent):
+        with pytest.raises(Permanent) as caught:
             self.built({**options, **self.wrong_secret}).check()
+        assert caught.value.hint, "what should the user look at?"
 
     def test_it_can_be_sent_to_a_task(self, options: dict[str, Any]) -> None:
         copy = pickle.loads(pickle.dumps(self.built(options)))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import pickle
+import resource
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -13,8 +16,11 @@ import pytest
 from penstock.sdk import BatchId, Capability, Receipt, Sink
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.component import ComponentContract
+from penstock.testing.contract.pipeline import SCHEMA, Pipeline
 from penstock.testing.contract.rows import Row, by_id, simple
 
+MEGABYTES = 250
+MOST_MEGABYTES = 200
 Rows = Callable[[pa.Schema], list[Row]]
 
 
@@ -28,6 +34,11 @@ class SinkContract(ComponentContract):
     def rows(self) -> Rows:
         """`rows(schema)` reads back what is there, by another way than the sink's own."""
         pytest.skip("nothing can be read back from this sink")
+
+    @pytest.fixture
+    def table(self, rows: Rows) -> Rows:
+        """`table(schema)` reads back the rows that have not been replaced (UPSERT)."""
+        return rows
 
     @pytest.fixture
     def make(self, options: dict[str, Any]) -> Callable[..., Any]:
@@ -62,7 +73,7 @@ class SinkContract(ComponentContract):
         """Writes rows as the engine does; gives the failures."""
         batch = pa.RecordBatch.from_pylist(rows, schema=schema)
         payloads = None
-        if Capability.BYTES in self.component.capabilities:
+        if Capability.BYTES in self.capabilities:
             encoded = sink.format.encode(batch)
             assert not encoded.failures
             payloads = encoded.payloads
@@ -136,6 +147,30 @@ class SinkContract(ComponentContract):
         sink.complete()
         assert rows(sample.SIMPLE) == simple(1)
 
+    def test_a_commit_that_landed_and_is_reported_failed(self, make: Any, rows: Rows) -> None:
+        sink = make()
+        batch = BatchId("query-1", 0)
+        lost = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        self.write(sink, lost, simple(1, 2), sample.SIMPLE)
+        lost.commit()
+        lost.abort()
+        self.batch(sink, 0, simple(1, 2))
+        self.batch(make(), 1, simple(3))
+        sink.complete()
+        self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
+
+    def test_rows_replace_those_with_the_same_key(self, make: Any, table: Rows) -> None:
+        self.needs(Capability.UPSERT)
+        renamed = [{"id": 1, "name": "new"}]
+        for number, rows in enumerate([simple(1, 2), renamed, [*simple(3), *renamed]]):
+            sink = make()
+            sink.mode, sink.primary_key = "upsert", ("id",)
+            sink.accepts(sample.SIMPLE)
+            sink.recover()
+            self.batch(sink, number, rows)
+            sink.complete()
+        assert by_id(table(sample.SIMPLE)) == [*renamed, *simple(2, 3)]
+
     def test_a_server_that_is_killed_in_the_middle(
         self, make: Any, rows: Rows, server: Any
     ) -> None:
@@ -207,13 +242,71 @@ class SinkContract(ComponentContract):
         sink.complete()
         assert rows(sample.SIMPLE) == sample.large()
 
+    def test_a_slow_server_does_not_fill_the_memory(
+        self, make: Any, rows: Rows, server: Any
+    ) -> None:
+        sink = make()
+        client = sink.open()
+        writer = sink.writer(client, BatchId("query-1", 0), 0, sample.SIMPLE)
+        taken: list[int] = []
+
+        def fill() -> None:
+            for number in range(MEGABYTES):
+                self.write(sink, writer, [{"id": number, "name": "x" * 2**20}], sample.SIMPLE)
+                taken.append(number)
+
+        before = resident()
+        server.pause()
+        filling = ThreadPoolExecutor(1).submit(fill)
+        try:
+            while len(taken) < MEGABYTES:
+                seen = len(taken)
+                done, _ = wait([filling], timeout=1)
+                if done or len(taken) == seen:
+                    break
+            assert resident() - before < MOST_MEGABYTES
+        finally:
+            server.resume()
+        filling.result()
+        sink.finish(BatchId("query-1", 0), [json.loads(json.dumps(writer.commit()))])
+        sink.complete()
+        assert [row["id"] for row in by_id(rows(sample.SIMPLE))] == [*range(MEGABYTES)]
+
+    @pytest.mark.spark
+    def test_a_pipeline_writes_it(self, options: dict[str, Any], rows: Rows, pipeline: Any) -> None:
+        run: Pipeline = pipeline()
+        assert not run.run(source=_feed(simple(1, 2, 3)), sink=self.node(options)).errors
+        self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
+
+    @pytest.mark.spark
+    def test_a_pipeline_that_writes_it_resumes(
+        self, options: dict[str, Any], rows: Rows, pipeline: Any
+    ) -> None:
+        run: Pipeline = pipeline(fails_on=2)
+        feed = _feed(simple(*range(4)), batches=4)
+        assert run.run(source=feed, sink=self.node(options)).errors
+        run.mend()
+        assert not run.run(source=feed, sink=self.node(options)).errors
+        self._once_or_more(rows(sample.SIMPLE), simple(*range(4)))
+
     def test_closing_twice(self, make: Any) -> None:
         sink = make()
         sink.close()
         sink.close()
 
     def _once_or_more(self, found: list[Row], expected: list[Row]) -> None:
-        if Capability.EXACTLY_ONCE in self.component.capabilities:
+        if Capability.EXACTLY_ONCE in self.capabilities:
             assert by_id(found) == expected
         else:
             assert {row["id"] for row in found} == {row["id"] for row in expected}
+
+
+def _feed(rows: list[Row], batches: int = 1) -> dict[str, Any]:
+    """A source of these rows."""
+    return {"type": "memory", "rows": rows, "schema": SCHEMA, "batches": batches}
+
+
+def resident() -> int:
+    """The memory that this process has in use, in megabytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() >> 20

@@ -14,6 +14,7 @@ import pytest
 from penstock.sdk import PAYLOAD, Capability, Read, ReplayableSource
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.component import ComponentContract
+from penstock.testing.contract.pipeline import SCHEMA, Pipeline
 from penstock.testing.contract.rows import Row, by_id, simple
 
 Put = Callable[..., None]
@@ -30,6 +31,14 @@ class SourceContract(ComponentContract):
     def put(self) -> Put:
         """`put(rows, schema)` brings rows into the system, after those that are there."""
         pytest.skip("nothing can be put into this source")
+
+    @pytest.fixture
+    def put_together(self, put: Put) -> Put:
+        """`put(rows, schema)` where the source's position cannot tell the rows of all calls apart,
+
+        as those of one second for a source that goes by a time.
+        """
+        return put
 
     @pytest.fixture
     def make(self, options: dict[str, Any], tmp_path: Path) -> Callable[..., Any]:
@@ -102,7 +111,7 @@ class SourceContract(ComponentContract):
         start = survived(first.initial())
         end = survived(first.latest(start))
         rows = self.between(first, start, end)
-        if Capability.TAIL in self.component.capabilities:
+        if Capability.TAIL in self.capabilities:
             put(simple(*range(10, 20)), sample.SIMPLE)
         assert self.between(make(), start, end) == rows
         assert len(rows) == 10
@@ -129,12 +138,27 @@ class SourceContract(ComponentContract):
         source.close()
         rest, end = self.all(make(**self.limited), stop)
         rows += rest
-        if Capability.TAIL in self.component.capabilities:
+        if Capability.TAIL in self.capabilities:
             put(simple(4, 4), sample.SIMPLE)
             more, _ = self.all(make(), end)
             rows += more
-        last = 5 if Capability.TAIL in self.component.capabilities else 4
+        last = 5 if Capability.TAIL in self.capabilities else 4
         assert sorted(row["id"] for row in rows) == sorted([*range(last)] * 2)
+
+    def test_rows_that_share_a_position(self, make: Any, put_together: Put) -> None:
+        put_together(simple(1, 2, 3), sample.SIMPLE)
+        source = make(**self.limited)
+        start = survived(source.initial())
+        stop = survived(source.advance(start, source.latest(start)))
+        rows = self.between(source, start, stop)
+        rest, end = self.all(make(**self.limited), stop)
+        rows += rest
+        if Capability.TAIL in self.capabilities:
+            put_together(simple(4), sample.SIMPLE)
+            more, _ = self.all(make(), end)
+            rows += more
+        last = 5 if Capability.TAIL in self.capabilities else 4
+        assert by_id(rows) == simple(*range(1, last))
 
     def test_a_server_that_is_killed_in_the_middle(self, make: Any, put: Put, server: Any) -> None:
         put(simple(*range(10)), sample.SIMPLE)
@@ -145,7 +169,7 @@ class SourceContract(ComponentContract):
         source.close()
         server.kill()
         server.start()
-        if Capability.REPLAY in self.component.capabilities:
+        if Capability.REPLAY in self.capabilities:
             assert self.between(make(), start, end) == first
         put(simple(10), sample.SIMPLE)
         rest, _ = self.all(make(), end)
@@ -196,7 +220,38 @@ class SourceContract(ComponentContract):
         assert rows == sample.large()
 
     def test_all_metadata_on_offer_is_there(self, make: Any) -> None:
-        source = make(self._own(make))
+        self._metadata(make(self._own(make)))
+
+    def test_metadata_of_what_was_put(self, make: Any, put: Put) -> None:
+        put(simple(1, 2), sample.SIMPLE)
+        assert self._metadata(make()) == 2
+
+    @pytest.mark.spark
+    def test_a_pipeline_reads_it(self, options: dict[str, Any], put: Put, pipeline: Any) -> None:
+        put(simple(1, 2, 3), sample.SIMPLE)
+        run: Pipeline = pipeline()
+        assert not run.run(source={**self.node(options), "schema": SCHEMA}).errors
+        assert by_id(run.kept()) == simple(1, 2, 3)
+
+    @pytest.mark.spark
+    def test_a_pipeline_that_reads_it_resumes(
+        self, options: dict[str, Any], put: Put, pipeline: Any
+    ) -> None:
+        for at in range(3):
+            put(simple(at), sample.SIMPLE)
+        run: Pipeline = pipeline(fails_on=1)
+        source = {**self.node(options), **self.limited, "schema": SCHEMA}
+        assert run.run(source=source).errors
+        run.mend()
+        if Capability.TAIL in self.capabilities:
+            put(simple(3), sample.SIMPLE)
+        assert not run.run(source=source).errors
+        last = 4 if Capability.TAIL in self.capabilities else 3
+        assert by_id(run.kept()) == simple(*range(last))
+
+    def _metadata(self, source: Any) -> int:
+        """Reads all of it with its metadata. Returns the number of rows."""
+        rows = 0
         offered = source.metadata()
         start = source.initial()
         end = source.advance(start, source.latest(start))
@@ -206,6 +261,8 @@ class SourceContract(ComponentContract):
                 ours = PAYLOAD if self._carries_bytes else source.columns
                 assert batch.schema.names == [*ours.names, *offered.names]
                 assert pa.schema(list(batch.schema)[len(ours) :]).types == offered.types
+                rows += batch.num_rows
+        return rows
 
     def test_closing_twice(self, make: Any) -> None:
         source = make()
@@ -214,7 +271,7 @@ class SourceContract(ComponentContract):
 
     @property
     def _carries_bytes(self) -> bool:
-        return Capability.BYTES in self.component.capabilities
+        return Capability.BYTES in self.capabilities
 
     def _own(self, make: Any) -> pa.Schema | None:
         """The schema of a source that makes its own rows, else that of `simple`."""

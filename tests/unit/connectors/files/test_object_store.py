@@ -57,10 +57,10 @@ def shut(s3: S3) -> Iterator[None]:
 
 @pytest.fixture
 def silent(s3: S3) -> Iterator[None]:
-    s3.gate.silent = True
+    s3.gate.pause()
     yield
-    s3.gate.silent = False
     s3.gate.stop()
+    s3.gate.resume()
     s3.gate.start()
 
 

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+
+from penstock.connectors.kafka import KafkaSink, KafkaSource, client
+from penstock.testing.contract import SinkContract, SourceContract
+from servers.kafka import Kafka
+from servers.kafka_security import PASSWORD, USER
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Kafka]:
+    """A broker with passwords that the contract may stop, kill and pause."""
+    with Kafka(security="sasl_plaintext") as broker:
+        yield broker
+
+
+def login(password: str) -> dict[str, Any]:
+    return {"sasl": {"mechanism": "PLAIN", "username": USER, "password": password}}
+
+
+class OnKafka:
+    """What both contracts need."""
+
+    wrong_secret = login("wrong")
+
+    @pytest.fixture
+    def server(self, broker: Kafka, monkeypatch: pytest.MonkeyPatch) -> Kafka:
+        monkeypatch.setattr(client, "ANSWER_SECONDS", 3.0)
+        return broker
+
+    @pytest.fixture
+    def topic(self, broker: Kafka) -> str:
+        return broker.create_topic(max_message_bytes=20_000_000)
+
+    @pytest.fixture
+    def options(self, broker: Kafka, topic: str) -> dict[str, Any]:
+        return {"brokers": broker.address, "topic": topic, **login(PASSWORD)}
+
+
+class TestKafkaSource(OnKafka, SourceContract):
+    component = KafkaSource
+    limited = {"max_records": 1}
+
+    @pytest.fixture
+    def put(self, broker: Kafka, topic: str) -> Any:
+        producer = Producer({**broker.client(), "message.max.bytes": 20_000_000})
+
+        def put(rows: Any, schema: Any) -> None:
+            for payload in self.encoded(rows, schema):
+                producer.produce(topic, payload)
+            assert producer.flush(30) == 0
+
+        return put
+
+
+class TestKafkaSink(OnKafka, SinkContract):
+    component = KafkaSink
+
+    @pytest.fixture
+    def rows(self, broker: Kafka, topic: str) -> Any:
+        return lambda schema: self.decoded([value for _, value in records(broker, topic)], schema)
+
+    @pytest.fixture
+    def table(self, broker: Kafka, topic: str) -> Any:
+        return lambda schema: self.decoded([*dict(records(broker, topic)).values()], schema)
+
+
+class TestKafkaSinkExactlyOnce(TestKafkaSink):
+    @pytest.fixture
+    def options(self, broker: Kafka, topic: str) -> dict[str, Any]:
+        given = {"brokers": broker.address, "topic": topic, **login(PASSWORD)}
+        return {**given, "delivery": "exactly_once", "transactional_id": topic}
+
+
+def records(broker: Kafka, topic: str) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values of the committed records of a topic with one partition."""
+    consumer = Consumer(
+        {**broker.client(), "group.id": "looks", "isolation.level": "read_committed",
+         "enable.partition.eof": True, "enable.auto.commit": False}
+    )  # fmt: skip
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    while (message := consumer.poll(30)) is not None:
+        if message.error() is None:
+            yield message.key(), message.value()
+        else:
+            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+            break
+    assert message is not None
+    consumer.close()
