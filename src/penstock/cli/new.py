@@ -15,7 +15,7 @@ from penstock.core.text import did_you_mean
 
 _TEMPLATES = files("penstock.cli") / "templates"
 
-Kind = Annotated[str, Parameter(help="What it begins with, as in files, generate or sql.")]
+Kind = Annotated[str, Parameter(help="What it begins with: files, generate, kafka or sql.")]
 Output = Annotated[
     Path | None,
     Parameter(name=["--output", "-o"], metavar="FILE", help="Write to this file instead."),

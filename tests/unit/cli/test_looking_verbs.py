@@ -66,7 +66,7 @@ def test_describe_shows_options_and_an_example(said: Said) -> None:
         (["describe", "sink"], "known: blackhole, files"),
         (["describe", "source", "csv"], '"csv" is a format'),
         (["describe", "source", "fles"], 'did you mean "files"?'),
-        (["new"], "known: files, generate, sql"),
+        (["new"], "known: files, generate, kafka, sql"),
         (["new", "file"], 'did you mean "files"?'),
         (["new", "sql", "--output", "nowhere/a.yaml"], "cannot be written"),
         (["check", "nothere.yaml"], "there is no file nothere.yaml"),

@@ -1,0 +1,192 @@
+"""examples/clicks-kafka, run as a user runs it, against the same sums done at once in Python."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from servers.kafka import Kafka
+
+pytestmark = pytest.mark.spark
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "clicks-kafka"
+LINES = (EXAMPLE / "data" / "clicks.jsonl").read_bytes().splitlines()
+BAD = {57: "not-json", 143: "wrong-type", 268: "wrong-type", 391: "not-an-object", 512: "not-json"}
+"""The lines that are no clicks, by number."""
+UNTIL_CAUGHT_UP = "--until-caught-up"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What runs of the example left behind."""
+
+    broker: Kafka
+    printed: str
+
+    def messages(self, topic: str) -> list[Message]:
+        """The committed records of a topic."""
+        consumer = Consumer(
+            {"bootstrap.servers": self.broker.address, "group.id": "test", "log_level": 0,
+             "enable.auto.commit": False, "enable.partition.eof": True,
+             "isolation.level": "read_committed"}
+        )  # fmt: skip
+        try:
+            partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+            consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+            found, ended = [], 0
+            while ended < len(partitions):
+                message = consumer.poll(30)
+                assert message is not None, f"{topic} does not end"
+                if message.error() is None:
+                    found.append(message)
+                else:
+                    assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                    ended += 1
+            return found
+        finally:
+            consumer.close()
+
+
+def penstock(broker: str, where: Path, *words: str) -> str:
+    """Runs a command; returns what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock", *words], cwd=where, env={**os.environ, "KAFKA": broker},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    where = tmp_path_factory.mktemp("clicks") / "example"
+    shutil.copytree(EXAMPLE, where, ignore=shutil.ignore_patterns(".penstock"))
+    with Kafka() as broker:
+        penstock(broker.address, where, "run", "clicks-in.yaml")
+        penstock(broker.address, where, "run", "clicks.yaml", UNTIL_CAUGHT_UP)
+        yield Ran(
+            broker, penstock(broker.address, where, "run", "clicks-out.yaml", UNTIL_CAUGHT_UP)
+        )
+
+
+def clicks() -> list[dict[str, Any]]:
+    good = [json.loads(line) for number, line in enumerate(LINES, 1) if number not in BAD]
+    return [{**click, "at": datetime.fromisoformat(click["at"])} for click in good]
+
+
+def visits() -> list[dict[str, Any]]:
+    """The clicks of people, with what clicks.yaml derives; a null is not written."""
+    with (EXAMPLE / "data" / "pages.csv").open() as file:
+        pages = {row.pop("page"): row for row in csv.DictReader(file)}
+    return [
+        {
+            **{name: click[name] for name in ("id", "user", "at", "page")},
+            **pages.get(click["page"], {"area": "elsewhere"}),
+            "seconds": click["millis"] / 1000,
+            "slow": click["millis"] > 500,
+        }
+        for click in clicks()
+        if click["agent"] != "robot"
+    ]
+
+
+def minutes() -> dict[tuple[datetime, str], tuple[int, int, float]]:
+    """Visits, slow ones and mean seconds of the minutes that are complete."""
+    groups = defaultdict(list)
+    for visit in visits():
+        groups[visit["at"].replace(second=0, microsecond=0), visit["area"]].append(visit)
+    watermark = max(click["at"] for click in clicks()) - timedelta(minutes=1)
+    return {
+        (minute, area): (
+            len(group),
+            sum(visit["slow"] for visit in group),
+            pytest.approx(sum(visit["seconds"] for visit in group) / len(group), abs=0.000_501),
+        )
+        for (minute, area), group in groups.items()
+        if minute + timedelta(minutes=1) <= watermark
+    }
+
+
+def test_visits(ran: Ran) -> None:
+    found = ran.messages("visits")
+    rows = [json.loads(message.value()) for message in found]
+    for row in rows:
+        row["at"] = datetime.fromisoformat(row["at"])
+    assert sorted(rows, key=lambda row: row["id"]) == visits()
+    for message, row in zip(found, rows, strict=True):
+        assert message.key() == row["user"].encode()
+        assert message.headers() == [("area", row["area"].encode())]
+
+
+def test_a_users_visits_keep_their_order(ran: Ran) -> None:
+    orders = defaultdict(list)
+    for message in ran.messages("visits"):
+        orders[message.key()].append((message.partition(), json.loads(message.value())["id"]))
+    for order in orders.values():
+        assert order == sorted(order)
+        assert len({partition for partition, _ in order}) == 1
+
+
+def test_minutes_are_there_once(ran: Ran) -> None:
+    rows = [json.loads(message.value()) for message in ran.messages("visits-by-minute")]
+    found = {
+        (datetime.fromisoformat(row["minute"]), row["area"]): (
+            row["visits"], row["slow"], row["mean_seconds"],
+        )
+        for row in rows
+    }  # fmt: skip
+    assert found == minutes()
+    assert len(rows) == len(found) == 25
+
+
+def test_dead_letters_say_what_and_where(ran: Ran) -> None:
+    letters = [json.loads(message.value()) for message in ran.messages("clicks-dead")]
+    found = {base64.b64decode(letter["payload"]): letter["code"] for letter in letters}
+    assert found == {LINES[number - 1]: code for number, code in BAD.items()}
+    assert len(letters) == len(BAD)
+    places = {
+        (f"clicks:{message.partition()}", message.offset()): message.value()
+        for message in ran.messages("clicks")
+    }
+    for letter in letters:
+        place = letter["origin"], letter["position"]
+        assert places[place] == base64.b64decode(letter["payload"])
+
+
+def test_nothing_is_behind(ran: Ran) -> None:
+    consumer = Consumer(
+        {"bootstrap.servers": ran.broker.address, "group.id": "penstock.clicks.clicks"}
+    )
+    at = consumer.committed([TopicPartition("clicks", number) for number in range(4)], timeout=30)
+    ends = [consumer.get_watermark_offsets(each, timeout=30)[1] for each in at]
+    consumer.close()
+    assert [each.offset for each in at] == ends
+    assert sum(ends) == len(LINES)
+
+
+def test_the_result_is_printed_in_order(ran: Ran) -> None:
+    lines = [line for line in ran.printed.splitlines() if line.startswith("2024-")]
+    expected = [
+        (f"{minute:%Y-%m-%d %H:%M:%S}", area, str(counts[0]))
+        for (minute, area), counts in sorted(minutes().items())
+    ]
+    assert [(line[:19], *line[19:].split()[:2]) for line in lines] == expected
+    assert "the shop is closed for a minute" in ran.printed
+
+
+def test_its_own_cases() -> None:
+    assert "3 passed" in penstock("nowhere:1", EXAMPLE, "test", "clicks.yaml")
