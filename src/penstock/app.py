@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock.observe.metrics import Metrics
+    from penstock.plan.hint import Hint
     from penstock.runtime.replay import Replayed
     from penstock.runtime.state import StateDirectory
     from penstock.runtime.supervise import Outcome
@@ -84,6 +85,14 @@ def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
 
     schemas.settle(plan, None)
     return dict(Builder(plan, spark).types())
+
+
+def hints(plan: Plan, spark: SparkSession) -> dict[str, dict[str, Hint]]:
+    """What each query needs of its sources, told by Spark. The plan's columns are settled."""
+    from penstock.engine.build import Builder
+
+    builder = Builder(plan, spark)
+    return {query.name: builder.hints(query) for query in plan.queries}
 
 
 @dataclass(frozen=True)

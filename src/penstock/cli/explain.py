@@ -13,7 +13,8 @@ from penstock.core.text import plural
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from penstock.plan.explain import Explanation, NodeFacts, QueryFacts
+    from penstock.plan.explain import Explanation, Needs, NodeFacts, QueryFacts
+    from penstock.plan.hint import Hint
     from penstock.plan.model import Plan
 
 _SHAPES = {"source": ("([", "])"), "transform": ("[", "]"), "sink": ("[(", ")]")}
@@ -44,7 +45,7 @@ def explain(
 
     plan = app.plan(files, sets=set)
     print_warnings(plan.warnings)
-    found = explained(plan, None if static or mermaid else _columns(plan))
+    found = explained(plan) if static or mermaid else explained(plan, *_told(plan))
     if json:
         print_json(found)
     elif mermaid:
@@ -53,13 +54,15 @@ def explain(
         _print(found)
 
 
-def _columns(plan: Plan) -> dict[str, pa.Schema]:
+def _told(plan: Plan) -> tuple[dict[str, pa.Schema], dict[str, dict[str, Hint]]]:
+    """What Spark tells: the columns of nodes, and what queries need of their sources."""
     from penstock import app
     from penstock.engine.columns import to_arrow
 
     with app.session(plan) as spark:
         types = app.types(plan, spark)
-    return {name: to_arrow(columns) for name, columns in types.items()}
+        hints = app.hints(plan, spark)
+    return {name: to_arrow(columns) for name, columns in types.items()}, hints
 
 
 def _print(found: Explanation) -> None:
@@ -98,6 +101,7 @@ def _row(node: NodeFacts) -> tuple[str, str, str, str]:
 def _print_query(query: QueryFacts) -> None:
     print(f"query {query.name}")
     rows = [("as a stream", ", ".join(query.within))]
+    rows += [(f"needs of {each.source}", _needs(each)) for each in query.needs]
     if query.below:
         rows.append(("on each batch", ", ".join(query.below)))
     rows.append((plural(len(query.sinks), "sink"), ", ".join(query.sinks)))
@@ -105,6 +109,11 @@ def _print_query(query: QueryFacts) -> None:
     rows += [("", f"({reason})") for reason in query.because]
     print_table(("", ""), rows, indent="  ", wrap=True)
     print()
+
+
+def _needs(needs: Needs) -> str:
+    columns = "all columns" if needs.columns is None else f"columns {', '.join(needs.columns)}"
+    return f"{columns} where {' AND '.join(needs.where)}" if needs.where else columns
 
 
 def _print_mermaid(found: Explanation) -> None:

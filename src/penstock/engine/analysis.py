@@ -37,7 +37,7 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     """An analysis error of Spark's as ours."""
     condition = error.getCondition() or ""
     parameters = error.getMessageParameters() or {}
-    kind = SqlError if any(_texts(node)) else PlanError
+    kind = SqlError if any(texts(node)) else PlanError
     where = _where(plan, node, error)
     if isinstance(error, ParseException):
         return kind(f"{node.label}: {_sentence(error)}", code="sql-syntax", where=where)
@@ -104,7 +104,7 @@ _ADVICE = (
 )  # fmt: skip
 
 
-def _texts(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def texts(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """The SQL texts among a node's options, and where in the node they stand."""
     config = node.component.config
     for key in ("sql", "where", "set", "columns"):
@@ -119,17 +119,17 @@ def _texts(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 def _where(plan: Plan, node: Node, error: PySparkException) -> Location | None:
     """The place in the SQL text that Spark complains about; the node where it cannot be told."""
-    texts = list(_texts(node))
+    given = list(texts(node))
     index, fragment = _context(error)
-    for route, text in texts:
+    for route, text in given:
         place = (f"{node.kind}s", node.name, *route)
         if fragment and text[index : index + len(fragment)] == fragment:
             return plan.inside(place, *line_and_column(text, index))
         found = _POSITION.search(str(error))
-        if found and (len(texts) == 1 or f"\n{text.strip()}\n" in str(error)):
+        if found and (len(given) == 1 or f"\n{text.strip()}\n" in str(error)):
             return plan.inside(place, int(found[1]), int(found[2]) + 1)
-    if len(texts) == 1:
-        return plan.inside((f"{node.kind}s", node.name, *texts[0][0]), 1, 1)
+    if len(given) == 1:
+        return plan.inside((f"{node.kind}s", node.name, *given[0][0]), 1, 1)
     return node.where
 
 

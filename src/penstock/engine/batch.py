@@ -18,6 +18,7 @@ from penstock.engine.build import Builder
 from penstock.engine.columns import to_arrow
 from penstock.engine.sink import RECEIPT_DDL, SinkTask, Write
 from penstock.plan.model import Node, Query
+from penstock.plan.queries import shared
 from penstock.sdk import BatchId, Sink
 
 
@@ -69,7 +70,7 @@ class BatchRunner:
     def _frames(self, trunk: DataFrame) -> Iterator[dict[str, DataFrame]]:
         """All frames of the batch; one that has several readers is computed once."""
         frames = self.builder.batch(self.query, trunk)
-        kept = [frames[name] for name in self.builder.shared(self.query)]
+        kept = [frames[name] for name in shared(self.query, self.builder.plan.nodes)]
         for frame in kept:
             frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         try:

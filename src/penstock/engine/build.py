@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.text import did_you_mean
-from penstock.engine.analysis import not_streamable, told
+from penstock.engine.analysis import not_streamable, texts, told
 from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.function import Chain, Step
@@ -25,8 +24,10 @@ from penstock.engine.source import END_OF_TIME, SourceTask, read_all
 from penstock.engine.spool import Spool, Stage
 from penstock.plan.hint import EVERYTHING, Hint
 from penstock.plan.model import Node, Plan, Query
+from penstock.plan.queries import ends_of
 from penstock.sdk import ReplayableSource
 from penstock.spec.models import SinkSpec, SourceSpec
+from penstock.sql.facts import momentary
 
 Types = Mapping[str, StructType]
 
@@ -61,26 +62,17 @@ class Builder:
         return frames
 
     def hints(self, query: Query) -> dict[str, Hint]:
-        """What `query` needs of each of its sources; reads no data.
-
-        Of a trunk that remembers rows it is what the trunk itself needs, whatever is below: what
-        it remembers must not depend on that.
-        """
-        roots = [query.trunk]
-        if not self.plan.nodes[query.trunk].stateful:
-            roots = [self.plan.nodes[name].inputs[0] for name in query.sinks]
-            roots += [name for name in self.shared(query) if name != query.trunk]
-        frames = self._typed(query, {})
-        if not all(name in frames for name in roots):
-            return {}
-        return hints(frames[name] for name in dict.fromkeys(roots))
-
-    def shared(self, query: Query) -> list[str]:
-        """The nodes of which each batch is computed once for several readers."""
+        """What `query` needs of each of its sources; reads no data."""
         nodes = self.plan.nodes
-        readers = Counter(n for each in (*query.below, *query.sinks) for n in nodes[each].inputs)
-        candidates = (query.trunk, *query.below)
-        return [name for name in candidates if readers[name] > 1 and not nodes[name].static]
+        ends = ends_of(query, nodes)
+        frames = {} if any(nodes[n].kind == "source" for n in ends) else self._typed(query, {})
+        if not all(name in frames for name in ends):
+            return {}
+        found = hints(frames[name] for name in ends)
+        members = (nodes[name] for name in (*query.within, *query.below))
+        if any(momentary(text) for node in members for _, text in texts(node)):
+            return {name: Hint(hint.columns) for name, hint in found.items()}
+        return found
 
     def batch(self, query: Query, trunk: DataFrame) -> dict[str, DataFrame]:
         """The same for the nodes below the trunk, of one batch of it."""
@@ -242,8 +234,13 @@ class Builder:
             )  # fmt: skip
         return SourceTask(
             source, rows, metadata, self.spool_of(node, query, "decode"),
-            watermark.column if watermark else None, self.closing,
+            watermark.column if watermark else None, self.closing, patience=self._patience(query),
         )  # fmt: skip
+
+    def _patience(self, query: Query) -> float:
+        """How long one source may keep Spark waiting; while it does, the others are not asked."""
+        alone = sum(self.plan.nodes[name].kind == "source" for name in query.within) == 1
+        return 1.0 if alone else 0.1
 
     def _static_above(self, query: Query) -> tuple[str, ...]:
         members = (*query.within, *query.below)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -168,7 +167,7 @@ def _value(type_: str, value: Any) -> Any:
         text = value.toString()
         return None if "\ufffd" in text else text
     if kind.startswith("decimal("):
-        return Decimal(value.toJavaBigDecimal().toPlainString())
+        return value.toJavaBigDecimal()
     try:
         if kind == "date":
             return date(1970, 1, 1) + timedelta(days=value)

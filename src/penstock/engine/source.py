@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ from penstock.sdk.kit.conjuncts import meeting
 CLOSED = "closed"
 END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
 """The event time of the row that closes all windows of a pipeline whose input has ended."""
+LOOK = 0.1
+"""How often an idle source is asked for news, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,9 @@ class SourceTask:
     under the names that the user gave. With `closing` the source has nothing more to give but one
     row at the end of time in the column `event_time`. With `commits` Spark tells the source what
     has been written, which it does when the next batch comes; a pipeline does so itself
-    (`runtime.acknowledge`). Rows and columns that `hint` does not ask for may be left out.
+    (`runtime.acknowledge`). Rows and columns that `hint` does not ask for may be left out. An
+    idle source is asked for news for up to `patience` seconds before Spark hears that there are
+    none, since Spark's own asking costs ten times as much.
     """
 
     source: ReplayableSource[Any]
@@ -47,6 +52,7 @@ class SourceTask:
     closing: bool = False
     commits: bool = False
     hint: Hint = EVERYTHING
+    patience: float = 0.0
 
     def pack(self) -> str:
         """The task as text, for the options of a PySpark reader."""
@@ -189,6 +195,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._snapshot: Mapping[str, Any] | None = None
         self._until_snapshot = False
         self._seen: Mapping[str, Any] | None = None
+        self._idle = False
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._until_snapshot = True
@@ -203,10 +210,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._until_snapshot and self._snapshot is not None:
             end = self._snapshot
         else:
-            end = self._seen = self.source.latest(at)
+            end = self._seen = self._latest(at)
             if self._until_snapshot:
                 self._snapshot = end
         return dict(self.source.advance(at, end))
+
+    def _latest(self, at: dict[str, Any]) -> Mapping[str, Any]:
+        """What is there now. Waits for news only if there were none the last time either: after
+        a batch Spark may have a window to close.
+        """
+        end = self.source.latest(at)
+        until = time.monotonic() + self.task.patience
+        while self._idle and end == at and time.monotonic() < until:
+            time.sleep(LOOK)
+            end = self.source.latest(at)
+        self._idle = end == at
+        return end
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return dict(self._seen) if self._seen is not None else None

@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from penstock.core.units import duration_text
 from penstock.plan.guarantee import Guarantee, guarantee
+from penstock.plan.hint import EVERYTHING, Hint
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import registry
 from penstock.sdk.kit.columns import sql_name
+from penstock.sdk.kit.conjuncts import shown
 from penstock.spec.models import SourceSpec
 
 
@@ -45,8 +47,20 @@ class NodeFacts:
 
 
 @dataclass(frozen=True)
+class Needs:
+    """What a query needs of a source: `columns` (None: all) of the rows that meet `where`."""
+
+    source: str
+    columns: tuple[str, ...] | None
+    where: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class QueryFacts:
-    """A query: `within` is computed as a stream, `below` on each batch of its last node."""
+    """A query: `within` is computed as a stream, `below` on each batch of its last node.
+
+    `needs` has the sources of which it does not need everything, as far as that is known.
+    """
 
     name: str
     trunk: str
@@ -57,6 +71,7 @@ class QueryFacts:
     stateful: tuple[str, ...]
     checkpoint: str
     because: tuple[str, ...]
+    needs: tuple[Needs, ...]
 
 
 @dataclass(frozen=True)
@@ -72,10 +87,14 @@ class Explanation:
     dead_letters: str
 
 
-def explain(plan: Plan, columns: Mapping[str, pa.Schema] | None = None) -> Explanation:
+def explain(
+    plan: Plan,
+    columns: Mapping[str, pa.Schema] | None = None,
+    hints: Mapping[str, Mapping[str, Hint]] | None = None,
+) -> Explanation:
     """Explains a plan; `columns` are those of its sources and transforms, as Spark tells them.
 
-    Without them only what is declared is known.
+    Without them only what is declared is known. `hints` are what each query needs of its sources.
     """
     store = plan.spec.runtime.state_store
     letters = plan.dead_letter
@@ -83,7 +102,9 @@ def explain(plan: Plan, columns: Mapping[str, pa.Schema] | None = None) -> Expla
         pipeline=plan.name,
         bounded=plan.bounded,
         nodes=tuple(_node(plan, node, columns or {}) for node in plan.nodes.values()),
-        queries=tuple(_query(plan, query) for query in plan.queries),
+        queries=tuple(
+            _query(plan, query, (hints or {}).get(query.name, {})) for query in plan.queries
+        ),
         state=str(plan.state),
         state_store="rocksdb" if store == "rocksdb" else "memory",
         dead_letters=letters.label if letters else str(plan.state / "dead_letters"),
@@ -141,7 +162,7 @@ def _remembers(plan: Plan, node: Node) -> str | None:
     return ", ".join(told) or "rows that it has seen"
 
 
-def _query(plan: Plan, query: Query) -> QueryFacts:
+def _query(plan: Plan, query: Query, hints: Mapping[str, Hint]) -> QueryFacts:
     return QueryFacts(
         name=query.name,
         trunk=query.trunk,
@@ -152,7 +173,21 @@ def _query(plan: Plan, query: Query) -> QueryFacts:
         stateful=tuple(name for name in query.within if plan.nodes[name].stateful),
         checkpoint=str(plan.state / "checkpoints" / query.name),
         because=tuple(_because(plan, query)),
+        needs=tuple(
+            _needs(plan, name, hints[name])
+            for name in query.within
+            if hints.get(name, EVERYTHING) != EVERYTHING
+        ),
     )
+
+
+def _needs(plan: Plan, source: str, hint: Hint) -> Needs:
+    columns = None
+    if hint.columns is not None:
+        component = plan.nodes[source].source
+        known = [*(component.columns or pa.schema([])).names, *component.metadata_columns]
+        columns = tuple(name for name in known if name in hint.columns)
+    return Needs(source, columns, tuple(shown(conjunct) for conjunct in hint.conjuncts))
 
 
 def _because(plan: Plan, query: Query) -> Sequence[str]:

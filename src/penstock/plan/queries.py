@@ -7,6 +7,7 @@ rows between batches, or one that brings several trunks together.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from penstock.core.errors import PlanError
@@ -81,6 +82,25 @@ def upstream(names: Iterable[str], nodes: Mapping[str, Node]) -> set[str]:
             found.add(name)
             pending.extend(nodes[name].inputs)
     return found
+
+
+def shared(query: Query, nodes: Mapping[str, Node]) -> list[str]:
+    """The nodes of which each batch is computed once for several readers."""
+    readers = Counter(name for each in (*query.below, *query.sinks) for name in nodes[each].inputs)
+    candidates = (query.trunk, *query.below)
+    return [name for name in candidates if readers[name] > 1 and not nodes[name].static]
+
+
+def ends_of(query: Query, nodes: Mapping[str, Node]) -> list[str]:
+    """The nodes that are computed for their own sake: what none of them needs, nobody needs.
+
+    Of a trunk that remembers rows it is the trunk, whatever is below: what it remembers must not
+    depend on that.
+    """
+    if nodes[query.trunk].stateful:
+        return [query.trunk]
+    several = [name for name in shared(query, nodes) if name != query.trunk]
+    return sorted({*several, *(nodes[name].inputs[0] for name in query.sinks)})
 
 
 def _output_mode(

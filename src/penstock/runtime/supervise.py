@@ -25,7 +25,7 @@ from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.stop import Stopped, StopRequest
 
 Ending = Literal["stopped", "complete", "caught_up", "failed"]
-PAUSE = 0.05
+PAUSE = 0.1
 TICK = 1.0
 FINISH_TIMEOUT = 60.0
 
@@ -190,9 +190,6 @@ class Supervisor:
                 self.metrics.restarts += 1
                 attempt.running = self._start(builder, attempt.query, until)
             return
-        committed = self.state.committed(attempt.query.name)
-        if committed != attempt.committed:
-            attempt.committed, attempt.failures = committed, 0
         if attempt.running.spark.isActive:
             return
         error = attempt.running.runner.error or attempt.running.spark.exception()
@@ -204,6 +201,9 @@ class Supervisor:
     def _failed(self, attempt: Attempt, error: PenstockError) -> None:
         restart = self.plan.spec.runtime.restart
         name = attempt.query.name
+        committed = self.state.committed(name)
+        if committed != attempt.committed:
+            attempt.committed, attempt.failures = committed, 0
         if error.conduct.retried and attempt.failures < restart.attempts:
             attempt.failures += 1
             pause = pause_before(restart, attempt.failures)

@@ -219,6 +219,8 @@ def _words(hint: Any) -> Iterator[str]:
 def _class_words(hint: type) -> str:
     if issubclass(hint, SecretStr):
         return "secret text"
+    if issubclass(hint, str):
+        return "text"
     if issubclass(hint, Enum):
         return " | ".join(str(each.value) for each in hint)
     return "map" if issubclass(hint, BaseModel) else hint.__name__

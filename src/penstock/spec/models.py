@@ -163,7 +163,7 @@ class Runtime(Shape):
 
     master: Master = "local[*]"
     """Spark's master: local[N], spark://..., yarn, k8s://..."""
-    trigger: Duration | Literal["asap"] = 0.5
+    trigger: Duration | Literal["asap"] = 0.2
     """The least time between the starts of two batches."""
     state: UserPath = ".penstock"
     """The directory that holds the pipeline's state, or a path that all machines share."""

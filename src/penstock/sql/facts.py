@@ -19,6 +19,10 @@ _RANDOM = re.compile(
     r"localtimestamp|monotonically_increasing_id|input_file_name|spark_partition_id)\b",
     re.IGNORECASE,
 )
+_MOMENT = re.compile(
+    r"\b(?:timestamp|timestamp_ltz|timestamp_ntz|date)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b",
+    re.IGNORECASE,
+)
 _WINDOW = re.compile(r"(?<!`)\bwindow\b(?!\s+\w+\s+AS\s*\()", re.IGNORECASE)
 """The function and the column of that name, which sqlglot takes for the clause."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -70,7 +74,7 @@ class Facts:
     @cached_property
     def deterministic(self) -> bool:
         """Whether the same rows always give the same result."""
-        return not _RANDOM.search(self.text)
+        return not (_RANDOM.search(self.text) or momentary(self.text))
 
     @cached_property
     def _ctes(self) -> dict[str, exp.Expr]:
@@ -113,6 +117,11 @@ class Facts:
         source = select.args.get("from_") or select.args.get("from")
         sides = [source, *select.args["joins"]]
         return sum(1 for side in sides if side is not None and self._reads(side, streams)) > 1
+
+
+def momentary(text: str) -> bool:
+    """Whether it says `TIMESTAMP 'now'` or the like, of which Spark's plan has only the value."""
+    return _MOMENT.search(text) is not None
 
 
 def read(text: str) -> Facts:

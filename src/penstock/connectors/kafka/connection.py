@@ -28,7 +28,8 @@ class Tls(Config):
     @model_validator(mode="after")
     def _pair(self) -> Tls:
         if (self.certificate is None) != (self.key is None):
-            raise ValueError("certificate and key belong together")
+            given, other = ("certificate", "key") if self.key is None else ("key", "certificate")
+            raise ValueError(f"{given} needs {other}, too")
         return self
 
     def properties(self) -> dict[str, Any]:
@@ -141,8 +142,10 @@ class ConnectionConfig(Config):
     @classmethod
     def _not_ours(cls, properties: dict[str, Secret]) -> dict[str, Secret]:
         for name in properties:
+            if OURS.get(name) in cls.model_fields:
+                raise ValueError(f"write {name} as the option {OURS[name]}, beside properties")
             if name in OURS:
-                raise ValueError(f"{name} is the option {OURS[name]}")
+                raise ValueError(f"{name} has no use here")
             if name in FIXED:
                 raise ValueError(
                     f"{name} cannot be set: positions are kept in the pipeline's state"

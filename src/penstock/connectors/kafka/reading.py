@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BATCH = 10_000
 _WAIT = 0.05
+_NAP = 0.005
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 METADATA = pa.schema(
@@ -85,11 +86,12 @@ class Cursor:
         Raises Transient where nothing comes for a while, Permanent where the cluster refuses.
         """
         open_ = {each.partition: each for each in ranges if each.start < each.end}
-        self._go_to(open_.values())
+        asleep = self._go_to(list(open_.values()))
         heard = time.monotonic()
         while open_:
             left = sum(each.end - self._at[each.partition] for each in open_.values())
-            messages = self._consumer.consume(min(BATCH, left + len(open_)), _WAIT)
+            wait = _NAP if asleep else _WAIT
+            messages = self._consumer.consume(min(BATCH, left + len(open_)), wait)
             if messages:
                 heard = time.monotonic()
                 grouped = (
@@ -100,6 +102,9 @@ class Cursor:
                 runs = self._sorted_out(grouped, open_)
                 if runs:
                     yield runs
+            elif asleep:
+                self._wake([each for each in asleep if each.partition in open_])
+                asleep = []
             else:
                 self._patience(open_, heard)
         self._pause([each.partition for each in ranges])
@@ -108,20 +113,30 @@ class Cursor:
         """Lets go of the connections."""
         self._consumer.close()
 
-    def _go_to(self, ranges: Sequence[Range] | Any) -> None:
+    def _go_to(self, ranges: Sequence[Range]) -> list[Range]:
+        """Returns those where nothing changes but that they are not paused any more."""
         from confluent_kafka import TopicPartition
 
-        ranges = list(ranges)
         new = [each for each in ranges if each.partition not in self._at]
         if new:
             self._consumer.incremental_assign(
                 [TopicPartition(*each.partition, each.start) for each in new]
             )
+        resumed = [each for each in ranges if self._at.get(each.partition) == each.start]
+        self._consumer.resume([TopicPartition(*each.partition) for each in ranges])
         for each in ranges:
             if self._at.get(each.partition, each.start) != each.start:
                 self._consumer.seek(TopicPartition(*each.partition, each.start))
             self._at[each.partition] = each.start
-        self._consumer.resume([TopicPartition(*each.partition) for each in ranges])
+        return resumed
+
+    def _wake(self, ranges: Sequence[Range]) -> None:
+        """A broker's thread without open partitions sleeps for a second; only a seek ends that."""
+        from confluent_kafka import TopicPartition
+
+        for each in ranges:
+            at = self._at[each.partition]
+            self._consumer.seek(TopicPartition(*each.partition, at))
 
     def _pause(self, partitions: Sequence[Partition]) -> None:
         from confluent_kafka import TopicPartition

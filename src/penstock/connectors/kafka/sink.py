@@ -64,7 +64,10 @@ class KafkaSinkConfig(ConnectionConfig):
     @model_validator(mode="after")
     def _creatable(self) -> KafkaSinkConfig:
         if self.create and self.topic.constant is None:
-            raise ValueError("create needs a topic without columns in its name")
+            raise ValueError(
+                f'create makes one topic, and "{self.topic}" is another for each row: '
+                "such topics must be there, or be created by the brokers themselves"
+            )
         return self
 
 
@@ -101,7 +104,7 @@ class KafkaSink(Sink[KafkaSinkConfig]):
         administration = Administration(Admin(self.config))
         existing = administration.topics(self._doing)
         if topic is not None and topic not in existing and not self.config.create:
-            raise missing(topic, existing)
+            raise missing(topic, existing, "create: true makes it")
 
     def recover(self) -> None:
         topic = self.config.topic.constant

@@ -32,6 +32,13 @@ class StartAt(Config):
     offsets: dict[str, dict[int, int]] | None = None
     """By topic and partition, `{clicks: {0: 17}}`; partitions left out start from earliest."""
 
+    @field_validator("offsets", mode="before")
+    @classmethod
+    def _by_topic(cls, offsets: object) -> object:
+        if isinstance(offsets, dict) and not all(isinstance(o, dict) for o in offsets.values()):
+            raise ValueError("give offsets by topic and partition, as in {clicks: {0: 17}}")
+        return offsets
+
     @model_validator(mode="after")
     def _one_of(self) -> StartAt:
         if (self.timestamp is None) == (self.offsets is None):
@@ -69,7 +76,7 @@ class KafkaSourceConfig(ConnectionConfig):
     @model_validator(mode="after")
     def _some_topic(self) -> KafkaSourceConfig:
         if not self.topic and not self.pattern:
-            raise ValueError("give topic or pattern")
+            raise ValueError("give topic, or pattern for all topics that match it")
         return self
 
 

@@ -12,7 +12,7 @@ from penstock.connectors.kafka.client import Admin
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.position import Partition
 from penstock.core.errors import Permanent
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import ClusterMetadata, TopicDescription
@@ -204,13 +204,12 @@ def _existing(metadata: ClusterMetadata) -> list[str]:
     return [n for n, t in metadata.topics.items() if not (t.error and t.error.name() == gone)]
 
 
-def missing(name: str, existing: Collection[str]) -> Permanent:
+def missing(name: str, existing: Collection[str], advice: str | None = None) -> Permanent:
     """The error of a topic that is not there."""
-    return Permanent(
-        f'cannot find topic "{name}"',
-        code="unknown-topic",
-        hint=did_you_mean(name, existing) or "create it first",
-    )
+    known = [each for each in existing if not each.startswith("__")]
+    close = did_you_mean(name, known) if advice is None or nearest(name, known) else None
+    hint = " ".join(filter(None, [close, advice])) or "there are no topics yet: create it first"
+    return Permanent(f'cannot find topic "{name}"', code="unknown-topic", hint=hint)
 
 
 def _listed(names: Collection[str]) -> str:

@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
+from penstock.sdk.kit.columns import sql_name
 
 
 class Template(str):
@@ -46,7 +47,7 @@ class Template(str):
             need_column(name, columns, option)
             if pa.types.is_nested(columns.field(name).type):
                 raise PlanError(
-                    f'{option} names "{name}", which is {columns.field(name).type}',
+                    f'{option} names "{name}", which is {sql_name(columns.field(name).type)}',
                     code="column-type",
                     hint="name columns that hold a single value",
                 )
@@ -82,8 +83,10 @@ def _valid(text: str) -> Template:
     try:
         names = [column for _, column, _, _ in string.Formatter().parse(text)]
         extras = [bool(spec or how) for _, _, spec, how in string.Formatter().parse(text)]
-    except ValueError as error:
-        raise ValueError(f"{error}; {{{{ and }}}} are braces") from None
+    except ValueError:
+        raise ValueError(
+            "expected {column} with both braces ({{ and }} stand for braces)"
+        ) from None
     if any(extras) or any(name == "" for name in names):
         raise ValueError("expected {column}, the name of a column in braces")
     return Template(text)
