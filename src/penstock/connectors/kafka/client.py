@@ -16,11 +16,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 25.0
 """How long an answer is waited for."""
 REFUSED_SECONDS = 5.0
 """The same while no broker takes a connection."""
 _STEP = 1.0
+_PAUSE = 0.05
+_PASSING = {
+    "_TRANSPORT", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT", "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_FOR_PARTITION", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR", "UNKNOWN_TOPIC_ID",
+}  # fmt: skip
+"""What is over in a moment, as while a leader is elected."""
 
 
 def require() -> None:
@@ -91,11 +98,11 @@ class Admin:
                 late = time.monotonic() - began > patience
                 if isinstance(raised, KafkaException):
                     error = raised.args[0]
-                    passing = error.name() in ("_TRANSPORT", "_TIMED_OUT", "_TIMED_OUT_QUEUE")
-                    if late or not (passing or error.retriable()):
+                    if late or not (error.retriable() or error.name() in _PASSING):
                         raise fault(error, doing, self.notes) from raised
                 elif late:
                     raise self._silent(doing) from raised
+                time.sleep(_PAUSE)
 
     def _silent(self, doing: str) -> Transient:
         return Transient(

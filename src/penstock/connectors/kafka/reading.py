@@ -151,10 +151,10 @@ class Cursor:
         for (topic, number), each in grouped:
             partition = Partition(topic, number)
             range_ = open_.get(partition)
-            if topic is None or range_ is None:
-                self._raise(each[0])
-                continue
             records = [m for m in each if m.error() is None]
+            if range_ is None:
+                self._beside(partition, each, records)
+                continue
             at = self._at[partition]
             if records:
                 self._at[partition] = max(at, records[-1].offset() + 1)
@@ -167,6 +167,15 @@ class Cursor:
             if self._at[partition] >= range_.end:
                 del open_[partition]
         return found
+
+    def _beside(
+        self, partition: Partition, each: Sequence[Message], records: Sequence[Message]
+    ) -> None:
+        """What came of a partition that nothing more is wanted of: the next range goes back."""
+        if records:
+            self._at[partition] = records[-1].offset() + 1
+        elif partition.topic is None:
+            self._raise(each[0])
 
     def _event(self, message: Message, range_: Range) -> None:
         error = message.error()
