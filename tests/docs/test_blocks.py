@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -8,13 +9,21 @@ from blocks import Reader, alike, blocks
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/howto/*.md")])
+MADE = shutil.ignore_patterns(".penstock", "out")
 
 
 @pytest.mark.docs
 @pytest.mark.spark
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
-    with closing(Reader(tmp_path)) as reader:
+def test_a_page_does_what_it_says(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    text, environment = page.read_text(), {}
+    if "KAFKA" in text:
+        environment["KAFKA"] = request.getfixturevalue("own_kafka")().address
+    if "$ penstock run examples/" in text:
+        shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=MADE)
+    with closing(Reader(tmp_path, environment)) as reader:
         for block in blocks(page):
             reader.perform(block)
 
