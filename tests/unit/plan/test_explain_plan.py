@@ -7,7 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock import app
-from penstock.plan.explain import Column, Explanation, explain
+from penstock.plan.explain import Column, Explanation, Needs, explain
+from penstock.plan.hint import Hint
+from penstock.sdk import Conjunct
 
 FLIGHTS = Path(__file__).parents[3] / "examples/flights/late-flights.yaml"
 
@@ -43,6 +45,14 @@ def test_queries_have_their_trunk_and_their_checkpoint() -> None:
     assert queries["daily"].stateful == ("daily",)
     assert queries["hourly"].checkpoint.endswith("late-flights/checkpoints/hourly")
     assert all(query.because for query in queries.values())
+
+
+def test_what_a_query_needs_of_a_source_is_told_in_its_order() -> None:
+    hint = Hint(frozenset({"dep_delay", "carrier"}), (Conjunct("dep_delay", ">", 60),))
+    found = explain(app.plan(FLIGHTS), None, {"flights": {"flights": hint}})
+    needs = {query.name: query.needs for query in found.queries}
+    assert needs["flights"] == (Needs("flights", ("carrier", "dep_delay"), ("dep_delay > 60",)),)
+    assert needs["daily"] == ()
 
 
 def test_a_static_table_is_no_stream() -> None:

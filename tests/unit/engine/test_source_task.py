@@ -1,0 +1,104 @@
+"""A source's rows on their way to Spark: what is left out, counted and kept."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.connectors.memory import MemorySourceConfig
+from penstock.engine.source import SourceTask
+from penstock.engine.spool import Letters, Spool
+from penstock.formats.json import Json, JsonConfig
+from penstock.plan.hint import Hint
+from penstock.sdk import Capability, Conjunct, Offset, Read, ReplayableSource
+from penstock.sdk.record import PAYLOAD
+
+ROWS = pa.schema([("n", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("place", pa.int64())])
+SMALL = Hint(None, (Conjunct("n", "<", 3),))
+
+
+class Topic(ReplayableSource[MemorySourceConfig]):
+    """Delivers the payloads as a topic would, and notes how it is asked."""
+
+    capabilities = frozenset({Capability.BYTES})
+
+    def initial(self) -> Offset:
+        return {}
+
+    def latest(self, start: Offset) -> Offset:
+        return {}
+
+    def partitions(self, start: Offset, end: Offset) -> list[int]:
+        return [0]
+
+    def read(self, partition: int, read: Read) -> Iterator[pa.RecordBatch]:
+        self.asked = read
+        payloads = [payload.encode() for payload in self.config.payloads or ()]
+        places = pa.array(range(len(payloads)), pa.int64())
+        columns = [pa.array(payloads), pa.array(["t"] * len(payloads)), places, places]
+        yield pa.RecordBatch.from_arrays(columns, names=[*PAYLOAD.names, "offset"])
+
+
+def task(*payloads: str, **more: Any) -> SourceTask:
+    source = Topic(MemorySourceConfig(payloads=list(payloads)))
+    source.format, source.columns = Json(JsonConfig()), pa.schema(list(ROWS)[:2])
+    spool = Spool("p", "q", "numbers", "decode", "drop")
+    return SourceTask(source, ROWS, {"place": "offset"}, spool, **more)
+
+
+def read(given: SourceTask) -> tuple[list[dict[str, Any]], Letters]:
+    letters = given.spool.begin(0, 0)
+    rows = [row for batch in given.read(0, letters) for row in batch.to_pylist()]
+    return rows, letters
+
+
+def at(hour: int) -> str:
+    return f"2024-01-01T{hour:02}:00:00Z"
+
+
+def test_rows_that_do_not_meet_the_conjuncts_are_left_out_and_counted() -> None:
+    given = task('{"n":1}', '{"n":9}', "{}", '{"n":2}', "x")
+    assert [row["place"] for row in read(given)[0]] == [0, 1, 2, 3]
+    rows, letters = read(replace(given, hint=SMALL))
+    assert [(row["n"], row["place"]) for row in rows] == [(1, 0), (2, 3)]
+    assert (letters.skipped, letters.count) == (2, 1)
+
+
+def test_a_record_that_cannot_be_decoded_is_bad_whatever_the_query_needs() -> None:
+    given = task('{"n":9,"at":"never"}', '{"n":1}', hint=Hint(frozenset({"n"}), SMALL.conjuncts))
+    rows, letters = read(given)
+    assert len(rows) == letters.count == 1
+
+
+def test_the_latest_row_moves_the_watermark() -> None:
+    payloads = [f'{{"n":{n},"at":"{at(hour)}"}}' for n, hour in ((1, 3), (8, 7), (9, 7), (9, 5))]
+    given = task(*payloads, '{"n":7}', hint=SMALL, event_time="at")
+    rows, letters = read(given)
+    assert [row["n"] for row in rows] == [1, 8] and letters.skipped == 3
+    assert rows[1]["at"] == dt.datetime(2024, 1, 1, 7, tzinfo=dt.UTC)
+    assert read(task('{"n":7}', "{}", hint=SMALL, event_time="at"))[0] == []
+
+
+def test_the_source_is_told_unless_it_has_a_watermark() -> None:
+    hint = Hint(frozenset({"n", "place"}), (*SMALL.conjuncts, Conjunct("place", ">", 0)))
+    given = task('{"n":1}', hint=hint)
+    read(given)
+    assert isinstance(given.source, Topic)
+    assert given.source.asked.columns == {"n"}
+    assert given.source.asked.conjuncts == SMALL.conjuncts
+    assert given.source.asked.metadata == ("offset",)
+    read(replace(given, event_time="at"))
+    assert given.source.asked.conjuncts == ()
+
+
+def test_columns_that_are_never_null_are_always_read() -> None:
+    given = task('{"n":1}', hint=Hint(frozenset()))
+    rows = pa.schema([ROWS.field(0).with_nullable(False), *list(ROWS)[1:]])
+    given.source.columns = pa.schema(list(rows)[:2])
+    read(replace(given, rows=rows))
+    assert isinstance(given.source, Topic)
+    assert given.source.asked.columns == {"n"}
