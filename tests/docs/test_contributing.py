@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 from blocks import Reader, blocks
 
-PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "CONTRIBUTING.md"
+ROOM = ROOT / "src" / "penstock" / "connectors" / "kafka"
 BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-pytestmark = [pytest.mark.docs, pytest.mark.spark]
 
 
 def install(project: Path, site: Path) -> None:
@@ -26,6 +28,8 @@ def install(project: Path, site: Path) -> None:
         archive.extractall(site)
 
 
+@pytest.mark.docs
+@pytest.mark.spark
 def test_a_connector_in_30_minutes(tmp_path: Path) -> None:
     project, site = tmp_path / "plugin", tmp_path / "site"
     project.mkdir()
@@ -36,3 +40,18 @@ def test_a_connector_in_30_minutes(tmp_path: Path) -> None:
                 install(project, site)
             else:
                 reader.perform(block)
+
+
+def test_the_room_to_follow_is_as_the_page_says() -> None:
+    told = re.findall(r"^\| `(\w+\.py)` \|", PAGE.read_text().split("### 6.")[1], re.MULTILINE)
+    there = {path.name for path in ROOM.glob("[!_]*.py")}
+    assert set(told) == there and len(told) == len(there)
+
+
+def test_what_is_shown_of_a_file_stands_in_it() -> None:
+    prefix = "it stands in "
+    shown = [block for block in blocks(PAGE) if block.options.get("skip", "").startswith(prefix)]
+    assert shown
+    for block in shown:
+        text = (ROOT / block.options["skip"].removeprefix(prefix)).read_text()
+        assert block.text in text, block.place
