@@ -21,7 +21,8 @@ ANSWER_SECONDS = 25.0
 REFUSED_SECONDS = 5.0
 """The same while no broker takes a connection."""
 _STEP = 1.0
-_PAUSE = 0.05
+PAUSE = 0.05
+"""Between one try and the next."""
 _PASSING = {
     "_TRANSPORT", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT", "LEADER_NOT_AVAILABLE",
     "NOT_LEADER_FOR_PARTITION", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE",
@@ -102,7 +103,7 @@ class Admin:
                         raise fault(error, doing, self.notes) from raised
                 elif late:
                     raise self._silent(doing) from raised
-                time.sleep(_PAUSE)
+                time.sleep(PAUSE)
 
     def _silent(self, doing: str) -> Transient:
         return Transient(

@@ -54,6 +54,15 @@ class Position:
             topic for topic, id_ in self.ids.items() if topic in end.ids and end.ids[topic] != id_
         }
 
+    def beyond(self, end: Position) -> bool:
+        """Whether this has come further than `end` somewhere, in a topic that is the same."""
+        renewed = self.renewed(end)
+        return any(
+            end.offsets.get(partition, -1) < at
+            for partition, at in self.offsets.items()
+            if partition.topic not in renewed
+        )
+
     def until(self, end: Position) -> Iterator[tuple[Partition, int | None, int]]:
         """Each partition of `end` with its offset here, None if it is new, and its offset there."""
         renewed = self.renewed(end)

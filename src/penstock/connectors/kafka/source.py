@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
-from penstock.connectors.kafka import reading
-from penstock.connectors.kafka.client import require
+from penstock.connectors.kafka import loss, reading
+from penstock.connectors.kafka.client import PAUSE, require
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.group import Group
 from penstock.connectors.kafka.position import Partition, Position, limited
 from penstock.connectors.kafka.reading import METADATA, Cursor, Range
+from penstock.connectors.kafka.start import Start, beginning
 from penstock.connectors.kafka.topics import Discovery, Topics
-from penstock.core.errors import DecodeError, Permanent
-from penstock.sdk import Capability, Config, Duration, Offset, Read, ReplayableSource
+from penstock.core.errors import DecodeError
+from penstock.sdk import Capability, Duration, Offset, Read, ReplayableSource
 
+DOUBT_SECONDS = 2.0
+"""A broker that has just started does not know all topics: they are looked for so long."""
 SMALL = 2_000
 """Ranges are read together by one task up to about this many records."""
-
-
-class StartAt(Config):
-    """A place to start from that is not an end of the topics."""
-
-    timestamp: datetime | None = None
-    """At the first record that is not older. Without a zone it is UTC."""
-    offsets: dict[str, dict[int, int]] | None = None
-    """By topic and partition, `{clicks: {0: 17}}`; partitions left out start from earliest."""
-
-    @field_validator("offsets", mode="before")
-    @classmethod
-    def _by_topic(cls, offsets: object) -> object:
-        if isinstance(offsets, dict) and not all(isinstance(o, dict) for o in offsets.values()):
-            raise ValueError("give offsets by topic and partition, as in {clicks: {0: 17}}")
-        return offsets
-
-    @model_validator(mode="after")
-    def _one_of(self) -> StartAt:
-        if (self.timestamp is None) == (self.offsets is None):
-            raise ValueError("give either timestamp or offsets")
-        return self
 
 
 class KafkaSourceConfig(ConnectionConfig):
@@ -51,7 +33,7 @@ class KafkaSourceConfig(ConnectionConfig):
     """The topic, or several."""
     pattern: str | None = None
     """A regular expression that the whole name of a topic must match; new topics are found."""
-    start: Literal["earliest", "latest", "committed"] | StartAt = "earliest"
+    start: Start = "earliest"
     """Where the first run begins; later ones resume. `committed`: where the group stands."""
     group: str | None = None
     """The consumer group that progress is reported to; `penstock.PIPELINE.NODE` if left out."""
@@ -144,34 +126,45 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
 
     def initial(self) -> Offset:
         self.check()
-        partitions, ids = self._discovery()()
-        return Position(self._beginning(partitions), ids).json()
+        return self._discovery().ask(self._beginning).json()
 
     def latest(self, start: Offset) -> Offset:
         begun = Position.of(start)
-        partitions, ids = self._discovery()()
-        ends = self._topics().latest(partitions)
-        if any(ends.get(p, -1) < at for p, at in begun.offsets.items()):
+        end = self._discovery().ask(self._end)
+        until = time.monotonic() + DOUBT_SECONDS
+        while begun.beyond(end) and time.monotonic() < until:
+            time.sleep(PAUSE)
             self._discovery().expire()
-            partitions, ids = self._discovery()()
-            ends = self._topics().latest(partitions)
-        end = Position(ends, ids)
-        self._judge(begun, end)
+            end = self._discovery().ask(self._end)
+        if self.config.on_data_loss == "fail":
+            loss.judge(begun, end)
         return end.json()
 
     def advance(self, start: Offset, end: Offset) -> Offset:
         if self.config.max_records is None:
             return end
-        return limited(Position.of(start), Position.of(end), self.config.max_records).json()
+        begun, whole = Position.of(start), Position.of(end)
+        new = self._topics().earliest([p for p, at, _ in begun.until(whole) if at is None])
+        known = {p: at for p, at, _ in begun.until(whole) if at is not None}
+        start_ = Position({**known, **new}, whole.ids)
+        return limited(start_, whole, self.config.max_records).json()
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[Range, ...]]:
-        begun = Position.of(start)
-        wanted = [each for each in begun.until(Position.of(end)) if each[1] != each[2]]
-        earliest = self._topics().earliest([partition for partition, _, _ in wanted])
+        begun, whole = Position.of(start), Position.of(end)
+        wanted = [each for each in begun.until(whole) if each[1] != each[2]]
+
+        def there(_: object, ids: Mapping[str, str]) -> dict[Partition, int]:
+            same = [p for p, _, _ in wanted if ids.get(p.topic) == whole.ids.get(p.topic)]
+            return self._topics().earliest(same)
+
+        earliest = self._discovery().ask(there)
+        renewed = begun.renewed(whole)
         shares: list[list[Range]] = []
         room = 0
         for partition, at, to in wanted:
-            range_ = self._range(partition, at, to, earliest[partition])
+            range_ = self._range(partition, at, to, earliest.get(partition, to))
+            if partition.topic in renewed:
+                range_ = replace(range_, lost=begun.offsets.get(partition))
             length = range_.end - range_.start
             if not shares or length > room:
                 shares.append([])
@@ -183,7 +176,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     def read(self, partition: tuple[Range, ...], read: Read) -> Iterator[pa.RecordBatch]:
         for range_ in partition:
             if range_.lost is not None:
-                read.reject(None, str(range_.partition), range_.lost, _gone(range_))
+                read.reject(None, str(range_.partition), range_.lost, loss.gone(range_))
         key = repr((self.config.client_properties(), self.config.given(), self._properties()))
         done = False
         try:
@@ -231,6 +224,9 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
             self._found = Discovery(self._topics(), self.config.discovery_interval)
         return self._found
 
+    def _end(self, partitions: Sequence[Partition], ids: Mapping[str, str]) -> Position:
+        return Position(self._topics().latest(partitions), ids)
+
     def _cursor(self) -> Cursor:
         return Cursor(self.config, self._properties())
 
@@ -244,83 +240,14 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
             "fetch.message.max.bytes": 8_388_608,
         }
 
-    def _beginning(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
-        start, topics = self.config.start, self._topics()
-        if start == "latest":
-            return topics.latest(partitions)
-        if start == "committed":
-            return {**topics.earliest(partitions), **self._committed(partitions)}
-        if start == "earliest":
-            return topics.earliest(partitions)
-        if start.timestamp is not None:
-            return topics.since(partitions, _utc(start.timestamp))
-        return {**topics.earliest(partitions), **self._given(start, partitions)}
+    def _beginning(self, partitions: Sequence[Partition], ids: Mapping[str, str]) -> Position:
+        group = Group(self.config, self._group_name)
+        return Position(beginning(self.config.start, partitions, self._topics(), group), ids)
 
-    def _given(self, start: StartAt, partitions: Sequence[Partition]) -> Mapping[Partition, int]:
-        given = {
-            Partition(topic, number): at
-            for topic, each in (start.offsets or {}).items()
-            for number, at in each.items()
-        }
-        for partition in given:
-            if partition not in partitions:
-                raise Permanent(
-                    f"cannot start at an offset of {partition}: there is no such partition",
-                    code="unknown-partition",
-                    hint=f"there are {', '.join(map(str, partitions))}" if partitions else None,
-                )
-        return given
-
-    def _committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
-        return Group(self.config, self._group_name).committed(partitions)
-
-    def _judge(self, start: Position, end: Position) -> None:
-        """Raises Permanent if records that were to be read next are gone, and that is not allowed.
-
-        What is gone at the beginning of a partition is found in `partitions`.
-        """
-        if self.config.on_data_loss == "skip":
-            return
-        for topic in start.ids:
-            if topic not in end.ids:
-                raise _lost(f'topic "{topic}" is gone: it was deleted')
-        for topic in start.renewed(end):
-            raise _lost(f'topic "{topic}" is another than before: it was deleted and made again')
-        for partition, at in start.offsets.items():
-            if end.offsets.get(partition, -1) < at:
-                raise _lost(
-                    f"{partition} ends before offset {at:,}, where reading is to go on: "
-                    "its log was cut off"
-                )
-
-    def _range(self, partition: Partition, at: int | None, to: int, earliest: int) -> Range:
-        if at is None:
-            return Range(partition, min(earliest, to), to)
-        if at >= earliest:
-            return Range(partition, at, to)
+    def _range(self, partition: Partition, at: int | None, to: int, first: int) -> Range:
+        """What there is to read of a partition that begins at `first` now; `at`: None if new."""
+        if at is None or first <= at:
+            return Range(partition, min(first, to) if at is None else at, to)
         if self.config.on_data_loss == "fail":
-            raise _lost(
-                f"offsets {at:,} to {min(earliest, to) - 1:,} of {partition} are gone: "
-                "they were deleted before they were read"
-            )
-        return Range(partition, min(earliest, to), to, lost=at)
-
-
-def _lost(what: str) -> Permanent:
-    return Permanent(
-        what,
-        code="data-gone",
-        hint="on_data_loss: skip goes on with what is there; --fresh starts over",
-    )
-
-
-def _gone(range_: Range) -> DecodeError:
-    return DecodeError(
-        f"offsets {range_.lost:,} to {range_.start - 1:,} of {range_.partition} are gone: "
-        "they were deleted before they were read",
-        code="data-gone",
-    )
-
-
-def _utc(at: datetime) -> datetime:
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+            raise loss.lost(loss.told(partition, at, min(first, to)))
+        return Range(partition, min(first, to), to, lost=at)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from penstock.connectors.kafka.client import Admin
+from penstock.connectors.kafka.client import ANSWER_SECONDS, PAUSE, Admin
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.position import Partition
 from penstock.core.errors import Permanent
@@ -16,6 +16,8 @@ from penstock.core.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import ClusterMetadata, TopicDescription
+
+T = TypeVar("T")
 
 LARGEST = 1_048_588
 """What a broker takes by default."""
@@ -144,6 +146,18 @@ class Discovery:
             self._found = self._topics.found()
             self._due = time.monotonic() + self._interval
         return self._found
+
+    def ask(self, question: Callable[[list[Partition], dict[str, str]], T]) -> T:
+        """`question(partitions, ids)`, once more if one of the topics is gone meanwhile."""
+        until = time.monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                return question(*self())
+            except Permanent as error:
+                if error.code != "unknown-topic" or time.monotonic() > until:
+                    raise
+            self.expire()
+            time.sleep(PAUSE)
 
     def expire(self) -> None:
         """What is known is out of date."""

@@ -1,0 +1,198 @@
+"""Records of Kafka topics: put there and read back, by hand or without the code under test."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import OffsetSpec
+
+from penstock.connectors.kafka import KafkaSink, KafkaSource
+from penstock.sdk import BatchId, Context, Failure, Read, registry
+from servers.kafka import Kafka
+
+LARGE = 20_000_000
+Row = dict[str, Any]
+
+
+def put(broker: Kafka, topic: str, *values: bytes | None, **more: Any) -> None:
+    """Brings values into a topic; `properties` are the producer's, the others `produce`'s own."""
+    properties = {
+        "message.max.bytes": LARGE,
+        "log_level": 0,
+        "linger.ms": 0,
+        **more.pop("properties", {}),
+    }
+    producer = Producer({**broker.client(), **properties})
+    for value in values:
+        producer.produce(topic, value, **more)
+    assert producer.flush(30) == 0
+
+
+def transaction(broker: Kafka, topic: str, *values: bytes, commit: bool = True) -> None:
+    """Brings values into a topic in one transaction."""
+    producer = Producer({**broker.client(), "transactional.id": f"tests-{topic}", "log_level": 0})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for value in values:
+        producer.produce(topic, value)
+    producer.flush(30)
+    producer.commit_transaction(30) if commit else producer.abort_transaction(30)
+    while len({end(broker, topic, each) for each in IsolationLevel}) > 1:
+        time.sleep(0.02)
+
+
+def end(broker: Kafka, topic: str, isolation: IsolationLevel) -> int:
+    """Where a topic of one partition ends, for such a reader."""
+    at = TopicPartition(topic, 0)
+    asked = broker.admin.list_offsets({at: OffsetSpec.latest()}, isolation_level=isolation)
+    return int(asked[at].result(30).offset)
+
+
+def messages(broker: Kafka, topic: str, **properties: Any) -> list[Message]:
+    """What a reader of committed records sees, partition by partition."""
+    consumer = Consumer(
+        {**broker.client(), "log_level": 0, "group.id": "looks",
+         "isolation.level": "read_committed", "enable.partition.eof": True,
+         "enable.auto.commit": False, **properties}
+    )  # fmt: skip
+    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+    found: list[Message] = []
+    ends = 0
+    while ends < len(partitions):
+        message = consumer.poll(30)
+        assert message is not None, "nothing came"
+        if message.error() is None:
+            found.append(message)
+        else:
+            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+            ends += 1
+    consumer.close()
+    return sorted(found, key=lambda each: (each.partition(), each.offset()))
+
+
+def rows(broker: Kafka, topic: str) -> list[Row]:
+    """The committed records of a topic, as JSON."""
+    return [json.loads(each.value()) for each in messages(broker, topic)]
+
+
+def committed(broker: Kafka, group: str, topic: str) -> dict[int, int]:
+    """The offsets of a consumer group, by partition."""
+    consumer = Consumer({**broker.client(), "group.id": group})
+    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+    found = consumer.committed([TopicPartition(topic, each) for each in partitions], 30)
+    consumer.close()
+    return {each.partition: each.offset for each in found}
+
+
+def source(broker: Kafka | str, topic: str | None = None, **options: Any) -> KafkaSource:
+    """A source as the planner makes it, which looks for partitions whenever it is asked."""
+    address = broker if isinstance(broker, str) else broker.address
+    given = {"brokers": address, "topic": topic, "discovery_interval": "0s", **options}
+    made = KafkaSource(KafkaSource.config_type.model_validate(given), Context("tests", "in"))
+    made.columns = pa.schema([("id", pa.int64())])
+    return made
+
+
+class Reading:
+    """A source driven by hand, batch by batch, as by the engine."""
+
+    def __init__(self, source: KafkaSource, at: Mapping[str, Any] | None = None) -> None:
+        self.source = source
+        self.at = json.loads(json.dumps(source.initial() if at is None else at))
+        self.lost: list[str] = []
+        self.tasks = 0
+
+    def plan(self) -> Mapping[str, Any]:
+        """The end of the next batch."""
+        return dict(self.source.advance(self.at, self.source.latest(self.at)))
+
+    def batch(self, end: Mapping[str, Any] | None = None) -> list[Row]:
+        """The records of the next batch with all that is known of them, in order."""
+        end = json.loads(json.dumps(self.plan() if end is None else end))
+        read = Read(metadata=tuple(self.source.metadata().names))
+        found: list[Row] = []
+        tasks = self.source.partitions(self.at, end)
+        for task in tasks:
+            copy = pickle.loads(pickle.dumps(self.source))
+            for each in copy.read(pickle.loads(pickle.dumps(task)), read):
+                found += each.to_pylist()
+        self.tasks = len(tasks)
+        self.lost += [bad.error.message for bad in read.bad]
+        self.at = end
+        return sorted(found, key=lambda row: (row["topic"], row["partition"], row["offset"]))
+
+    def values(self) -> list[bytes | None]:
+        """The values of the next batch."""
+        return [row["payload"] for row in self.batch()]
+
+
+def sink(broker: Kafka | str, topic: str, **options: Any) -> KafkaSink:
+    """A sink as the planner makes it."""
+    address = broker if isinstance(broker, str) else broker.address
+    given = {"brokers": address, "topic": topic, **options}
+    made = KafkaSink(KafkaSink.config_type.model_validate(given), Context("tests", "out"))
+    form: Any = registry.find("format", "json")
+    made.format = form(form.config_type())
+    return made
+
+
+class Writing:
+    """One partition of one batch of a sink, driven by hand."""
+
+    def __init__(
+        self, sink: KafkaSink, number: int = 0, partition: int = 0, *,
+        query: str = "query", client: Any = None, schema: pa.Schema | None = None,
+    ) -> None:  # fmt: skip
+        self.sink = sink
+        self._schema = schema
+        self._batch, self._partition = BatchId(query, number), partition
+        self._client = client or pickle.loads(pickle.dumps(sink)).open()
+        self._writer: Any = None
+
+    def write(self, given: Sequence[Row]) -> list[Failure]:
+        """Encodes and writes rows. Returns those that were refused."""
+        batch = pa.RecordBatch.from_pylist(list(given), self._schema)
+        self.sink.accepts(batch.schema)
+        if self._writer is None:
+            self._writer = self.sink.writer(
+                self._client, self._batch, self._partition, batch.schema
+            )
+        assert self.sink.format is not None
+        encoded = self.sink.format.encode(self.sink.encoded(batch))
+        return list(self._writer.write(batch, encoded.payloads))
+
+    def commit(self) -> None:
+        """Ends it as a task that succeeds."""
+        self._writer.commit()
+
+    def abort(self) -> None:
+        """Ends it as a task that fails."""
+        self._writer.abort()
+
+
+def write(sink: KafkaSink, given: Sequence[Row], number: int = 0, **more: Any) -> list[Failure]:
+    """Writes a batch of one partition."""
+    writing = Writing(sink, number, **more)
+    failures = writing.write(given)
+    writing.commit()
+    return failures
+
+
+def numbered(first: int, last: int) -> Iterator[bytes]:
+    """JSON records with the ids from `first` to before `last`."""
+    return (b'{"id":%d}' % number for number in range(first, last))

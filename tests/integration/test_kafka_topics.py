@@ -1,0 +1,193 @@
+"""Reading Kafka topics that change: grow, lose records, go and come again."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from kafka_records import Reading, numbered, put, source
+
+from penstock.core.errors import Permanent, Transient
+from penstock.sdk import Read
+from servers.kafka import Kafka
+
+Policy = pytest.mark.parametrize("policy", ["fail", "skip"])
+
+
+def test_a_partition_that_is_added(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    put(kafka, topic, b"1")
+    reading = Reading(source(kafka, topic, start="latest"))
+    assert reading.values() == []
+    kafka.add_partitions(topic, 3)
+    put(kafka, topic, b"2", partition=2)
+    assert reading.values() == [b"2"]
+
+
+def test_partitions_are_looked_for_from_time_to_time(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    reading = Reading(source(kafka, topic, discovery_interval="1 hour"))
+    kafka.add_partitions(topic, 2)
+    put(kafka, topic, b"new", partition=1)
+    put(kafka, topic, b"old", partition=0)
+    assert reading.values() == [b"old"]
+    assert Reading(source(kafka, topic), reading.at).values() == [b"new"]
+
+
+def test_a_pattern_finds_new_topics(kafka: Kafka) -> None:
+    prefix = f"shop-{uuid.uuid4().hex[:6]}"
+    put(kafka, kafka.create_topic(f"{prefix}.a"), b"a")
+    kafka.create_topic(f"x{prefix}.a")
+    reading = Reading(source(kafka, pattern=rf"{prefix}\..*", start="latest"))
+    assert reading.values() == []
+    put(kafka, kafka.create_topic(f"{prefix}.b"), b"b")
+    put(kafka, f"x{prefix}.a", b"other")
+    put(kafka, f"{prefix}.a", b"more")
+    assert reading.values() == [b"more", b"b"]
+
+
+def test_a_pattern_that_nothing_matches_yet(kafka: Kafka) -> None:
+    name = f"later-{uuid.uuid4().hex[:6]}"
+    reading = Reading(source(kafka, pattern=name))
+    assert reading.values() == []
+    put(kafka, kafka.create_topic(name), b"1")
+    assert reading.values() == [b"1"]
+
+
+def test_a_limit_does_not_count_what_a_new_topic_has_lost(kafka: Kafka) -> None:
+    name = f"later-{uuid.uuid4().hex[:6]}"
+    reading = Reading(source(kafka, pattern=name, max_records=5))
+    put(kafka, kafka.create_topic(name), *numbered(0, 1000))
+    kafka.delete_records(name, {0: 990})
+    assert reading.values() == [*numbered(990, 995)]
+
+
+def test_an_unknown_topic(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    with pytest.raises(Permanent) as caught:
+        source(kafka, topic[:-1]).check()
+    assert caught.value.message == f'cannot find topic "{topic[:-1]}"'
+    assert caught.value.hint == f'did you mean "{topic}"?'
+    with pytest.raises(Permanent):
+        source(kafka, topic[:-1]).initial()
+
+
+@Policy
+def test_a_truncated_log(kafka: Kafka, policy: str) -> None:
+    topic = kafka.create_topic()
+    put(kafka, topic, *numbered(0, 4))
+    reading = Reading(source(kafka, topic, on_data_loss=policy))
+    assert len(reading.batch()) == 4
+    put(kafka, topic, *numbered(4, 10))
+    kafka.delete_records(topic, {0: 8})
+    gone = f"offsets 4 to 7 of {topic} [0] are gone: deleted before being read"
+    if policy == "fail":
+        refused(reading, gone)
+    else:
+        assert reading.values() == [*numbered(8, 10)]
+        assert reading.lost == [gone]
+
+
+@Policy
+def test_a_log_that_is_truncated_after_its_range_was_planned(kafka: Kafka, policy: str) -> None:
+    topic = kafka.create_topic()
+    put(kafka, topic, *numbered(0, 10))
+    reading = Reading(source(kafka, topic, on_data_loss=policy))
+    end = reading.plan()
+    put(kafka, topic, b"later")
+    kafka.delete_records(topic, {0: 11})
+    gone = f"offsets 0 to 9 of {topic} [0] are gone: deleted before being read"
+    if policy == "fail":
+        refused(reading, gone, end)
+    else:
+        assert reading.batch(end) == []
+        assert reading.lost == [gone]
+        assert reading.values() == []
+
+
+@Policy
+def test_a_log_that_is_truncated_when_a_task_begins(kafka: Kafka, policy: str) -> None:
+    topic = kafka.create_topic()
+    put(kafka, topic, *numbered(0, 10))
+    reading = Reading(source(kafka, topic, on_data_loss=policy))
+    end = reading.plan()
+
+    (task,) = reading.source.partitions(reading.at, end)
+    kafka.delete_records(topic, {0: 5})
+    with pytest.raises(Transient) as caught:
+        list(reading.source.read(task, Read()))
+    assert f"{topic} [0] from offset 0: it is gone" in caught.value.message
+    if policy == "fail":
+        refused(reading, f"offsets 0 to 4 of {topic} [0] are gone: deleted before being read", end)
+    else:
+        assert [row["offset"] for row in reading.batch(end)] == [*range(5, 10)]
+
+
+@pytest.mark.parametrize("again", [0, 3, 9])
+@Policy
+def test_a_topic_that_is_deleted_and_made_again(kafka: Kafka, policy: str, again: int) -> None:
+    topic = kafka.create_topic()
+    put(kafka, topic, *numbered(0, 5))
+    reading = Reading(source(kafka, topic, on_data_loss=policy))
+    assert len(reading.batch()) == 5
+    kafka.delete_topic(topic)
+    kafka.create_topic(topic)
+    put(kafka, topic, *numbered(0, again))
+    if policy == "fail":
+        refused(reading, f'topic "{topic}" is another than before: it was deleted and made again')
+    else:
+        assert reading.values() == [*numbered(0, again)]
+        assert len(reading.lost) == 1
+        put(kafka, topic, b"more")
+        assert reading.values() == [b"more"]
+        assert len(reading.lost) == 1
+
+
+@pytest.mark.parametrize("again", [None, 3, 9])
+@Policy
+def test_a_topic_that_is_made_again_after_its_range_was_planned(
+    kafka: Kafka, policy: str, again: int | None
+) -> None:
+    topic = kafka.create_topic()
+    put(kafka, topic, *numbered(0, 5))
+    reading = Reading(source(kafka, topic, on_data_loss=policy))
+    end = reading.plan()
+    kafka.delete_topic(topic)
+    if again is not None:
+        kafka.create_topic(topic)
+        put(kafka, topic, *numbered(0, again))
+    gone = f"offsets 0 to 4 of {topic} [0] are gone: deleted before being read"
+    if policy == "fail":
+        refused(reading, gone, end)
+    else:
+        assert reading.batch(end) == []
+        assert reading.lost == [gone]
+        assert reading.values() == [*numbered(0, again or 0)]
+
+
+@Policy
+def test_one_of_several_topics_is_deleted(kafka: Kafka, policy: str) -> None:
+    prefix = uuid.uuid4().hex[:6]
+    topics = [kafka.create_topic(f"{prefix}.{number}") for number in range(3)]
+    for topic in topics:
+        put(kafka, topic, b"1")
+    options = {"pattern": rf"{prefix}\..*", "on_data_loss": policy}
+    reading = Reading(source(kafka, discovery_interval="1 hour", **options))
+    assert len(reading.batch()) == 3
+    kafka.delete_topic(topics[1])
+    if policy == "fail":
+        refused(reading, f'topic "{topics[1]}" is gone: it was deleted')
+    else:
+        for number in range(3):
+            put(kafka, topics[0], b"%d" % number)
+            put(kafka, topics[2], b"%d" % number)
+            assert reading.values() == [b"%d" % number] * 2
+
+
+def refused(reading: Reading, message: str, end: Any = None) -> None:
+    """Reading on ends with this error, and with advice."""
+    with pytest.raises(Permanent) as caught:
+        reading.batch(end)
+    assert caught.value.message == message
+    assert "on_data_loss: skip" in (caught.value.hint or "")
