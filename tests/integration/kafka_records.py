@@ -51,6 +51,11 @@ def transaction(broker: Kafka, topic: str, *values: bytes, commit: bool = True) 
         producer.produce(topic, value)
     producer.flush(30)
     producer.commit_transaction(30) if commit else producer.abort_transaction(30)
+    await_visible(broker, topic)
+
+
+def await_visible(broker: Kafka, topic: str) -> None:
+    """Returns when no transaction of a topic of one partition is open."""
     while len({end(broker, topic, each) for each in IsolationLevel}) > 1:
         time.sleep(0.02)
 

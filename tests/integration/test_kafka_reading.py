@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from kafka_records import (
     Reading,
+    await_visible,
     committed,
     messages,
     numbered,
@@ -70,7 +71,7 @@ def test_partitions_that_grow_while_they_are_read_together(kafka: Kafka) -> None
 
 
 def test_all_that_is_known_of_a_record(kafka: Kafka) -> None:
-    topic = kafka.create_topic(partitions=2)
+    topic = kafka.create_topic(partitions=2, retention_ms=-1)
     at = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)
     headers = [("source", b"shop"), ("source", None), ("empty", b"")]
     put(kafka, topic, b"full", key=b"\xff\x00", headers=headers, partition=1,
@@ -145,6 +146,7 @@ def test_a_transaction_that_is_open_is_waited_for(kafka: Kafka) -> None:
     reading = Reading(source(kafka, topic))
     assert reading.values() == []
     producer.commit_transaction(30)
+    await_visible(kafka, topic)
     assert reading.values() == [b"1", b"2"]
 
 
@@ -171,7 +173,7 @@ def test_a_compacted_topic_has_gaps(own_kafka: Any) -> None:
 class TestWhereToStart:
     @pytest.fixture
     def topic(self, kafka: Kafka) -> str:
-        topic = kafka.create_topic(partitions=2)
+        topic = kafka.create_topic(partitions=2, retention_ms=-1)
         for number in range(2):
             for at in range(4):
                 put(kafka, topic, b"%d" % at, partition=number, timestamp=1000 + 1000 * at)

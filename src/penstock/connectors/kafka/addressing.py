@@ -42,6 +42,13 @@ class Addressing:
                 )
         if isinstance(self.headers, str):
             need_column(self.headers, columns, "headers")
+            if not _holds_pairs(columns.field(self.headers).type):
+                raise PlanError(
+                    f'headers names "{self.headers}", which is {columns.field(self.headers).type}',
+                    code="column-type",
+                    hint="expected MAP<STRING, STRING>, as map('source', 'shop') makes it, or "
+                    "ARRAY<STRUCT<key: STRING, value: BINARY>>, as a Kafka source has it",
+                )
         elif self.headers is not None:
             for header, template in self.headers.items():
                 template.accepts(columns, f"headers: {header}")
@@ -125,6 +132,12 @@ class Addresses:
     def each_key(self) -> Any:
         """The keys, as many as one asks for."""
         return self.keys if self.keys is not None else repeat(None)
+
+
+def _holds_pairs(type_: pa.DataType) -> bool:
+    if not pa.types.is_list(type_) or not pa.types.is_struct(type_.value_type):
+        return bool(pa.types.is_map(type_))
+    return {"key", "value"} <= {each.name for each in type_.value_type}
 
 
 def _pairs(headers: Any) -> Headers:

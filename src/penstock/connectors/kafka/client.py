@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.connectors.kafka.connection import ConnectionConfig
-from penstock.connectors.kafka.faults import Notes, fault, told
-from penstock.core.errors import MissingExtra, Transient
+from penstock.connectors.kafka.faults import Notes, fault, said, told
+from penstock.core.errors import MissingExtra, PlanError, Transient
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -37,6 +37,24 @@ def require() -> None:
         import confluent_kafka  # noqa: F401
     except ImportError:
         raise MissingExtra.of("kafka", "confluent-kafka") from None
+
+
+def examine(config: ConnectionConfig) -> None:
+    """Raises UserError if the library is missing or does not know a property. Contacts nobody."""
+    require()
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    settings = {**config.client_properties(), **config.given()}
+    network = ("bootstrap.servers", "security.protocol")
+    try:
+        AdminClient({name: value for name, value in settings.items() if name not in network})
+    except KafkaException as raised:
+        raise PlanError(
+            f"librdkafka refuses properties: {said(raised.args[0])}",
+            code="invalid-property",
+            hint="librdkafka's CONFIGURATION.md lists what there is",
+        ) from raised
 
 
 def consumer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Consumer, Notes]:

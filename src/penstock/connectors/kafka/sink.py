@@ -9,7 +9,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from penstock.connectors.kafka.addressing import Addressing
-from penstock.connectors.kafka.client import Admin, require
+from penstock.connectors.kafka.client import Admin, examine
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.topics import Administration, missing
 from penstock.connectors.kafka.transactions import INTERNAL, Line, TransactionWriter, Transactor
@@ -19,6 +19,8 @@ from penstock.sdk.kit.template import Template, need_column
 
 QUEUE = 64 << 20
 """How many bytes wait in a process to be sent."""
+UNLIMITED = 1_000_000_000
+"""The most that librdkafka allows."""
 
 
 class Creation(Config):
@@ -97,7 +99,7 @@ class KafkaSink(Sink[KafkaSinkConfig]):
             self.capabilities = self.capabilities | {Capability.EXACTLY_ONCE}
 
     def examine(self) -> None:
-        require()
+        examine(self.config)
 
     def check(self) -> None:
         topic = self.config.topic.constant
@@ -172,7 +174,8 @@ class Producers:
     def __init__(self, sink: KafkaSink) -> None:
         self._sink, self._config = sink, sink.config
         self._shown = f'topic "{self._config.topic}"'
-        self._limit = Administration(Admin(self._config)).largest(self._config.topic.constant)
+        self._administration = Administration(Admin(self._config))
+        self._limits: dict[str, int] = {}
         self._plain: Outbox | None = None
         self._transactors: dict[Line, Transactor] = {}
 
@@ -187,24 +190,33 @@ class Producers:
         if renew and line in self._transactors:
             self._transactors.pop(line).close()
         if line not in self._transactors:
-            timeout = round(self._config.transaction_timeout * 1000)
-            properties = {"transactional.id": line.name, "transaction.timeout.ms": timeout}
-            outbox = self._outbox(properties)
+            outbox = self._outbox({"transactional.id": line.name})
             self._transactors[line] = Transactor(line, self._config, outbox)
         return self._transactors[line]
 
+    def limit(self, topic: str) -> int:
+        """The size of the largest record that a topic takes, in bytes."""
+        if topic not in self._limits:
+            given = self._config.given().get("message.max.bytes")
+            self._limits[topic] = int(given) if given else self._administration.largest(topic)
+        return self._limits[topic]
+
     def _outbox(self, properties: dict[str, Any]) -> Outbox:
+        topic, timeout = self._config.topic.constant, round(self._config.transaction_timeout * 1000)
+        largest = self.limit(topic) if topic is not None else 0
         own = {
             "enable.idempotence": True,
             "partitioner": self._config.partitioner,
             "compression.type": self._config.compression,
             "linger.ms": 20,
             "queue.buffering.max.messages": 500_000,
-            "queue.buffering.max.kbytes": max(QUEUE, 2 * self._limit) >> 10,
-            "message.timeout.ms": DELIVERY_SECONDS * 1000,
-            "message.max.bytes": self._limit,
+            "queue.buffering.max.kbytes": max(QUEUE, 2 * largest) >> 10,
+            "message.timeout.ms": min(DELIVERY_SECONDS * 1000, timeout),
+            "message.max.bytes": largest or UNLIMITED,
         }
-        return Outbox(self._config, {**own, **properties}, self._limit, self._shown)
+        if properties:
+            own["transaction.timeout.ms"] = timeout
+        return Outbox(self._config, {**own, **properties}, self.limit, self._shown)
 
 
 def _text(value: str | int | bool) -> str:

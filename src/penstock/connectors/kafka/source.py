@@ -12,7 +12,7 @@ import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from penstock.connectors.kafka import loss, reading
-from penstock.connectors.kafka.client import PAUSE, require
+from penstock.connectors.kafka.client import PAUSE, examine
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.group import Group
 from penstock.connectors.kafka.position import Partition, Position, limited
@@ -103,7 +103,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         return METADATA
 
     def examine(self) -> None:
-        require()
+        examine(self.config)
 
     def check(self) -> None:
         self._topics().check()

@@ -197,18 +197,18 @@ class Administration:
 
         self._admin.ask(f'create topic "{name}"', call)
 
-    def largest(self, topic: str | None) -> int:
-        """The size of the largest record that a topic takes, or that any takes, in bytes."""
-        from confluent_kafka import KafkaException
+    def largest(self, topic: str) -> int:
+        """The size of the largest record that a topic takes, in bytes, if we may know it."""
         from confluent_kafka.admin import ConfigResource, ResourceType
 
-        if topic is None:
-            return LARGEST
-        asked = ConfigResource(ResourceType.TOPIC, topic)
+        def call(timeout: float) -> int:
+            asked = ConfigResource(ResourceType.TOPIC, topic)
+            futures = self._admin.client.describe_configs([asked], request_timeout=timeout)
+            return int(futures[asked].result(timeout + 1)["max.message.bytes"].value)
+
         try:
-            (future,) = self._admin.client.describe_configs([asked], request_timeout=10).values()
-            return int(future.result(11)["max.message.bytes"].value)
-        except (KafkaException, TimeoutError):
+            return self._admin.ask(f'write to topic "{topic}"', call)
+        except Permanent:
             return LARGEST
 
 

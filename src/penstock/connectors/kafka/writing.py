@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,6 @@ from penstock.connectors.kafka.client import producer
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.faults import fault, told
 from penstock.core.errors import Rejected, Transient
-from penstock.core.units import size_text
 from penstock.sdk import Failure, Receipt, Writer
 
 DELIVERY_SECONDS = 60
@@ -24,13 +23,18 @@ _STEP = 0.5
 
 
 class Outbox:
-    """A producer, and what became of the records given to it."""
+    """A producer, and what became of the records given to it; `limit` is that of a topic."""
 
     def __init__(
-        self, config: ConnectionConfig, properties: Mapping[str, Any], limit: int, shown: str
+        self,
+        config: ConnectionConfig,
+        properties: Mapping[str, Any],
+        limit: Callable[[str], int],
+        shown: str,
     ) -> None:
-        self.doing, self.limit = f"write to {shown}", limit
+        self.doing, self._limit = f"write to {shown}", limit
         self.failed: Any = None
+        self._known: set[str] = set()
         own = {"on_delivery": self._reported, "delivery.report.only.error": True}
         self.producer, self.notes = producer(config, {**properties, **own})
 
@@ -51,24 +55,27 @@ class Outbox:
         return refused
 
     def _plainly(self, values: Sequence[bytes | None], topic: str, keys: Any) -> list[Failure]:
-        produce, most, refused = self.producer.produce, self.limit - OVERHEAD, []
+        from confluent_kafka import KafkaException
+
+        produce, most, refused = self.producer.produce, self._limit(topic) // 2, []
         for index, (value, key) in enumerate(zip(values, keys, strict=False)):
-            if value is not None and len(value) + len(key or b"") > most:
-                refused.append(self._too_large(index, value))
-                continue
             try:
-                produce(topic, value, key)
-            except BufferError:
-                refused += self._one(index, value, {"topic": topic, "key": key})
+                if value is None or len(value) < most:
+                    produce(topic, value, key)
+                    continue
+            except (BufferError, KafkaException):
+                pass
+            refused += self._one(index, value, {"topic": topic, "key": key})
         return refused
 
     def _one(self, index: int, value: bytes | None, to: dict[str, Any]) -> list[Failure]:
         from confluent_kafka import KafkaException
 
-        size = len(value or b"") + len(to.get("key") or b"")
-        size += sum(len(name) + len(text or b"") for name, text in to.get("headers") or ())
-        if size > self.limit - OVERHEAD:
-            return [self._too_large(index, value or b"")]
+        size, limit = _size(value, to), self._limit(to["topic"])
+        if size > limit:
+            return [Failure(index, _too_large(size, limit))]
+        if "partition" in to:
+            self._know(to["topic"])
         until = time.monotonic() + DELIVERY_SECONDS
         while True:
             try:
@@ -80,7 +87,17 @@ class Outbox:
                 if time.monotonic() > until:
                     raise self._stuck() from None
             except KafkaException as raised:
-                raise fault(raised.args[0], self.doing, self.notes) from raised
+                error = raised.args[0]
+                if error.name() == "_UNKNOWN_PARTITION":
+                    return [Failure(index, _no_partition(to))]
+                raise fault(error, self.doing, self.notes) from raised
+
+    def _know(self, topic: str) -> None:
+        """From now on the producer refuses partitions that the topic has not."""
+        if topic not in self._known:
+            with told(self.doing, self.notes):
+                self.producer.list_topics(topic, DELIVERY_SECONDS)
+            self._known.add(topic)
 
     def flush(self) -> None:
         """Waits until all records are delivered. Raises Transient or Permanent if one is not."""
@@ -110,13 +127,25 @@ class Outbox:
             hint="is it running?",
         )
 
-    def _too_large(self, index: int, value: bytes) -> Failure:
-        error = Rejected(
-            f"the record has {size_text(len(value))}, and the topic takes {size_text(self.limit)}",
-            code="too-large",
-            hint="the topic's max.message.bytes says how much",
-        )
-        return Failure(index, error)
+
+def _size(value: bytes | None, to: Mapping[str, Any]) -> int:
+    """What a record takes in a topic, at most."""
+    size = OVERHEAD + len(value or b"") + len(to.get("key") or b"")
+    return size + sum(len(name) + len(text or b"") for name, text in to.get("headers") or ())
+
+
+def _too_large(size: int, limit: int) -> Rejected:
+    return Rejected(
+        f"the record has {size:,} bytes, and the topic takes {limit:,}",
+        code="too-large",
+        hint="the topic's max.message.bytes says how much",
+    )
+
+
+def _no_partition(to: Mapping[str, Any]) -> Rejected:
+    return Rejected(
+        f'topic "{to["topic"]}" has no partition {to["partition"]}', code="invalid-partition"
+    )
 
 
 class KafkaWriter(Writer):

@@ -1,0 +1,263 @@
+"""Writing to Kafka topics: where a record goes, and what goes with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from kafka_records import Writing, messages, put, rows, sink, source, write
+
+from penstock.core.errors import MissingExtra, Permanent, PlanError
+from penstock.sdk import Failure
+from servers.kafka import Kafka
+
+JAVA = {
+    "21": -973932308, "foobar": -790332482, "abc": 479470107,
+    "a-little-bit-long-string": -985981536, "a-little-bit-longer-string": -1486304829,
+    "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+}  # fmt: skip
+"""Keys and what Java's clients make of them, from the tests of Kafka's own Utils.murmur2."""
+
+
+def told(failures: list[Failure]) -> list[tuple[int, str, str]]:
+    return [(each.index, each.error.code, each.error.message) for each in failures]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_compression(kafka: Kafka, codec: str) -> None:
+    topic = kafka.create_topic()
+    given = [{"id": number, "text": "x" * 100} for number in range(100)]
+    assert not write(sink(kafka, topic, compression=codec), given)
+    assert rows(kafka, topic) == given
+    (log,) = (kafka.directory.path / "data" / f"{topic}-0").glob("*.log")
+    assert ["none", "gzip", "snappy", "lz4", "zstd"][log.read_bytes()[22] & 7] == codec
+
+
+def test_keys_choose_the_partition_that_java_chooses(kafka: Kafka) -> None:
+    topic = kafka.create_topic(partitions=7)
+    assert not write(sink(kafka, topic, key="user"), [{"user": key} for key in JAVA])
+    found = {each.key().decode(): each.partition() for each in messages(kafka, topic)}
+    assert found == {key: (hash_ & 0x7FFFFFFF) % 7 for key, hash_ in JAVA.items()}
+
+
+def test_another_partitioner(kafka: Kafka) -> None:
+    topic = kafka.create_topic(partitions=2)
+    given = [{"user": f"u{number}"} for number in range(100)]
+    assert not write(sink(kafka, topic, key="user", partitioner="random"), [*given, *given])
+    places = {(each.key(), each.partition()) for each in messages(kafka, topic)}
+    assert len(places) > 100
+
+
+@pytest.mark.parametrize(
+    ("key", "row", "expected"),
+    [
+        ("a", {"a": "x"}, b"x"),
+        ("a", {"a": b"\xff"}, b"\xff"),
+        ("a", {"a": 7}, b"7"),
+        ("a", {"a": None}, None),
+        (["a", "b"], {"a": "x", "b": 1}, b"x:1"),
+        (["a", "b"], {"a": "x", "b": None}, None),
+    ],
+)
+def test_keys(kafka: Kafka, key: Any, row: dict[str, Any], expected: bytes | None) -> None:
+    topic = kafka.create_topic()
+    types = {"a": pa.string(), "b": pa.int64()}
+    schema = pa.schema([(n, types[n] if v is None else pa.scalar(v).type) for n, v in row.items()])
+    raw = sink(kafka, topic, key=key)
+    assert not write(raw, [row], schema=schema)
+    assert [each.key() for each in messages(kafka, topic)] == [expected]
+
+
+def test_the_primary_key_of_an_upsert_is_the_key(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    upserts = sink(kafka, topic)
+    upserts.mode, upserts.primary_key = "upsert", ("id",)
+    write(upserts, [{"id": 1, "name": "a"}])
+    assert [each.key() for each in messages(kafka, topic)] == [b"1"]
+
+
+def test_headers_by_template(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    headers = {"source": "shop", "user": "{user}"}
+    write(sink(kafka, topic, headers=headers), [{"user": "ann"}, {"user": None}])
+    assert [each.headers() for each in messages(kafka, topic)] == [
+        [("source", b"shop"), ("user", b"ann")],
+        [("source", b"shop"), ("user", None)],
+    ]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        pa.map_(pa.string(), pa.string()),
+        pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    ],
+)
+def test_headers_of_a_column(kafka: Kafka, type_: pa.DataType) -> None:
+    topic = kafka.create_topic()
+    pairs = [("a", "1"), ("a", "2")] if pa.types.is_map(type_) else [("a", b"1"), ("a", None)]
+    given = pairs if pa.types.is_map(type_) else [{"key": k, "value": v} for k, v in pairs]
+    schema = pa.schema([("id", pa.int64()), ("h", type_)])
+    each = [{"id": 1, "h": given}, {"id": 2, "h": []}, {"id": 3, "h": None}]
+    assert not write(sink(kafka, topic, headers="h", exclude=["h"]), each, schema=schema)
+    first, empty, none = messages(kafka, topic)
+    assert first.headers() == [(k, v.encode() if isinstance(v, str) else v) for k, v in pairs]
+    assert not empty.headers() and not none.headers()
+    assert json.loads(first.value()) == {"id": 1}
+
+
+def test_the_columns_of_a_source_go_through(kafka: Kafka) -> None:
+    topic, copy = kafka.create_topic(partitions=2), kafka.create_topic(partitions=2)
+    put(kafka, topic, b'{"id":1}', partition=1, key=b"\xff", headers=[("a", b"1"), ("a", None)])
+    (original,) = messages(kafka, topic)
+    metadata = source(kafka, topic).metadata()
+    row = {"id": 1, "key": original.key(), "partition": 1,
+           "headers": [{"key": k, "value": v} for k, v in original.headers()]}  # fmt: skip
+    schema = pa.schema([("id", pa.int64()), *(metadata.field(n) for n in list(row)[1:])])
+    options = {"key": "key", "headers": "headers", "partition": "partition"}
+    write(sink(kafka, copy, **options, exclude=list(options)), [row], schema=schema)
+    (copied,) = messages(kafka, copy)
+    for part in ("key", "headers", "partition", "value"):
+        assert getattr(copied, part)() == getattr(original, part)()
+
+
+def test_the_partition_of_a_column(kafka: Kafka) -> None:
+    topic = kafka.create_topic(partitions=3)
+    numbers = [2, 0, 3, -1, None]
+    given = [{"id": id_, "at": number} for id_, number in enumerate(numbers)]
+    failures = write(sink(kafka, topic, partition="at", exclude=["at"]), given)
+    assert told(failures) == [
+        (3, "invalid-partition", "-1 is not a partition"),
+        (2, "invalid-partition", f'topic "{topic}" has no partition 3'),
+    ]
+    found = {json.loads(each.value())["id"]: each.partition() for each in messages(kafka, topic)}
+    assert (found[0], found[1], len(found)) == (2, 0, 3)
+
+
+def test_topics_of_columns(kafka: Kafka) -> None:
+    prefix = f"orders-{uuid.uuid4().hex[:6]}"
+    for country in ("de", "ch"):
+        kafka.create_topic(f"{prefix}-{country}")
+    given = [{"id": n, "country": c} for n, c in enumerate(["de", "ch", None, "a b", "", "de"])]
+    failures = write(sink(kafka, f"{prefix}-{{country}}", exclude=["country"]), given)
+    assert told(failures) == [
+        (2, "invalid-topic", "null is not the name of a topic"),
+        (3, "invalid-topic", f'"{prefix}-a b" is not the name of a topic'),
+    ]
+    assert rows(kafka, f"{prefix}-de") == [{"id": 0}, {"id": 5}]
+    assert rows(kafka, f"{prefix}-ch") == [{"id": 1}]
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("templated", [False, True])
+def test_records_of_ten_megabytes(kafka: Kafka, delivery: str, templated: bool) -> None:
+    topic = kafka.create_topic(max_message_bytes=12_000_000)
+    given = [{"id": n, "topic": topic, "text": str(n) * 10_000_000} for n in range(3)]
+    name = "{topic}" if templated else topic
+    options = {"exclude": ["topic"], "delivery": delivery}
+    assert not write(sink(kafka, name, **options), given)
+    assert [(each["id"], len(each["text"])) for each in rows(kafka, topic)] == [
+        (n, 10_000_000) for n in range(3)
+    ]
+
+
+@pytest.mark.parametrize("templated", [False, True])
+def test_a_record_that_is_too_large(kafka: Kafka, templated: bool) -> None:
+    topic = kafka.create_topic(max_message_bytes=50_000)
+    given = [{"id": 1, "topic": topic, "text": "x" * length} for length in (10, 60_000, 49_000, 10)]
+    name = "{topic}" if templated else topic
+    failures = write(sink(kafka, name, key="id"), given)
+    [(index, code, message)] = told(failures)
+    assert (index, code) == (1, "too-large")
+    assert message.startswith("the record has 60,") and message.endswith("takes 50,000")
+    assert len(rows(kafka, topic)) == 3
+
+
+def test_more_records_than_wait_in_the_queue(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    small = {"queue.buffering.max.messages": 100}
+    given = [{"id": number} for number in range(2000)]
+    assert not write(sink(kafka, topic, properties=small), given)
+    assert rows(kafka, topic) == given
+
+
+def test_columns_that_are_not_there(kafka: Kafka) -> None:
+    columns = pa.schema([("user", pa.string()), ("tags", pa.list_(pa.string()))])
+    for options, option in [
+        ({"key": "usr"}, "key"), ({"partition": "usr"}, "partition"),
+        ({"headers": "usr"}, "headers"), ({"key": ["user", "usr"]}, "key"),
+        ({"headers": {"a": "{usr}"}}, "headers: a"), ({"exclude": ["usr"]}, "exclude"),
+        ({"topic": "a-{usr}"}, "topic"),
+    ]:  # fmt: skip
+        given: dict[str, Any] = {"topic": "t", **options}
+        with pytest.raises(PlanError) as caught:
+            sink(kafka, **given).accepts(columns)
+        assert caught.value.message == f'{option} names "usr", and there is no such column'
+        assert caught.value.hint == 'did you mean "user"?'
+    for given in ({"key": "tags"}, {"partition": "user"}, {"headers": "user"}):
+        with pytest.raises(PlanError) as caught:
+            sink(kafka, "t", **given).accepts(columns)
+        assert caught.value.code == "column-type"
+
+
+def test_a_topic_is_created(kafka: Kafka) -> None:
+    name = f"new-{uuid.uuid4().hex[:6]}"
+    create = {"partitions": 3, "config": {"cleanup.policy": "compact"}}
+    creates = sink(kafka, name, create=create)
+    creates.check()
+    assert name not in kafka.admin.list_topics(timeout=10).topics
+    for _ in range(2):
+        creates.recover()
+    with pytest.raises(Permanent) as caught:
+        write(creates, [{"id": 1}])
+    assert caught.value.hint == "a compacted topic takes only records with a key"
+    assert not write(sink(kafka, name, key="id"), [{"id": 1}])
+    assert len(kafka.admin.list_topics(name, timeout=10).topics[name].partitions) == 3
+    assert rows(kafka, name) == [{"id": 1}]
+    with pytest.raises(Permanent) as caught:
+        sink(kafka, f"{name}2", create={"config": {"cleanup.polic": "compact"}}).recover()
+    assert "cleanup.polic" in caught.value.message
+
+
+def test_an_unknown_topic(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    with pytest.raises(Permanent) as caught:
+        sink(kafka, topic[:-1]).check()
+    assert caught.value.message == f'cannot find topic "{topic[:-1]}"'
+    assert f'did you mean "{topic}"?' in (caught.value.hint or "")
+    assert "create" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("make", [source, sink])
+def test_an_unknown_property_is_told_without_a_network(make: Any) -> None:
+    make("nobody:1", "t", properties={"linger.ms": 5, "socket.keepalive.enable": True}).examine()
+    for name, value in [("lingr.ms", 5), ("linger.ms", "soon"), ("compression.level", 99)]:
+        with pytest.raises(PlanError) as caught:
+            make("nobody:1", "t", properties={name: value}).examine()
+        assert caught.value.code == "invalid-property"
+        assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize("make", [source, sink])
+def test_the_library_is_missing(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(MissingExtra) as caught:
+        make("nobody:1", "t").examine()
+    assert caught.value.hint == "pip install 'penstock[kafka]'"
+
+
+def test_an_aborted_batch_does_not_hinder_the_next(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    writes = sink(kafka, topic)
+    client = writes.open()
+    first = Writing(writes, client=client)
+    first.write([{"id": number} for number in range(1000)])
+    first.abort()
+    again = Writing(writes, client=client)
+    again.write([{"id": 1000}])
+    again.commit()
+    assert rows(kafka, topic)[-1] == {"id": 1000}
