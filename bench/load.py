@@ -17,6 +17,8 @@ TICK = 0.002
 PATIENCE = 60.0
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 USERS = 10_000
+QUEUE = 1_000_000
+"""How many records may wait until the broker takes them: their time goes on."""
 
 
 class Load:
@@ -28,7 +30,14 @@ class Load:
 
     def __init__(self, brokers: str, source: str, target: str) -> None:
         self._source = source
-        self._producer = Producer({"bootstrap.servers": brokers, "linger.ms": 1, "log_level": 0})
+        self._producer = Producer(
+            {
+                "bootstrap.servers": brokers,
+                "linger.ms": 1,
+                "log_level": 0,
+                "queue.buffering.max.messages": QUEUE,
+            }
+        )
         self._consumer = Consumer(
             {
                 "bootstrap.servers": brokers,
