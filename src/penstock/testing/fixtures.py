@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the contract's marker known."""
+    config.addinivalue_line("markers", "spark: needs a Spark session")
+
+
 @pytest.fixture(scope="session")
 def penstock_spark() -> Iterator[SparkSession]:
     """A Spark session that all tests share, started when the first one needs it.
