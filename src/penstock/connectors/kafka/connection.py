@@ -125,9 +125,9 @@ class ConnectionConfig(Config):
     brokers: str | list[str]
     """One or more brokers to begin with, as `host:port`; the others are found through them."""
     tls: Tls | bool = False
-    """Encrypt the connection: `true`, or with what and whom to trust."""
+    """`true` encrypts the connection; a map also says whom to trust, and who we are."""
     sasl: Sasl | None = None
-    """Log in."""
+    """How to log in: with a user's password, or with a token."""
     properties: dict[str, Property] = {}
     """Any other property of librdkafka, by its own name, such as `client.id`."""
 

@@ -76,6 +76,8 @@ class KafkaSinkConfig(ConnectionConfig):
 class KafkaSink(Sink[KafkaSinkConfig]):
     """Writes records to topics of Apache Kafka.
 
+    `format` (json, if it is not said) makes the values; key, headers and topic come from columns.
+
     The unit of parallelism is a partition of the batch. At least once by an idempotent producer,
     or exactly once by transactions, as `delivery` says. With `mode: upsert` the primary key is the
     record's key.

@@ -65,6 +65,9 @@ class KafkaSourceConfig(ConnectionConfig):
 class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     """Reads topics of Apache Kafka.
 
+    `format` (json, if it is not said) decodes the values of records. Their keys, headers and places
+    are metadata columns.
+
     The unit of parallelism is a partition of a topic; small shares of several are read together.
     Each record is read once: its position is kept in the pipeline's state. Progress is also
     committed to a consumer group, for the tools that show its lag.

@@ -16,7 +16,7 @@ from penstock.sdk import Config
 
 
 class StartAt(Config):
-    """A place to start from that is not an end of the topics."""
+    """A place to start from: a time, or offsets."""
 
     timestamp: datetime | None = None
     """At the first record that is not older. Without a zone it is UTC."""
