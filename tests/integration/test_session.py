@@ -251,7 +251,7 @@ print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getIn
 
 
 def _wait_for_room(cache: Path) -> Room:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         for seal in cache.glob("classes/*/seal.json"):
             return Room(seal.parent)
