@@ -100,6 +100,7 @@ class Cursor:
                     else _by_partition(messages)
                 )
                 runs = self._sorted_out(grouped, open_)
+                asleep = [each for each in asleep if self._at[each.partition] == each.start]
                 if runs:
                     yield runs
             elif asleep:
