@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from penstock.connectors.kafka.group import Group
 from penstock.connectors.kafka.position import Partition
@@ -22,6 +22,13 @@ class StartAt(Config):
     """At the first record that is not older. Without a zone it is UTC."""
     offsets: dict[str, dict[int, int]] | None = None
     """By topic and partition, `{clicks: {0: 17}}`; partitions left out start from earliest."""
+
+    @field_validator("offsets", mode="before")
+    @classmethod
+    def _by_topic(cls, offsets: object) -> object:
+        if isinstance(offsets, dict) and not all(isinstance(o, dict) for o in offsets.values()):
+            raise ValueError("give offsets by topic and partition, as in {clicks: {0: 17}}")
+        return offsets
 
     @model_validator(mode="after")
     def _one_of(self) -> StartAt:
