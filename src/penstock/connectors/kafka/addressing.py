@@ -16,6 +16,12 @@ from penstock.sdk.kit.template import Template, as_text, need_column
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
+
+def is_topic(name: str) -> bool:
+    """Whether a topic may have that name."""
+    return bool(_TOPIC.fullmatch(name)) and name not in (".", "..")
+
+
 Headers = list[tuple[str, bytes | None]] | None
 
 
@@ -106,7 +112,7 @@ class Addresses:
         found = []
         if not isinstance(self.topic, str):
             for index, topic in enumerate(self.topic):
-                if topic is None or not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+                if topic is None or not is_topic(topic):
                     shown = "null" if topic is None else f'"{topic}"'
                     error = Rejected(f"{shown} is not the name of a topic", code="invalid-topic")
                     found.append(Failure(index, error))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.connectors.kafka.connection import ConnectionConfig
-from penstock.connectors.kafka.faults import Notes, fault, said, told
-from penstock.core.errors import MissingExtra, PlanError, Transient
+from penstock.connectors.kafka.faults import Notes, fault, said, silent, told
+from penstock.core.errors import MissingExtra, PlanError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -98,34 +98,37 @@ class Admin:
             self.client: AdminClient = AdminClient({**settings, "error_cb": self.notes.add})
 
     def ask(self, doing: str, call: Callable[[float], T]) -> T:
-        """`call(timeout)` until it is answered. Raises Transient or Permanent.
+        """`call(timeout)` until it is answered, as by `answered`."""
 
-        A cluster that refuses us, or takes no connection, is told at once.
-        """
-        from confluent_kafka import KafkaException
-
-        began = time.monotonic()
-        while True:
+        def asked(timeout: float) -> T:
             try:
-                answer = call(_STEP)
-                self.notes.clear()
-                return answer
-            except (KafkaException, TimeoutError) as raised:
+                return call(timeout)
+            finally:
                 self.client.poll(0)
-                self.notes.raise_refused(doing)
-                patience = REFUSED_SECONDS if self.notes.down else ANSWER_SECONDS
-                late = time.monotonic() - began > patience
-                if isinstance(raised, KafkaException):
-                    error = raised.args[0]
-                    if late or not (error.retriable() or error.name() in _PASSING):
-                        raise fault(error, doing, self.notes) from raised
-                elif late:
-                    raise self._silent(doing) from raised
-                time.sleep(PAUSE)
 
-    def _silent(self, doing: str) -> Transient:
-        return Transient(
-            f"could not {doing}: no answer from Kafka at {self.notes.address}",
-            code="unreachable",
-            hint="is it running, and are brokers, tls and sasl right?",
-        )
+        return answered(doing, asked, self.notes)
+
+
+def answered(doing: str, call: Callable[[float], T], notes: Notes) -> T:
+    """`call(timeout)` until it is answered. Raises Transient or Permanent.
+
+    A cluster that refuses us, or takes no connection, is told at once.
+    """
+    from confluent_kafka import KafkaException
+
+    began = time.monotonic()
+    while True:
+        try:
+            answer = call(_STEP)
+            notes.clear()
+            return answer
+        except (KafkaException, TimeoutError) as raised:
+            notes.raise_refused(doing)
+            late = time.monotonic() - began > (REFUSED_SECONDS if notes.down else ANSWER_SECONDS)
+            if isinstance(raised, KafkaException):
+                error = raised.args[0]
+                if late or not (error.retriable() or error.name() in _PASSING):
+                    raise fault(error, doing, notes) from raised
+            elif late:
+                raise silent(doing, notes) from raised
+            time.sleep(PAUSE)

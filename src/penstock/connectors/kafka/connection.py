@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
+from penstock.core.errors import Permanent
 from penstock.sdk import Config, Secret, UserPath
 
 
@@ -31,6 +34,13 @@ class Tls(Config):
             given, other = ("certificate", "key") if self.key is None else ("key", "certificate")
             raise ValueError(f"{given} needs {other}, too")
         return self
+
+    def missing(self) -> Iterator[tuple[str, str]]:
+        """The options whose files are not there, with these."""
+        for option in ("ca", "certificate", "key"):
+            path = getattr(self, option)
+            if path is not None and not Path(path).is_file():
+                yield option, path
 
     def properties(self) -> dict[str, Any]:
         """As librdkafka's properties."""
@@ -158,8 +168,14 @@ class ConnectionConfig(Config):
         return self.brokers if isinstance(self.brokers, str) else ",".join(self.brokers)
 
     def client_properties(self) -> dict[str, Any]:
-        """What every client of the cluster is configured with."""
+        """What every client of the cluster is configured with. Raises Permanent if files miss."""
         tls = self.tls if isinstance(self.tls, Tls) else Tls()
+        for option, path in tls.missing():
+            raise Permanent(
+                f"cannot read the file of tls: {option}: there is no {path}",
+                code="tls",
+                hint="a relative path begins at the pipeline file; every machine needs the file",
+            )
         security = f"{'SASL_' * bool(self.sasl)}{'SSL' if self.tls else 'PLAINTEXT'}"
         return {
             "bootstrap.servers": self.address,

@@ -13,7 +13,10 @@ _REFUSED = {
     "_AUTHENTICATION": ("authentication", "check sasl: mechanism, username and password"),
     "SASL_AUTHENTICATION_FAILED": ("authentication", "check sasl: username and password"),
     "UNSUPPORTED_SASL_MECHANISM": ("authentication", "check sasl: mechanism"),
-    "_SSL": ("tls", "check tls: ca must have signed the brokers' certificate"),
+    "_SSL": (
+        "tls",
+        "check tls: ca must have signed the brokers' certificate, and they may want yours",
+    ),
     "TOPIC_AUTHORIZATION_FAILED": ("authorization", "the user has no right to the topic"),
     "GROUP_AUTHORIZATION_FAILED": ("authorization", "the user has no right to the group"),
     "CLUSTER_AUTHORIZATION_FAILED": ("authorization", "the user has no right to the cluster"),
@@ -56,7 +59,7 @@ class Notes:
 
     def add(self, error: Any) -> None:
         """Takes one KafkaError."""
-        name = error.name()
+        name = _name(error)
         if name in _REFUSED:
             self.refused = error
         elif name in _UNREACHABLE and not (name == "_ALL_BROKERS_DOWN" and self.last):
@@ -76,24 +79,33 @@ class Notes:
 
 def fault(error: Any, doing: str, notes: Notes) -> ConnectError:
     """A KafkaError as ours; `doing` is `read topic "clicks"`."""
-    if error.name() not in _REFUSED and notes.refused is not None:
+    if _name(error) not in _REFUSED and notes.refused is not None:
         error = notes.refused
-    name = error.name()
+    name = _name(error)
     if name in _REFUSED:
         code, hint = _REFUSED[name]
         return Permanent(
             f"cannot {doing}: {said(error)}", code=code, hint=hint, detail=f"at {notes.address}"
         )
     if name in _UNREACHABLE:
-        last = notes.last
-        return Transient(
-            f"could not {doing}: no answer from Kafka at {notes.address}",
-            code="unreachable",
-            hint="is it running, and are brokers, tls and sasl right?",
-            detail=said(last) if last is not None else None,
-        )
+        return silent(doing, notes)
     code = name.strip("_").lower().replace("_", "-")
     return Transient(f"could not {doing}: {said(error)}", code=code)
+
+
+def _name(error: Any) -> str:
+    """The error's name; a broker that ends the handshake over TLS is said to be out of reach."""
+    return "_SSL" if "SSL alert" in (error.str() or "") else str(error.name())
+
+
+def silent(doing: str, notes: Notes) -> Transient:
+    """The error of a cluster that does not answer."""
+    return Transient(
+        f"could not {doing}: no answer from Kafka at {notes.address}",
+        code="unreachable",
+        hint="is it running, and are brokers, tls and sasl right?",
+        detail=said(notes.last) if notes.last is not None else None,
+    )
 
 
 def said(error: Any) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from penstock.connectors.kafka.addressing import Addressing
+from penstock.connectors.kafka.addressing import Addressing, is_topic
 from penstock.connectors.kafka.client import Admin, examine
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.topics import Administration, missing
@@ -62,6 +62,13 @@ class KafkaSinkConfig(ConnectionConfig):
     """How long a transaction may take before the cluster gives it up."""
     create: Creation | bool = False
     """Create the topic if it is missing."""
+
+    @field_validator("topic")
+    @classmethod
+    def _named(cls, topic: Template) -> Template:
+        if topic.constant is not None and not is_topic(topic.constant):
+            raise ValueError("not the name of a topic: letters, digits and . _ - are allowed")
+        return topic
 
     @model_validator(mode="after")
     def _creatable(self) -> KafkaSinkConfig:

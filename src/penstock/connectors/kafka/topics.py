@@ -208,7 +208,9 @@ class Administration:
 
         try:
             return self._admin.ask(f'write to topic "{topic}"', call)
-        except Permanent:
+        except Permanent as error:
+            if error.code not in ("authorization", "unknown-topic"):
+                raise
             return LARGEST
 
 

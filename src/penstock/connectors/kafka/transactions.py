@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.connectors.kafka.addressing import Addressing
-from penstock.connectors.kafka.client import consumer
+from penstock.connectors.kafka.client import answered, consumer
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.faults import fault, told
 from penstock.connectors.kafka.writing import Outbox
@@ -68,11 +68,15 @@ class Marker:
         self._consumer.close()
 
     def _read(self) -> int:
-        from confluent_kafka import TopicPartition
+        from confluent_kafka import KafkaException, TopicPartition
 
-        with told(f"read what {self._line.name} has written", self._notes):
-            (found,) = self._consumer.committed([TopicPartition(self._line.topic, 0)], _TIMEOUT)
-        return found.offset - 1 if found.offset >= 0 else -1
+        def call(timeout: float) -> int:
+            (found,) = self._consumer.committed([TopicPartition(self._line.topic, 0)], timeout)
+            if found.error is not None:
+                raise KafkaException(found.error)
+            return int(found.offset)
+
+        return max(0, answered(f"read what {self._line.name} has written", call, self._notes)) - 1
 
 
 class Transactor:
@@ -143,7 +147,10 @@ class _fencing:
         error = raised.args[0]
         if error.fatal() or error.name() in _FENCING:
             raise _Fenced(
-                f"could not {self.outbox.doing}: another writer has taken over", code="fenced"
+                f"could not {self.outbox.doing}: another writer has taken over, or the transaction "
+                "lasted too long",
+                code="fenced",
+                hint="does the pipeline run twice? is transaction_timeout too short for a batch?",
             ) from raised
         raise fault(error, self.outbox.doing, self.outbox.notes) from raised
 
@@ -176,9 +183,9 @@ class TransactionWriter(Writer):
     ) -> Sequence[Failure]:
         assert payloads is not None
         to = self._addressing.of(rows)
-        if not self._begun:
-            return to.refused()
         outbox = self._transactor.outbox
+        if not self._begun:
+            return outbox.judge(payloads.to_pylist(), to)
         failures = outbox.send(payloads.to_pylist(), to)
         outbox.producer.poll(0)
         return failures

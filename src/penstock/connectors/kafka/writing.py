@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +12,8 @@ import pyarrow as pa
 from penstock.connectors.kafka.addressing import Addresses, Addressing
 from penstock.connectors.kafka.client import producer
 from penstock.connectors.kafka.connection import ConnectionConfig
-from penstock.connectors.kafka.faults import fault, told
-from penstock.core.errors import Rejected, Transient
+from penstock.connectors.kafka.faults import fault, silent, told
+from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk import Failure, Receipt, Writer
 
 DELIVERY_SECONDS = 60
@@ -34,7 +35,7 @@ class Outbox:
     ) -> None:
         self.doing, self._limit = f"write to {shown}", limit
         self.failed: Any = None
-        self._known: set[str] = set()
+        self._known: dict[str, int] = {}
         own = {"on_delivery": self._reported, "delivery.report.only.error": True}
         self.producer, self.notes = producer(config, {**properties, **own})
 
@@ -44,74 +45,84 @@ class Outbox:
 
     def send(self, values: Sequence[bytes | None], to: Addresses) -> list[Failure]:
         """Gives records to the producer. Returns those that cannot be sent."""
-        refused = to.refused()
-        skip = {failure.index for failure in refused}
-        if to.plain is not None and not skip:
-            refused += self._plainly(values, to.plain, to.each_key())
-        else:
-            for index, value in enumerate(values):
-                if index not in skip:
-                    refused += self._one(index, value, to.arguments(index))
-        return refused
-
-    def _plainly(self, values: Sequence[bytes | None], topic: str, keys: Any) -> list[Failure]:
+        if to.plain is None:
+            return self.judge(values, to, send=True)
         from confluent_kafka import KafkaException
 
-        produce, most, refused = self.producer.produce, self._limit(topic) // 2, []
-        for index, (value, key) in enumerate(zip(values, keys, strict=False)):
+        topic, produce = to.plain, self.producer.produce
+        plenty, refused = self._limit(topic) // 2, []
+        for index, (value, key) in enumerate(zip(values, to.each_key(), strict=False)):
             try:
-                if value is None or len(value) < most:
+                if value is None or len(value) < plenty:
                     produce(topic, value, key)
                     continue
             except (BufferError, KafkaException):
                 pass
-            refused += self._one(index, value, {"topic": topic, "key": key})
+            refused += self._one(index, value, {"topic": topic, "key": key}, True)
         return refused
 
-    def _one(self, index: int, value: bytes | None, to: dict[str, Any]) -> list[Failure]:
-        from confluent_kafka import KafkaException
+    def judge(
+        self, values: Sequence[bytes | None], to: Addresses, send: bool = False
+    ) -> list[Failure]:
+        """The records that cannot be sent."""
+        refused = to.refused()
+        skip = {failure.index for failure in refused}
+        for index, value in enumerate(values):
+            if index not in skip:
+                refused += self._one(index, value, to.arguments(index), send)
+        return refused
 
+    def _one(
+        self, index: int, value: bytes | None, to: dict[str, Any], send: bool
+    ) -> list[Failure]:
         size, limit = _size(value, to), self._limit(to["topic"])
         if size > limit:
             return [Failure(index, _too_large(size, limit))]
-        if "partition" in to:
-            self._know(to["topic"])
+        if to.get("partition", 0) and to["partition"] >= self._partitions(to["topic"]):
+            return [Failure(index, _no_partition(to))]
+        if send:
+            self._produce(value, to)
+        return []
+
+    def _produce(self, value: bytes | None, to: dict[str, Any]) -> None:
+        from confluent_kafka import KafkaException
+
         until = time.monotonic() + DELIVERY_SECONDS
         while True:
             try:
                 self.producer.produce(value=value, **to)
-                return []
+                return
             except BufferError:
                 self.producer.poll(_STEP)
                 self._raise_failed()
                 if time.monotonic() > until:
-                    raise self._stuck() from None
+                    raise silent(self.doing, self.notes) from None
             except KafkaException as raised:
-                error = raised.args[0]
-                if error.name() == "_UNKNOWN_PARTITION":
-                    return [Failure(index, _no_partition(to))]
-                raise fault(error, self.doing, self.notes) from raised
+                raise fault(raised.args[0], self.doing, self.notes) from raised
 
-    def _know(self, topic: str) -> None:
-        """From now on the producer refuses partitions that the topic has not."""
+    def _partitions(self, topic: str) -> int:
+        """How many a topic has, as of the first such record of the batch."""
         if topic not in self._known:
             with told(self.doing, self.notes):
-                self.producer.list_topics(topic, DELIVERY_SECONDS)
-            self._known.add(topic)
+                found = self.producer.list_topics(topic, DELIVERY_SECONDS)
+            self._known[topic] = len(found.topics[topic].partitions)
+        return self._known[topic]
 
     def flush(self) -> None:
         """Waits until all records are delivered. Raises Transient or Permanent if one is not."""
+        self._known.clear()
         until = time.monotonic() + DELIVERY_SECONDS
         while self.producer.flush(_STEP):
             self._raise_failed()
             if time.monotonic() > until:
-                raise self._stuck()
+                raise silent(self.doing, self.notes)
         self._raise_failed()
 
     def discard(self) -> None:
         """Forgets what has not been delivered yet."""
-        self.producer.purge()
-        self.producer.flush(_STEP)
+        with told(self.doing, self.notes):
+            self.producer.purge()
+            self.producer.flush(_STEP)
         self.failed = None
 
     def _raise_failed(self) -> None:
@@ -119,13 +130,6 @@ class Outbox:
         if self.failed is not None:
             failed, self.failed = self.failed, None
             raise fault(failed, self.doing, self.notes)
-
-    def _stuck(self) -> Transient:
-        return Transient(
-            f"could not {self.doing}: no answer from Kafka at {self.notes.address}",
-            code="unreachable",
-            hint="is it running?",
-        )
 
 
 def _size(value: bytes | None, to: Mapping[str, Any]) -> int:
@@ -168,4 +172,5 @@ class KafkaWriter(Writer):
         return {}
 
     def abort(self) -> None:
-        self._outbox.discard()
+        with suppress(PenstockError):
+            self._outbox.discard()

@@ -1,0 +1,127 @@
+"""Kafka with passwords and certificates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka_records import Reading, rows, sink, source, write
+
+from penstock.core.errors import ConnectError, Permanent, report
+from penstock.sdk import Read
+from servers.certificates import Authority
+from servers.kafka import Kafka
+from servers.kafka_security import PASSWORD, USER
+
+SECONDS_TO_NOTICE = 20
+USERS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+
+@pytest.fixture(scope="module")
+def secure() -> Iterator[Kafka]:
+    """A broker that asks for passwords over encrypted connections."""
+    with Kafka(security="sasl_ssl") as broker:
+        yield broker
+
+
+def login(mechanism: str, password: str) -> dict[str, Any]:
+    if mechanism != "OAUTHBEARER":
+        return {"sasl": {"mechanism": mechanism, "username": USER, "password": password}}
+    return {
+        "sasl": {"mechanism": mechanism},
+        "properties": {
+            "enable.sasl.oauthbearer.unsecure.jwt": True,
+            "sasl.oauthbearer.config": f"principal={USER} scope={password}",
+        },
+    }
+
+
+def trust(broker: Kafka) -> dict[str, Any]:
+    assert broker.security.authority is not None
+    return {"tls": {"ca": str(broker.security.authority.root)}}
+
+
+def refused(act: Any) -> Permanent:
+    """The error of something that the broker refuses, at once."""
+    began = time.monotonic()
+    with pytest.raises(Permanent) as caught:
+        act()
+    assert time.monotonic() - began < SECONDS_TO_NOTICE
+    assert caught.value.hint is not None
+    assert "wrong" not in report(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize("mechanism", [*USERS, "OAUTHBEARER"])
+def test_logging_in(secure: Kafka, mechanism: str) -> None:
+    topic = secure.create_topic()
+    options = {**trust(secure), **login(mechanism, PASSWORD)}
+    source(secure, topic, **options).check()
+    sink(secure, topic, **options).check()
+    assert not write(sink(secure, topic, **options), [{"id": 1}])
+    assert not write(sink(secure, topic, **options, delivery="exactly_once"), [{"id": 2}])
+    reading = Reading(source(secure, topic, **options))
+    assert reading.values() == [b'{"id":1}', b'{"id":2}']
+    reading.source.commit(reading.at)
+    assert rows(secure, topic) == [{"id": 1}, {"id": 2}]
+
+
+@pytest.mark.parametrize("mechanism", [*USERS, "OAUTHBEARER"])
+def test_wrong_passwords(secure: Kafka, mechanism: str) -> None:
+    topic = secure.create_topic()
+    given = {**trust(secure), **login(mechanism, PASSWORD)}
+    wrong = {**trust(secure), **login(mechanism, "wrong")}
+    for act in (
+        source(secure, topic, **wrong).check, source(secure, topic, **wrong).initial,
+        sink(secure, topic, **wrong).check,
+        lambda: write(sink(secure, topic, **wrong), [{"id": 1}]),
+    ):  # fmt: skip
+        error = refused(act)
+        assert error.code == "authentication" and "sasl" in (error.hint or "")
+    reading = Reading(source(secure, topic, **given))
+    write(sink(secure, topic, **given), [{"id": 1}])
+    planned = reading.source.partitions(reading.at, reading.plan())
+    reader = source(secure, topic, **wrong)
+    assert refused(lambda: list(reader.read(planned[0], Read()))).code == "authentication"
+
+
+@pytest.mark.parametrize("make", [source, sink])
+def test_a_certificate_that_is_not_trusted(secure: Kafka, make: Any, tmp_path: Path) -> None:
+    topic = secure.create_topic()
+    other = {"tls": {"ca": str(Authority(tmp_path, "Other").root)}}
+    for tls in (other, {"tls": True}):
+        error = refused(make(secure, topic, **tls, **login("PLAIN", PASSWORD)).check)
+        assert error.code == "tls" and "tls" in (error.hint or "")
+    trusting = {"tls": {"verify": False, "verify_hostname": False}}
+    make(secure, topic, **trusting, **login("PLAIN", PASSWORD)).check()
+
+
+@pytest.mark.parametrize("make", [source, sink])
+def test_a_file_of_certificates_that_is_missing(secure: Kafka, make: Any, tmp_path: Path) -> None:
+    missing = {"tls": {"ca": str(tmp_path / "no.pem")}}
+    error = refused(make(secure, "t", **missing, **login("PLAIN", PASSWORD)).check)
+    assert "no.pem" in report(error)
+
+
+def test_a_certificate_of_the_client(own_kafka: Any) -> None:
+    broker: Kafka = own_kafka(security="ssl", properties={"ssl.client.auth": "required"})
+    topic = broker.create_topic()
+    assert broker.security.authority is not None
+    both = str(broker.security.authority.issue("client"))
+    with_it = {"tls": {**trust(broker)["tls"], "certificate": both, "key": both}}
+    assert not write(sink(broker, topic, **with_it), [{"id": 1}])
+    assert Reading(source(broker, topic, **with_it)).values() == [b'{"id":1}']
+    refused(source(broker, topic, **trust(broker)).check)
+
+
+@pytest.mark.parametrize("make", [source, sink])
+@pytest.mark.parametrize("options", [{}, {"tls": True}, login("PLAIN", PASSWORD)])
+def test_another_protocol_than_the_broker_speaks(
+    secure: Kafka, make: Any, options: dict[str, Any]
+) -> None:
+    with pytest.raises(ConnectError) as caught:
+        make(secure, "t", **options).check()
+    assert "tls" in (caught.value.hint or "")
