@@ -1,169 +1,177 @@
 """Kills a run again and again, lets it end, and counts: nothing lost, nothing twice.
 
     python tests/chaos/kill_anywhere.py [--kills N] [--records N] [--seed N] [--moments]
+        [--from files|kafka] [--to files|kafka] [--delivery exactly_once|at_least_once]
+        [--broker-kills N]
 
-The run is a `penstock run` of files through a stateless and a windowed branch into files, with bad
-records of every kind on the way (see readings.py). It is killed by SIGKILL, at random either the
-driver alone or all processes at once, and started again; with `--moments` it is also killed once
-at each of the moments of moments.py.
+The run is a `penstock run` through a stateless and a windowed branch, with bad records of every
+kind on the way (see readings.py). It is killed by SIGKILL, at random either the driver alone or
+all processes at once, and started again; with `--moments` it is also killed once at each of the
+moments of moments.py. With Kafka at one end the broker is killed, too, and started again some
+seconds later: the run has to live through it, or is killed in the meantime.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
-import psutil
+sys.path.append(str(Path(__file__).parents[1]))
+
+from feeder import Feeder
 from moments import MOMENTS
-from readings import compare, write_readings
+from places import Files, Place, Topics
+from readings import PIPELINE, closing_reading, make_readings
+from rich.console import Console
+from rich.table import Table
+from tally import Tally, assert_in_order, assert_tidy, tallies
+from victim import LONGEST, Victim
 
-MARK = "PENSTOCK_TEST_MARK"
-LONGEST = 300.0
-PATIENCE = 20.0
+from servers.kafka import Kafka
+
+End = Literal["files", "kafka"]
+Delivery = Literal["exactly_once", "at_least_once"]
 
 
 @dataclass
-class Victim:
-    """A pipeline that is run and killed; whatever its runs start carries a mark."""
+class Trial:
+    """A pipeline between two places, of which Kafka's broker is killed, too."""
 
-    directory: Path
-    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    victim: Victim
+    feeder: Feeder
+    dice: random.Random
+    broker: Kafka | None = None
+    _starting: list[threading.Timer] = field(default_factory=list)
 
-    def start(self, *program: str) -> subprocess.Popen[bytes]:
-        """A run, without waiting."""
-        with (self.directory / "run.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, *program],
-                cwd=self.directory, env={**os.environ, MARK: self.mark}, stdout=log, stderr=log,
-            )  # fmt: skip
+    def kill_at_random(self, broker: bool = False) -> str:
+        """One run, killed while it starts or some batches later, unless it ends before.
 
-    def run(self) -> subprocess.Popen[bytes]:
-        """A run as a user starts it."""
-        return self.start("-m", "penstock", "run", "pipeline.yaml")
+        The broker is killed first: the run lives through that, or is killed while there is none.
+        """
+        process = self.victim.run()
+        self.feeder.go_on()
+        batches = self.victim.lives(process, self.dice)
+        told = f"after {batches} batches"
+        if broker and process.poll() is None:
+            told = self._kill_broker(process)
+        if process.poll() is not None:
+            self.victim.ends(process)
+            return "it had ended"
+        return f"{self.victim.kill(process, self.dice)} {told}"
 
-    def ends(self, process: subprocess.Popen[bytes]) -> None:
-        """Waits for the end, which must be a good one."""
+    def _kill_broker(self, process: subprocess.Popen[bytes]) -> str:
+        assert self.broker is not None
+        self.settle()
+        seconds = self.dice.uniform(1, 6)
+        self.broker.kill()
+        told = f"the broker was away for {seconds:.1f} s"
+        if self.dice.random() < 0.5:
+            time.sleep(seconds)
+            self.broker.start()
+            return f"{self.victim.lives(process, self.dice, least=1)} batches after {told}"
+        self._starting.append(threading.Timer(seconds, self.broker.start))
+        self._starting[-1].start()
+        time.sleep(self.dice.uniform(0, seconds))
+        return f"while {told}"
+
+    def kill_at_moment(self, moment: str) -> str:
+        """One run, killed at a moment."""
+        program = Path(__file__).with_name("moments.py")
+        process = self.victim.start(str(program), moment, "pipeline.yaml")
         code = process.wait(LONGEST)
-        assert code == 0, f"ended with code {code}:\n{self.log()[-3000:]}"
+        if code != -signal.SIGKILL:
+            raise AssertionError(f"not killed {moment}; code {code}:\n{self.victim.log()[-3000:]}")
+        return moment
 
-    def complete(self) -> bool:
-        """Whether there is nothing more to do."""
-        return (self.directory / "state/readings/complete").exists()
-
-    def processes(self) -> list[psutil.Process]:
-        """All that is alive of the runs, but for the making of the class cache."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                marked = process.environ().get(MARK) == self.mark
-                if marked and process.status() != psutil.STATUS_ZOMBIE and not _caches(process):
-                    found.append(process)
-            except psutil.Error:
-                continue
-        return found
-
-    def kill_all(self) -> None:
-        """Kills every process of the runs."""
-        for process in self.processes():
-            try:
-                process.kill()
-            except psutil.NoSuchProcess:
-                continue
-
-    def left(self) -> list[list[str]]:
-        """The processes that do not end by themselves after the driver has."""
-        deadline = time.monotonic() + PATIENCE
-        while (left := self.processes()) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        return [process.cmdline() for process in left]
-
-    def commits(self) -> int:
-        """How many batches are in the commit logs."""
-        logs = self.directory.glob("state/readings/checkpoints/*/commits/[0-9]*")
-        return sum(1 for _ in logs)
-
-    def log(self) -> str:
-        """What the runs printed."""
-        return (self.directory / "run.log").read_text()
-
-
-def _caches(process: psutil.Process) -> bool:
-    words = process.cmdline()
-    return "-Xshare:dump" in words or any(word.endswith("classcache.py") for word in words)
-
-
-def kill_at_random(victim: Victim, dice: random.Random) -> str:
-    """One run, killed while it starts or some batches later, unless it ends before."""
-    process = victim.run()
-    batches, pause = dice.choice((0, 1, 1, 2, 3)), dice.random()
-    wanted = victim.commits() + batches
-    deadline = time.monotonic() + (dice.uniform(0.5, 6) if not batches else LONGEST)
-    while victim.commits() < wanted or (not batches and time.monotonic() < deadline):
-        if process.poll() is not None or time.monotonic() > deadline:
-            break
-        time.sleep(0.005)
-    time.sleep(pause if batches else 0)
-    if process.poll() is not None:
-        victim.ends(process)
-        return "it had ended"
-    whole = dice.random() < 0.5
-    os.kill(process.pid, signal.SIGKILL)
-    if whole:
-        victim.kill_all()
-    process.wait()
-    return f"{'all processes' if whole else 'the driver'} after {batches} batches"
-
-
-def kill_at_moment(victim: Victim, moment: str) -> str:
-    """One run, killed at a moment."""
-    process = victim.start(str(Path(__file__).with_name("moments.py")), moment, "pipeline.yaml")
-    code = process.wait(LONGEST)
-    if code != -signal.SIGKILL:
-        raise AssertionError(f"not killed {moment}; code {code}:\n{victim.log()[-3000:]}")
-    return moment
+    def settle(self) -> None:
+        """The broker is there."""
+        for each in self._starting:
+            each.join()
+        self._starting.clear()
 
 
 def kill_anywhere(
-    directory: Path, kills: int, records: int, seed: int, moments: Sequence[str] = ()
-) -> Victim:
+    directory: Path,
+    kills: int,
+    records: int,
+    seed: int,
+    moments: Sequence[str] = (),
+    *,
+    source: End = "files",
+    sink: End = "files",
+    delivery: Delivery = "exactly_once",
+    broker_kills: int = 0,
+) -> list[Tally]:
     """Kills a run of so many records so many times, and checks what it leaves in the end.
 
     Raises AssertionError.
     """
-    dice = random.Random(seed)
-    expected = write_readings(
-        directory, records, seed, failing=max(3, records // 10_000), max_files=1 if moments else 3
-    )
-    victim = Victim(directory)
-    try:
+    with ExitStack() as stack:
+        places: dict[End, Place] = {"files": Files(directory, records)}
+        broker = None
+        if "kafka" in (source, sink):
+            broker = stack.enter_context(Kafka())
+            places["kafka"] = Topics(broker, delivery)
+        from_, to = places[source], places[sink]
+        failing, most = max(3, records // 10_000), records // 40 * (1 if moments else 3)
+        readings, expected = make_readings(records, seed, failing, from_.place, to.refused)
+        sinks = {name: to.sink(name) for name in ("shares", "notes", "minutes")}
+        text = PIPELINE.format(source=from_.source(most), **sinks)
+        (directory / "pipeline.yaml").write_text(text)
+        victim = Victim(directory)
+        stack.callback(victim.kill_all)
+        feeder = Feeder(from_, readings, kills if source == "kafka" else 0)
+        trial = Trial(victim, feeder, random.Random(seed), broker)
+        stack.callback(trial.settle)
         for moment in moments:
-            _tell(victim, kill_at_moment(victim, moment))
-        for _ in range(kills):
+            _tell(victim, trial.kill_at_moment(moment))
+        with_broker = trial.dice.sample(range(kills), broker_kills)
+        for number in range(kills):
             if not victim.complete():
-                _tell(victim, kill_at_random(victim, dice))
-        if not victim.complete():
+                _tell(victim, trial.kill_at_random(broker=number in with_broker))
+        trial.settle()
+        if isinstance(from_, Topics):
+            feeder.rest()
+            victim.ends(victim.run("--until-caught-up"))
+            from_.put([closing_reading(records, expected)], records)
+            victim.ends(victim.run("--until-caught-up"))
+            assert from_.lag() == 0, f"the group is {from_.lag()} behind"
+        elif not victim.complete():
             victim.ends(victim.run())
+        found = tallies(directory, to, expected)
+        _show(found)
+        for each in found:
+            each.judge(repeats=sink == "kafka" and delivery == "at_least_once")
+        if isinstance(to, Topics):
+            assert_in_order(to, from_)
+        assert_tidy(directory)
         assert not (left := victim.left()), f"processes are left: {left}"
-        compare(directory, expected)
         assert "Traceback" not in victim.log()
-    finally:
-        victim.kill_all()
-    return victim
+        return found
 
 
 def _tell(victim: Victim, killed: str) -> None:
-    print(f"killed {killed} ({victim.commits()} batches committed)", flush=True)
+    batches = victim.commits()
+    print(f"{time.strftime('%X')} killed {killed} ({batches} batches committed)", flush=True)
+
+
+def _show(found: Sequence[Tally]) -> None:
+    table = Table("", "expected", "found", "lost", "repeated")
+    for each in found:
+        table.add_row(*each.counts())
+    Console().print(table)
 
 
 def main() -> None:
@@ -174,17 +182,29 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=random.randrange(1000))
     parser.add_argument("--moments", action="store_true", help="also at each named moment")
+    parser.add_argument("--from", dest="source", choices=get_args(End), default="files")
+    parser.add_argument("--to", dest="sink", choices=get_args(End), default="files")
+    parser.add_argument("--delivery", choices=get_args(Delivery), default="exactly_once")
+    parser.add_argument("--broker-kills", type=int, help="of those; 2 with Kafka at an end")
     given = parser.parse_args()
+    kafka = "kafka" in (given.source, given.sink)
+    if given.moments and kafka:
+        parser.error("the moments are those of files")
+    broker_kills = given.broker_kills if given.broker_kills is not None else 2 * kafka
     scratch = Path(tempfile.mkdtemp(prefix="kill-"))
     print(f"seed {given.seed}, in {scratch}", flush=True)
     began = time.monotonic()
     try:
-        moments = list(MOMENTS) if given.moments else ()
-        kill_anywhere(scratch, given.kills, given.records, given.seed, moments)
+        kill_anywhere(
+            scratch, given.kills, given.records, given.seed,
+            list(MOMENTS) if given.moments else (),
+            source=given.source, sink=given.sink, delivery=given.delivery,
+            broker_kills=broker_kills,
+        )  # fmt: skip
     except AssertionError as error:
         raise SystemExit(f"wrong: {error}") from None
     shutil.rmtree(scratch)
-    print(f"nothing lost, nothing twice ({time.monotonic() - began:.0f} s)")
+    print(f"nothing lost, nothing that should not be there ({time.monotonic() - began:.0f} s)")
 
 
 if __name__ == "__main__":
