@@ -62,6 +62,7 @@ def consumer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Cons
     require()
     from confluent_kafka import Consumer
 
+    config.need_files()
     notes = Notes(config.address)
     own = {
         "enable.auto.commit": False,
@@ -79,6 +80,7 @@ def producer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Prod
     require()
     from confluent_kafka import Producer
 
+    config.need_files()
     notes = Notes(config.address)
     settings = {**config.client_properties(), **properties, **config.given()}
     with told("configure a Kafka producer", notes):
@@ -92,6 +94,7 @@ class Admin:
         require()
         from confluent_kafka.admin import AdminClient
 
+        config.need_files()
         self.notes = Notes(config.address)
         settings = {**config.client_properties(), **config.given()}
         with told("configure a Kafka client", self.notes):

@@ -167,8 +167,8 @@ class ConnectionConfig(Config):
         """The brokers as one text, for messages."""
         return self.brokers if isinstance(self.brokers, str) else ",".join(self.brokers)
 
-    def client_properties(self) -> dict[str, Any]:
-        """What every client of the cluster is configured with. Raises Permanent if files miss."""
+    def need_files(self) -> None:
+        """Raises Permanent if a file of `tls` is not there."""
         tls = self.tls if isinstance(self.tls, Tls) else Tls()
         for option, path in tls.missing():
             raise Permanent(
@@ -176,6 +176,10 @@ class ConnectionConfig(Config):
                 code="tls",
                 hint="a relative path begins at the pipeline file; every machine needs the file",
             )
+
+    def client_properties(self) -> dict[str, Any]:
+        """What every client of the cluster is configured with."""
+        tls = self.tls if isinstance(self.tls, Tls) else Tls()
         security = f"{'SASL_' * bool(self.sasl)}{'SSL' if self.tls else 'PLAINTEXT'}"
         return {
             "bootstrap.servers": self.address,

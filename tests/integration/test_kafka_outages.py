@@ -1,0 +1,137 @@
+"""Kafka that is not there, dies, or does not answer."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from kafka_records import Reading, Writing, numbered, put, rows, sink, source, write
+
+from penstock.core.errors import Transient, report
+from servers.kafka import Kafka
+from servers.server import free_port
+
+SECONDS_TO_NOTICE = 20
+PAUSE = 30.0
+"""Longer than most clients are patient."""
+WAYS = ["at_least_once", "exactly_once"]
+
+
+def unreachable(act: Any) -> None:
+    """It is told soon, and with advice."""
+    began = time.monotonic()
+    with pytest.raises(Transient) as caught:
+        act()
+    assert time.monotonic() - began < SECONDS_TO_NOTICE
+    assert caught.value.code == "unreachable"
+    assert "is it running" in report(caught.value)
+
+
+def test_a_broker_that_is_down() -> None:
+    nobody = f"127.0.0.1:{free_port()}"
+    unreachable(source(nobody, "t").check)
+    unreachable(source(nobody, "t").initial)
+    unreachable(sink(nobody, "t").check)
+    unreachable(sink(nobody, "t", create=True).recover)
+    unreachable(lambda: write(sink(nobody, "t"), [{"id": 1}]))
+    unreachable(lambda: write(sink(nobody, "t", delivery="exactly_once"), [{"id": 1}]))
+
+
+def test_a_name_that_is_unknown() -> None:
+    with pytest.raises(Transient) as caught:
+        source("nowhere.invalid:9092", "t").check()
+    assert "nowhere.invalid" in report(caught.value)
+
+
+def retried(act: Any) -> Any:
+    """What it gives when it is tried as often as a query is started again."""
+    for _ in range(10):
+        try:
+            return act()
+        except Transient:
+            time.sleep(0.5)
+    return act()
+
+
+def test_a_broker_that_dies_while_it_is_read(own_kafka: Any) -> None:
+    broker: Kafka = own_kafka()
+    topic = broker.create_topic(partitions=2)
+    for partition in range(2):
+        put(broker, topic, *numbered(0, 20_000), partition=partition)
+    reading = Reading(source(broker, topic, max_records=10_000))
+    first = reading.batch()
+    end = reading.plan()
+    tasks = reading.source.partitions(reading.at, end)
+    broker.kill()
+    unreachable(reading.plan)
+    with ThreadPoolExecutor(1) as pool:
+        again = pool.submit(retried, lambda: reading.batch(end))
+        broker.start()
+        found = [*first, *again.result()]
+    assert tasks
+    while batch := retried(reading.batch):
+        found += batch
+    assert sorted((row["partition"], row["offset"]) for row in found) == [
+        (partition, offset) for partition in range(2) for offset in range(20_000)
+    ]
+    reading.source.commit(reading.at)
+
+
+@pytest.mark.parametrize("delivery", WAYS)
+def test_a_broker_that_dies_while_it_is_written_to(own_kafka: Any, delivery: str) -> None:
+    broker: Kafka = own_kafka()
+    topic = broker.create_topic()
+    writes = sink(broker, topic, delivery=delivery)
+    write(writes, [{"id": 0}])
+    writing = Writing(writes, 1)
+    writing.write([{"id": number} for number in range(1, 1000)])
+    broker.kill()
+    broker.start()
+
+    def again() -> None:
+        write(writes, [{"id": number} for number in range(1, 1000)], 1)
+
+    try:
+        writing.commit()
+    except Transient:
+        writing.abort()
+        retried(again)
+    if delivery == "exactly_once":
+        retried(again)
+        assert [row["id"] for row in rows(broker, topic)] == [*range(1000)]
+    else:
+        assert {row["id"] for row in rows(broker, topic)} == {*range(1000)}
+
+
+def test_a_broker_that_is_paused_for_thirty_seconds(own_kafka: Any) -> None:
+    """All of it at once, since it takes its time."""
+    broker: Kafka = own_kafka()
+    read, written, exact = (broker.create_topic() for _ in range(3))
+    put(broker, read, *numbered(0, 1000))
+    reading = Reading(source(broker, read))
+    end = reading.plan()
+    ways = {written: "at_least_once", exact: "exactly_once"}
+    open_ = {topic: Writing(sink(broker, topic, delivery=way)) for topic, way in ways.items()}
+    for writing in open_.values():
+        writing.write([{"id": number} for number in range(1000)])
+    broker.pause()
+    with ThreadPoolExecutor(4) as pool:
+        records: Future[Any] = pool.submit(retried, lambda: reading.batch(end))
+        commits = [pool.submit(writing.commit) for writing in open_.values()]
+        latest = pool.submit(retried, lambda: source(broker, read).initial())
+        time.sleep(PAUSE)
+        broker.resume()
+        assert len(records.result()) == 1000
+        assert latest.result() is not None
+        for topic, commit in zip(open_, commits, strict=True):
+            if isinstance(commit.exception(), Transient):
+                open_[topic].abort()
+                retried(lambda t=topic: write(
+                    sink(broker, t, delivery=ways[t]), [{"id": n} for n in range(1000)]
+                ))  # fmt: skip
+            else:
+                commit.result()
+    assert {row["id"] for row in rows(broker, written)} == {*range(1000)}
+    assert [row["id"] for row in rows(broker, exact)] == [*range(1000)]

@@ -1,0 +1,200 @@
+"""A pipeline from Kafka to Kafka: cut off in the middle, looked at, dead letters to a topic."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka_records import committed, messages, numbered, put, rows
+from pyspark.sql import SparkSession
+from terminal import penstock
+
+from penstock import app
+from penstock.app import RunOptions
+from penstock.runtime.supervise import Outcome
+from servers.kafka import Kafka
+
+pytestmark = pytest.mark.spark
+
+PIPELINE = """\
+name: NAME
+runtime: {trigger: asap}
+connections:
+  cluster:
+    type: kafka
+    brokers: ADDRESS
+sources:
+  clicks:
+    type: kafka
+    connection: cluster
+    topic: NAME-in
+    schema: id LONG NOT NULL
+    metadata: [partition, offset]
+    max_records: 300
+transforms:
+  doubled:
+    type: sql
+    sql: SELECT id, 2 * id AS twice, partition, offset, 100 / (id % 1000) AS share FROM clicks
+sinks:
+  out:
+    type: kafka
+    connection: cluster
+    from: doubled
+    topic: NAME-out
+    key: id
+    delivery: DELIVERY
+dead_letter:
+  type: kafka
+  connection: cluster
+  topic: NAME-dead
+"""
+TOTAL = 3000
+
+
+class Place:
+    """A broker with the pipeline's topics, and a directory with its file."""
+
+    def __init__(self, root: Path, broker: Kafka, spark: SparkSession) -> None:
+        self.root, self.broker, self.spark = root, broker, spark
+        self.name = f"p-{uuid.uuid4().hex[:8]}"
+        for end in ("in", "out", "dead"):
+            broker.create_topic(self.topic(end), partitions=3)
+
+    def topic(self, end: str) -> str:
+        return f"{self.name}-{end}"
+
+    def write(self, delivery: str = "at_least_once", **changes: str) -> Path:
+        text = PIPELINE.replace("DELIVERY", delivery)
+        text = text.replace("ADDRESS", self.broker.address).replace("NAME", self.name)
+        for before, after in changes.items():
+            text = text.replace(before, after)
+        file = self.root / "pipeline.yaml"
+        file.write_text(text)
+        return file
+
+    def run(self, file: Path, **options: Any) -> Outcome:
+        given = RunOptions(on_note=print, **options)
+        return app.run(app.plan(file), spark=self.spark.newSession(), options=given)
+
+    def stop_when(self, holds: Callable[[], bool]) -> threading.Thread:
+        """Asks the run to stop as soon as something holds."""
+
+        def stop() -> None:
+            until = time.monotonic() + 120
+            while not holds() and time.monotonic() < until:
+                time.sleep(0.02)
+            (self.root / ".penstock" / self.name / "stop").touch()
+
+        thread = threading.Thread(target=stop)
+        thread.start()
+        return thread
+
+    def letters(self) -> list[dict[str, Any]]:
+        return rows(self.broker, self.topic("dead"))
+
+    def group(self) -> dict[int, int]:
+        return committed(self.broker, f"penstock.{self.name}.clicks", self.topic("in"))
+
+
+@pytest.fixture
+def place(tmp_path: Path, kafka: Kafka, penstock_spark: SparkSession) -> Iterator[Place]:
+    yield Place(tmp_path, kafka, penstock_spark)
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_stopped_and_resumed(place: Place, delivery: str) -> None:
+    put(place.broker, place.topic("in"), *numbered(0, TOTAL), b"not json")
+    file = place.write(delivery)
+    stopper = place.stop_when(lambda: len(rows(place.broker, place.topic("out"))) > TOTAL // 4)
+    first = place.run(file)
+    stopper.join()
+    assert (first.ending, first.exit_code) == ("stopped", 0)
+    before = len(rows(place.broker, place.topic("out")))
+    assert before < TOTAL
+    put(place.broker, place.topic("in"), *numbered(TOTAL, TOTAL + 10))
+    assert place.run(file, until="caught_up").ending == "caught_up"
+
+    found = rows(place.broker, place.topic("out"))
+    bad = {0, 1000, 2000, 3000}
+    assert Counter(row["id"] for row in found) == Counter({*range(TOTAL + 10)} - bad)
+    assert all(row["twice"] == 2 * row["id"] for row in found)
+    letters = place.letters()
+    assert Counter(letter["code"] for letter in letters) == {"not-json": 1, "divide-by-zero": 4}
+    (undecoded,) = [letter for letter in letters if letter["stage"] == "decode"]
+    assert undecoded["origin"].startswith(place.topic("in"))
+    ends = Counter(each.partition() for each in messages(place.broker, place.topic("in")))
+    assert place.group() == {partition: ends[partition] for partition in range(3)}
+
+
+def test_looking_at_it_consumes_nothing(place: Place) -> None:
+    put(place.broker, place.topic("in"), *numbered(0, 20), b"not json", partition=1)
+    file = str(place.write("exactly_once"))
+    groups = _groups(place.broker)
+    for level in ("connect", "sample"):
+        done = penstock(place.root, "check", file, "--level", level, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert json.loads(done.stdout)["ok"]
+    nodes = json.loads(done.stdout)["nodes"]
+    assert [each["name"] for each in nodes["doubled"]["columns"]][:2] == ["id", "twice"]
+    done = penstock(place.root, "inspect", file, "clicks", "--rows", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)["rows"]
+    assert [(row["id"], row["partition"], row["offset"]) for row in seen] == [
+        (number, 1, number) for number in range(5)
+    ]
+    assert messages(place.broker, place.topic("out")) == place.letters() == []
+    assert _groups(place.broker) == groups
+    assert set(place.group().values()) == {-1001}
+
+
+def test_a_replayed_dead_letter_does_not_hide_what_comes_after(place: Place) -> None:
+    put(place.broker, place.topic("in"), *numbered(0, 4))
+    file = place.write("exactly_once")
+    file.write_text(file.read_text().split("dead_letter:")[0])
+    assert place.run(file, until="caught_up").exit_code == 0
+    file.write_text(file.read_text().replace("(id % 1000)", "(id % 1000 + 1)"))
+    done = penstock(place.root, "dead", "replay", str(file))
+    assert done.stdout == "1 dead letter replayed\n", done.stdout + done.stderr
+    put(place.broker, place.topic("in"), *numbered(6, 8))
+    assert place.run(file, until="caught_up").exit_code == 0
+    found = Counter(row["id"] for row in rows(place.broker, place.topic("out")))
+    assert found == Counter([0, 1, 2, 3, 6, 7])
+
+
+def test_a_broker_that_is_not_there_is_waited_for(
+    tmp_path: Path, own_kafka: Any, penstock_spark: SparkSession
+) -> None:
+    broker: Kafka = own_kafka()
+    place = Place(tmp_path, broker, penstock_spark)
+    put(broker, place.topic("in"), *numbered(1, 11))
+    broker.stop()
+    file = place.write(
+        "exactly_once", **{"{trigger: asap}": "{restart: {attempts: 2, backoff: 1s}}"}
+    )
+    gave_up = place.run(file, until="caught_up")
+    assert gave_up.exit_code == 3
+    (error,) = gave_up.errors.values()
+    assert "no answer from Kafka" in error.message and error.hint
+    starter = threading.Timer(1, broker.start)
+    starter.start()
+    file = place.write(
+        "exactly_once", **{"{trigger: asap}": "{restart: {attempts: 20, backoff: 1s}}"}
+    )
+    try:
+        assert place.run(file, until="caught_up").ending == "caught_up"
+    finally:
+        starter.join()
+    assert Counter(row["id"] for row in rows(broker, place.topic("out"))) == Counter(range(1, 11))
+
+
+def _groups(broker: Kafka) -> set[str]:
+    """The consumer groups, without those of the tests' own readers."""
+    groups = broker.admin.list_consumer_groups().result(30).valid
+    return {each.group_id for each in groups} - {"looks"}
