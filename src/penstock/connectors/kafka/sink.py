@@ -139,10 +139,8 @@ class KafkaSink(Sink[KafkaSinkConfig]):
     def division(self, columns: pa.Schema) -> tuple[int, Sequence[str]] | None:
         if not self._transactional:
             return None
-        keys = self._addressing.key or tuple(
-            each.name for each in columns if not pa.types.is_map(each.type)
-        )
-        return self.config.writers, keys
+        keys = self._addressing.key or tuple(f.name for f in columns if _repeatable(f.type))
+        return (self.config.writers, keys) if keys else (1, ())
 
     def open(self) -> Producers:
         return Producers(self)
@@ -230,3 +228,11 @@ class Producers:
 
 def _text(value: str | int | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _repeatable(type_: pa.DataType) -> bool:
+    """Whether Spark computes a value the same again, to the last bit, and can divide rows by it.
+
+    A sum of floating numbers depends on the order of the rows.
+    """
+    return not (pa.types.is_floating(type_) or pa.types.is_nested(type_))
