@@ -20,7 +20,8 @@ from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.function import Chain, Step
 from penstock.engine.hints import NODE, hints
-from penstock.engine.source import END_OF_TIME, SourceTask, read_all
+from penstock.engine.sentinel import END_OF_TIME
+from penstock.engine.source import SourceTask, read_all
 from penstock.engine.spool import Spool, Stage
 from penstock.plan.hint import EVERYTHING, Hint
 from penstock.plan.model import Node, Plan, Query
@@ -192,7 +193,8 @@ class Builder:
     def _stream(self, node: Node, query: Query, hint: Hint) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
         with told(self.plan, node):
-            task = replace(self.task(node, query), hint=hint)
+            spares = self.plan.nodes[query.trunk].stateful
+            task = replace(self.task(node, query), hint=hint, spares=spares)
             # Each reader gets a registration of its own: Spark puts the environment of a running
             # one into a map that all of a registration share, while it sends the map to tasks.
             self.session.dataSource.register(PenstockDataSource)

@@ -7,7 +7,6 @@ import pickle
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from penstock.core.errors import Bug
 from penstock.engine import task as spark_task
+from penstock.engine.sentinel import sentinel
 from penstock.engine.spool import Letters, Spool
 from penstock.plan.hint import EVERYTHING, Hint
 from penstock.sdk import Capability, Read, ReplayableSource
@@ -25,8 +25,6 @@ from penstock.sdk.kit.columns import conform
 from penstock.sdk.kit.conjuncts import meeting
 
 CLOSED = "closed"
-END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
-"""The event time of the row that closes all windows of a pipeline whose input has ended."""
 LOOK = 0.1
 """How often an idle source is asked for news, in seconds."""
 
@@ -39,9 +37,10 @@ class SourceTask:
     under the names that the user gave. With `closing` the source has nothing more to give but one
     row at the end of time in the column `event_time`. With `commits` Spark tells the source what
     has been written, which it does when the next batch comes; a pipeline does so itself
-    (`runtime.acknowledge`). Rows and columns that `hint` does not ask for may be left out. An
-    idle source is asked for news for up to `patience` seconds before Spark hears that there are
-    none, since Spark's own asking costs ten times as much.
+    (`runtime.acknowledge`). Rows and columns that `hint` does not ask for may be left out,
+    and with `spares` all such columns are empty: no dead letter will show whole rows. An idle
+    source is asked for news for up to `patience` seconds before Spark hears that there are none,
+    since Spark's own asking costs ten times as much.
     """
 
     source: ReplayableSource[Any]
@@ -52,6 +51,7 @@ class SourceTask:
     closing: bool = False
     commits: bool = False
     hint: Hint = EVERYTHING
+    spares: bool = False
     patience: float = 0.0
 
     def pack(self) -> str:
@@ -76,7 +76,7 @@ class SourceTask:
             if rows.num_rows:
                 rows = self._needed(self._named(rows), read)
             if rows.num_rows:
-                yield rows
+                yield self._spared(rows) if self.spares else rows
         self._reject(read, letters)
         letters.skipped += read.skipped
 
@@ -94,13 +94,28 @@ class SourceTask:
     def _wanted(self) -> Read:
         """The hint in the source's words. Rows that move the watermark are not left to it."""
         own = self.rows.names[: len(self.rows) - len(self.metadata)]
-        columns, conjuncts = self.hint.columns, self.hint.conjuncts
-        if columns is not None:
-            columns = frozenset(n for n in own if n in columns or not self.rows.field(n).nullable)
-        if self.event_time is not None:
-            conjuncts = ()
+        columns = None
+        if self.hint.columns is not None:
+            columns = frozenset(name for name in own if name in self._columns)
+        conjuncts = () if self.event_time is not None else self.hint.conjuncts
         told = tuple(each for each in conjuncts if each.column in own)
         return Read(columns, told, tuple(self.metadata.values()))
+
+    @property
+    def _columns(self) -> frozenset[str]:
+        """Those that are used, and those that cannot be null."""
+        used = self.hint.columns
+        fields = [f for f in self.rows if used is None or f.name in used or not f.nullable]
+        return frozenset(field.name for field in fields)
+
+    def _spared(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows without the content of columns that nobody uses, which Spark would copy."""
+        count, used = rows.num_rows, self._columns
+        columns = [
+            column if field.name in used else pa.nulls(count, field.type)
+            for field, column in zip(self.rows, rows.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.rows)
 
     def _needed(self, rows: pa.RecordBatch, read: Read) -> pa.RecordBatch:
         """The rows that meet the conjuncts, and the one with the latest event time."""
@@ -141,34 +156,6 @@ class SourceTask:
         for bad in read.bad:
             letters.add(bad.payload, bad.error, bad.origin, bad.position)
         read.bad.clear()
-
-
-def sentinel(rows: pa.Schema, event_time: str | None) -> pa.RecordBatch:
-    """One row without content at the end of time."""
-    columns = [
-        pa.array([END_OF_TIME if field.name == event_time else _filler(field)], field.type)
-        for field in rows
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=rows)
-
-
-def _filler(field: pa.Field) -> Any:
-    """Null, or where null is not allowed the type's zero."""
-    if field.nullable:
-        return None
-    if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type):
-        return datetime(1970, 1, 1)
-    if pa.types.is_string(field.type):
-        return ""
-    if pa.types.is_binary(field.type):
-        return b""
-    if pa.types.is_boolean(field.type):
-        return False
-    if pa.types.is_list(field.type) or pa.types.is_map(field.type):
-        return []
-    if pa.types.is_struct(field.type):
-        return {each.name: _filler(each) for each in field.type}
-    return 0
 
 
 class Slice(InputPartition):

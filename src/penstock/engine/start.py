@@ -47,7 +47,7 @@ def start(
     """Starts one query. With `until` other than `stopped` it ends by itself.
 
     `complete` is `caught_up` without the batch for the windows that the last rows have closed,
-    since `closed` follows: the batch of the sentinel row (see `engine.source`), for which filters
+    since `closed` follows: the batch of the sentinel row (see `engine.sentinel`), for which filters
     must stay above the watermark.
     """
     runner = BatchRunner(builder, query, checkpoint, events)

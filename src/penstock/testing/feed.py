@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
-from penstock.engine.source import sentinel
+from penstock.engine.sentinel import sentinel
 from penstock.plan.model import Node, Plan
 from penstock.sdk.kit.rows import infer_rows
 from penstock.spec.models import Given as GivenSpec

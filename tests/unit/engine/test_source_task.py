@@ -13,7 +13,7 @@ from penstock.connectors.memory import MemorySourceConfig
 from penstock.engine.source import SourceTask
 from penstock.engine.spool import Letters, Spool
 from penstock.formats.json import Json, JsonConfig
-from penstock.plan.hint import Hint
+from penstock.plan.hint import EVERYTHING, Hint
 from penstock.sdk import Capability, Conjunct, Offset, Read, ReplayableSource
 from penstock.sdk.record import PAYLOAD
 
@@ -93,6 +93,14 @@ def test_the_source_is_told_unless_it_has_a_watermark() -> None:
     assert given.source.asked.metadata == ("offset",)
     read(replace(given, event_time="at"))
     assert given.source.asked.conjuncts == ()
+
+
+def test_columns_that_are_not_used_are_spared() -> None:
+    given = task(f'{{"n":1,"at":"{at(1)}"}}', hint=Hint(frozenset({"n"})))
+    assert read(given)[0][0]["at"] is not None
+    assert read(replace(given, spares=True))[0] == [{"n": 1, "at": None, "place": None}]
+    everything = replace(given, hint=EVERYTHING, spares=True)
+    assert read(everything)[0] == read(given)[0]
 
 
 def test_columns_that_are_never_null_are_always_read() -> None:
