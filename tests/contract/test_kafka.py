@@ -29,8 +29,7 @@ class OnKafka:
     wrong_secret = login("wrong")
 
     @pytest.fixture
-    def server(self, broker: Kafka, monkeypatch: pytest.MonkeyPatch) -> Kafka:
-        monkeypatch.setattr(client, "ANSWER_SECONDS", 3.0)
+    def server(self, broker: Kafka) -> Kafka:
         return broker
 
     @pytest.fixture
@@ -40,6 +39,12 @@ class OnKafka:
     @pytest.fixture
     def options(self, broker: Kafka, topic: str) -> dict[str, Any]:
         return {"brokers": broker.address, "topic": topic, **login(PASSWORD)}
+
+    def test_a_server_that_does_not_answer_is_given_up(
+        self, options: dict[str, Any], server: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(client, "ANSWER_SECONDS", 3.0)
+        super().test_a_server_that_does_not_answer_is_given_up(options, server)  # type: ignore[misc]
 
 
 class TestKafkaSource(OnKafka, SourceContract):
