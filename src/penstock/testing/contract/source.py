@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from penstock.sdk import PAYLOAD, Capability, Read, ReplayableSource
+from penstock.sdk import PAYLOAD, Capability, Conjunct, Read, ReplayableSource
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.component import ComponentContract
 from penstock.testing.contract.pipeline import SCHEMA, Pipeline
@@ -225,6 +225,13 @@ class SourceContract(ComponentContract):
     def test_metadata_of_what_was_put(self, make: Any, put: Put) -> None:
         put(simple(1, 2), sample.SIMPLE)
         assert self._metadata(make()) == 2
+
+    def test_hints_take_no_more_than_they_may(self, make: Any, put: Put) -> None:
+        put(simple(*range(10)), sample.SIMPLE)
+        read, source = Read(frozenset({"id"}), (Conjunct("id", "<", 3),)), make()
+        start = survived(source.initial())
+        rows = self.between(source, start, survived(source.latest(start)), read)
+        assert len(rows) + read.skipped == 10 and {0, 1, 2} <= {row["id"] for row in rows}
 
     @pytest.mark.spark
     def test_a_pipeline_reads_it(self, options: dict[str, Any], put: Put, pipeline: Any) -> None:
