@@ -1,0 +1,130 @@
+"""A batch that some of its writers have written is repeated, by a Spark with other settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from kafka_records import await_visible, committed, put, rows
+from pyspark.sql import SparkSession
+
+from penstock import app
+from penstock.connectors.kafka.transactions import INTERNAL
+from penstock.runtime.supervise import Outcome
+from servers.kafka import Kafka
+
+pytestmark = pytest.mark.spark
+
+WRITERS = 3
+KEYS = [f"key-{number}" for number in range(12)]
+ROWS = 6_000
+PIPELINE = """\
+name: replay
+sources:
+  readings: {type: kafka, brokers: "BROKERS", topic: readings, schema: "id LONG, key STRING"}
+transforms:
+  addressed:
+    type: sql
+    sql: SELECT id, key, if(key IN (LATE), 'late', 'early') AS topic FROM readings
+sinks:
+  out:
+    type: kafka
+    from: addressed
+    brokers: "BROKERS"
+    topic: "{topic}"
+    key: key
+    exclude: [topic]
+    delivery: exactly_once
+    writers: WRITERS
+    properties: {topic.metadata.propagation.max.ms: 2000}
+runtime:
+  state: state
+  restart: {attempts: 0}
+  spark: {SETTINGS}
+"""
+
+
+class Pipeline:
+    """A pipeline whose last writer lacks its topic, and so fails when others are through."""
+
+    def __init__(self, broker: Kafka, spark: SparkSession, root: Path) -> None:
+        self.broker, self._spark, self._root = broker, spark, root
+        frame = spark.createDataFrame([(key,) for key in KEYS], "key STRING")
+        divided = frame.repartition(WRITERS, "key").selectExpr("key", "spark_partition_id()")
+        self.writers = dict(tuple(row) for row in divided.collect())
+
+    def run(self, settings: str = "") -> Outcome:
+        """Until it has caught up."""
+        late = [f"'{key}'" for key, writer in self.writers.items() if writer == WRITERS - 1]
+        text = PIPELINE.replace("BROKERS", self.broker.address).replace("LATE", ", ".join(late))
+        file = self._root / "pipeline.yaml"
+        file.write_text(text.replace("WRITERS", str(WRITERS)).replace("SETTINGS", settings))
+        options = app.RunOptions(until="caught_up")
+        return app.run(file, spark=self._spark.newSession(), options=options)
+
+    def forget_last_commit(self) -> None:
+        """As if it had been killed right before it could note that the last batch was done."""
+        log = self._root / "state/replay/checkpoints/readings/commits"
+        last = max((p for p in log.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
+        for path in (last, log / f".{last.name}.crc"):
+            path.unlink(missing_ok=True)
+
+    def through(self) -> set[int]:
+        """The writers that have committed the first batch."""
+        metadata = self._root / "state/replay/checkpoints/readings/metadata"
+        query = json.loads(metadata.read_text())["id"]
+        return {n for n in range(WRITERS) if self._marker(f"penstock.replay.out.{n}.{query}") == 1}
+
+    def _marker(self, group: str) -> int | None:
+        try:
+            return committed(self.broker, group, INTERNAL).get(0)
+        except KafkaException:
+            return None
+
+
+@pytest.fixture
+def pipeline(own_kafka, penstock_spark: SparkSession, tmp_path: Path) -> Iterator[Pipeline]:
+    broker = own_kafka(properties={"auto.create.topics.enable": "false"})
+    broker.create_topic("readings", partitions=4)
+    broker.create_topic("early")
+    for number, key in enumerate(KEYS):
+        ids = range(number, ROWS, len(KEYS))
+        records = (json.dumps({"id": id_, "key": key}).encode() for id_ in ids)
+        put(broker, "readings", *records, partition=number % 4)
+    return Pipeline(broker, penstock_spark, tmp_path)
+
+
+def test_each_row_once_and_in_order(pipeline: Pipeline) -> None:
+    failed = pipeline.run()
+    assert [error.code for error in failed.errors.values()] == ["unknown-topic"]
+    through = pipeline.through()
+    assert through and through < set(range(WRITERS))
+
+    pipeline.broker.create_topic("late")
+    assert pipeline.run("spark.sql.shuffle.partitions: 7").ending == "caught_up"
+    assert pipeline.through() == set(range(WRITERS))
+    assert_once_and_in_order(pipeline)
+
+    pipeline.forget_last_commit()
+    assert pipeline.run("spark.sql.shuffle.partitions: 1").ending == "caught_up"
+    assert_once_and_in_order(pipeline)
+
+
+def assert_once_and_in_order(pipeline: Pipeline) -> None:
+    """Every row is there once, and the rows of a key are in order."""
+    for topic in ("early", "late"):
+        await_visible(pipeline.broker, topic)
+        found = rows(pipeline.broker, topic)
+        expected = {
+            key
+            for key, writer in pipeline.writers.items()
+            if (writer == WRITERS - 1) == (topic == "late")
+        }
+        assert {row["key"] for row in found} == expected
+        for number, key in enumerate(KEYS):
+            if key in expected:
+                ids = [row["id"] for row in found if row["key"] == key]
+                assert ids == list(range(number, ROWS, len(KEYS)))
