@@ -90,12 +90,12 @@ class Victim:
             except psutil.NoSuchProcess:
                 continue
 
-    def left(self) -> list[list[str]]:
+    def left(self) -> list[str]:
         """The processes that do not end by themselves after the driver has."""
         deadline = time.monotonic() + PATIENCE
         while (left := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        return [process.cmdline() for process in left]
+        return [" ".join(process.cmdline())[:200] for process in left]
 
     def commits(self) -> int:
         """How many batches are in the commit logs."""

@@ -175,6 +175,7 @@ class Jvm:
                 stderr=log,
                 env=self._environment(home),
                 start_new_session=True,
+                pass_fds=(self._scratch.lock,),
             )
 
     def _environment(self, home: Path) -> dict[str, str]:

@@ -17,6 +17,7 @@ class Scratch:
     """A directory of this user only, short enough to hold the address of a socket.
 
     It is locked for as long as its owner lives, which is how a left one is told from a used one.
+    So it is for as long as a process lives that its owner has given the file `lock`.
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,11 @@ class Scratch:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
         self._lock = (self.path / _LOCK).open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    @property
+    def lock(self) -> int:
+        """The open file that locks it, for `pass_fds`."""
+        return self._lock.fileno()
 
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
