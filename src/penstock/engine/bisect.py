@@ -54,8 +54,9 @@ class Bisection:
         self._tries = replace(self.builder, reports=False)
 
     def divert(self, number: int, error: Exception) -> DataFrame:
-        """The trunk's good rows. The bad ones are dead letters of the node that they failed.
+        """The trunk's good rows, in one partition, which keeps their order.
 
+        The bad ones are dead letters of the node that they failed.
         Raises `error` again where no single record can be blamed, and PlanError beyond
         `MOST_CULPRITS`.
         """
@@ -77,7 +78,7 @@ class Bisection:
             raise error
         self._report(table, culprits, number)
         keep = pa.array([i for i in range(table.num_rows) if i not in set(culprits)], pa.int64())
-        return self._frame(table.take(keep))
+        return self._frame(table.take(keep)).coalesce(1)
 
     def _attempt(self, rows: pa.Table, node: str | None = None) -> None:
         """Computes everything on the way to the sink (or to `node`) and throws it away."""
