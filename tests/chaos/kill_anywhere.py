@@ -125,7 +125,7 @@ def kill_anywhere(
             broker = stack.enter_context(Kafka())
             places["kafka"] = Topics(broker, delivery)
         from_, to = places[source], places[sink]
-        failing, most = max(3, records // 10_000), records // 40 * (1 if moments else 3)
+        failing, most = max(3, records // 50_000), records // 40 * (1 if moments else 3)
         readings, expected = make_readings(records, seed, failing, from_.place, to.refused)
         sinks = {name: to.sink(name) for name in ("shares", "notes", "minutes")}
         text = PIPELINE.format(source=from_.source(most), **sinks)
