@@ -244,6 +244,16 @@ def test_a_group_shows_the_progress(kafka: Kafka) -> None:
     assert reading.source.lag(reading.at, reading.source.latest(reading.at)) == 3
 
 
+def test_a_group_of_a_cluster_that_had_none(own_kafka: Any) -> None:
+    broker = own_kafka()
+    topic = broker.create_topic()
+    put(broker, topic, b"1")
+    reading = Reading(source(broker, topic, start="committed"))
+    assert reading.values() == [b"1"]
+    reading.source.commit(reading.at)
+    assert committed(broker, "penstock.tests.in", topic) == {0: 1}
+
+
 def test_a_sample_is_taken_from_the_beginning(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=2)
     put(kafka, topic, *numbered(0, 50), partition=1)

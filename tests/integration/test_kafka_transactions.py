@@ -157,6 +157,7 @@ def test_a_broker_that_is_killed_keeps_the_markers(own_kafka: Any) -> None:
     writes = exact(broker, topic)
     client = writes.open()
     write(writes, [{"id": 0}], 0, client=client)
+    await_visible(broker, topic)
     broker.kill()
     broker.start()
     for number in (0, 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -244,8 +245,9 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         }
 
     def _beginning(self, partitions: Sequence[Partition], ids: Mapping[str, str]) -> Position:
-        group = Group(self.config, self._group_name)
-        return Position(beginning(self.config.start, partitions, self._topics(), group), ids)
+        with closing(Group(self.config, self._group_name)) as group:
+            start = beginning(self.config.start, partitions, self._topics(), group)
+        return Position(start, ids)
 
     def _range(self, partition: Partition, at: int | None, to: int, first: int) -> Range:
         """What there is to read of a partition that begins at `first` now; `at`: None if new."""

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.connectors.kafka.addressing import Addressing
-from penstock.connectors.kafka.client import answered, consumer
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.faults import fault, told
+from penstock.connectors.kafka.group import Group
+from penstock.connectors.kafka.position import Partition
 from penstock.connectors.kafka.writing import Outbox
 from penstock.core.errors import PenstockError, Transient
 from penstock.sdk import BatchId, Failure, Receipt, Writer
@@ -48,35 +49,20 @@ class Marker:
 
     def __init__(self, line: Line, query: str, config: ConnectionConfig) -> None:
         self.query = query
-        self._line = line
-        group = {"group.id": f"{line.name}.{query}", "isolation.level": "read_committed"}
-        self._consumer, self._notes = consumer(config, group)
-        self.done = self._read()
+        self._place = Partition(line.topic, 0)
+        self._group = Group(config, f"{line.name}.{query}")
+        self.done = self._group.committed([self._place]).get(self._place, 0) - 1
 
     def send(self, number: int, producer: Producer) -> None:
         """Makes the marker of a batch part of the producer's transaction."""
         from confluent_kafka import TopicPartition
 
-        producer.send_offsets_to_transaction(
-            [TopicPartition(self._line.topic, 0, number + 1)],
-            self._consumer.consumer_group_metadata(),
-            _TIMEOUT,
-        )
+        at = TopicPartition(*self._place, number + 1)
+        producer.send_offsets_to_transaction([at], self._group.metadata(), _TIMEOUT)
 
     def close(self) -> None:
         """Lets go of the connection."""
-        self._consumer.close()
-
-    def _read(self) -> int:
-        from confluent_kafka import KafkaException, TopicPartition
-
-        def call(timeout: float) -> int:
-            (found,) = self._consumer.committed([TopicPartition(self._line.topic, 0)], timeout)
-            if found.error is not None:
-                raise KafkaException(found.error)
-            return int(found.offset)
-
-        return max(0, answered(f"read what {self._line.name} has written", call, self._notes)) - 1
+        self._group.close()
 
 
 class Transactor:
