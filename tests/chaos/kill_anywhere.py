@@ -128,7 +128,8 @@ def kill_anywhere(
         failing, most = max(3, records // 50_000), records // 40 * (1 if moments else 3)
         readings, expected = make_readings(records, seed, failing, from_.place, to.refused)
         sinks = {name: to.sink(name) for name in ("shares", "notes", "minutes")}
-        text = PIPELINE.format(source=from_.source(most), **sinks)
+        delay = "1 minute" if source == "files" else "10 minutes"
+        text = PIPELINE.format(source=from_.source(most), delay=delay, **sinks)
         (directory / "pipeline.yaml").write_text(text)
         victim = Victim(directory)
         stack.callback(victim.kill_all)

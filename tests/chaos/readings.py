@@ -22,7 +22,7 @@ sources:
   readings:
     {source}
     schema: id LONG, at TIMESTAMP, kind STRING, parts INT, whole INT, note STRING
-    watermark: {{column: at, delay: 10 minutes}}
+    watermark: {{column: at, delay: {delay}}}
 transforms:
   shares:
     type: sql
