@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+DOUBT_SECONDS = 1.0
+"""A broker hears of a topic a moment after it was made: it is looked for so long."""
 LARGEST = 1_048_588
 """What a broker takes by default."""
 
@@ -50,10 +52,11 @@ class Topics:
 
     def check(self) -> None:
         """Raises Permanent if a named topic is missing, ConnectError if nothing answers."""
-        existing = self._existing()
-        for name in self._named:
-            if name not in existing:
-                raise missing(name, existing)
+        until = time.monotonic() + DOUBT_SECONDS
+        while lacking := set(self._named).difference(existing := self._existing()):
+            if time.monotonic() > until:
+                raise missing(min(lacking), existing)
+            time.sleep(PAUSE)
 
     def latest(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """The offset that the next record of each will have; of committed ones, if asked so."""
