@@ -88,8 +88,11 @@ def component(found: Description) -> str:
         named = ", ".join(f"`{column.name}` ({column.type})" for column in found.metadata)
         page += f"Metadata columns: {named}.\n\n"
     if found.capabilities:
-        named = ", ".join(f"[{name}](#capabilities)" for name in found.capabilities)
-        page += f"Capabilities: {named}.\n\n"
+        named = [
+            f"[{name}](#capabilities)" + (f" (`{option}`)" if option else "")
+            for name, option in found.capabilities.items()
+        ]
+        page += f"Capabilities: {', '.join(named)}.\n\n"
     return page
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock import app
-from penstock.core.errors import Mistakes, PenstockError, RecordError
+from penstock.core.errors import PenstockError, RecordError, each_of
 from penstock.core.text import plural
 from penstock.plan.explain import Column, explain
 from penstock.plan.model import Plan
@@ -90,8 +90,7 @@ class _kept:
         if not isinstance(error, PenstockError):
             return False
         known = {str(each) for each in self.found.errors}
-        raised = error.errors if isinstance(error, Mistakes) else (error,)
-        self.found.errors += [each for each in raised if str(each) not in known]
+        self.found.errors += [each for each in each_of(error) if str(each) not in known]
         return True
 
 

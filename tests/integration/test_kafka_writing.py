@@ -190,7 +190,7 @@ def test_columns_that_are_not_there(kafka: Kafka) -> None:
     for options, option in [
         ({"key": "usr"}, "key"), ({"partition": "usr"}, "partition"),
         ({"headers": "usr"}, "headers"), ({"key": ["user", "usr"]}, "key"),
-        ({"headers": {"a": "{usr}"}}, "headers: a"), ({"exclude": ["usr"]}, "exclude"),
+        ({"headers": {"a": "{usr}"}}, "headers.a"), ({"exclude": ["usr"]}, "exclude"),
         ({"topic": "a-{usr}"}, "topic"),
     ]:  # fmt: skip
         given: dict[str, Any] = {"topic": "t", **options}

@@ -335,6 +335,19 @@ def test_replay_enters_where_a_record_failed(place: Place) -> None:
     assert {letter["code"] for letter in place.letters()} == {"not-json", "wrong-type"}
 
 
+def test_what_has_no_payload_fails_again_for_the_same_reason(place: Place) -> None:
+    (place.root / "in").mkdir(exist_ok=True)
+    (place.root / "in" / "a.parquet").write_bytes(b"no parquet")
+    source = ORDERS.replace("*.jsonl", "*.parquet")
+    place.run(source, sink("orders"))
+    (before,) = place.letters()
+    again = app.replay(place.plan(source, sink("orders")), spark=place.spark.newSession())
+    (after,) = place.letters()
+    assert (again.sent, again.failed) == (0, 1)
+    assert before["payload"] is None
+    assert after == {**before, "attempt": 2}
+
+
 def test_replay_does_not_reach_what_is_remembered(place: Place) -> None:
     place.give("a", order(1), "not json")
     place.run(ORDERS, HOURLY, sink("hourly"))

@@ -61,7 +61,8 @@ def _print(found: Description, shared: Sequence[Option]) -> None:
     if found.text:
         print(f"\n{found.text}")
     if found.capabilities:
-        print(f"\ncapabilities: {', '.join(found.capabilities)}")
+        named = [f"{n} ({o})" if o else n for n, o in found.capabilities.items()]
+        print(f"\ncapabilities: {', '.join(named)}")
     if found.extra:
         state = "is not installed" if found.missing else "is installed"
         print(f"\nneeds: pip install 'penstock[{found.extra}]', which {state}")

@@ -5,7 +5,7 @@ PenstockError
 │   ├── SpecError        the shape of a pipeline file
 │   ├── SqlError         a SQL text
 │   ├── PlanError        names, options and types that do not fit together
-│   │   └── OptionError  the text of one option
+│   │   └── OptionError  one option of a component
 │   └── MissingExtra     a client library is not installed
 ├── ConnectError         the outside world
 │   ├── Transient        "could not ...": worth another try
@@ -91,27 +91,28 @@ class PlanError(UserError):
 
 
 class OptionError(PlanError):
-    """A mistake inside the text of one of a component's options, which the planner finds."""
+    """A mistake in one of a component's options, which is shown where the option stands."""
 
     default_code = "invalid-option"
-    option: str = ""
-    line: int = 1
-    column: int = 1
+    option: tuple[str | int, ...] = ()
+    at: tuple[int, int] | None = None
 
     @classmethod
-    def at(
+    def of(
         cls,
-        option: str,
-        line: int,
-        column: int,
+        *option: str | int,
         message: str,
-        *,
-        code: str,
+        code: str | None = None,
         hint: str | None = None,
+        at: tuple[int, int] | None = None,
     ) -> OptionError:
-        """`line` and `column` count from 1 within the option's text."""
+        """`option` leads to a value: an option's name, then keys and indexes inside it.
+
+        `at` is a line and a column, both from 1, within the value's text; the whole value if
+        left out.
+        """
         error = cls(message, code=code, hint=hint)
-        error.option, error.line, error.column = option, line, column
+        error.option, error.at = option, at
         return error
 
 
@@ -186,11 +187,16 @@ def _position(error: PenstockError) -> tuple[str, int, int]:
     return (where.file, where.line, where.column) if where else ("", 0, 0)
 
 
+def each_of(error: PenstockError) -> Sequence[PenstockError]:
+    """The error itself, or those that `Mistakes` holds."""
+    return error.errors if isinstance(error, Mistakes) else (error,)
+
+
 def raise_all(errors: Iterable[PenstockError]) -> None:
     """Raises the one error, or `Mistakes` of several; returns when there is none."""
     found: list[PenstockError] = []
     for error in errors:
-        found.extend(error.errors if isinstance(error, Mistakes) else [error])
+        found.extend(each_of(error))
     if len(found) == 1:
         raise found[0]
     if found:

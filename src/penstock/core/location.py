@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, replace
 
+from penstock.core.secret import hidden
+
 _WIDEST = 160
 
 
@@ -31,7 +33,7 @@ class Location:
             return [*lines, f"  hint: {note}"] if note else lines
         number = str(self.line)
         gutter = " " * len(number)
-        seen = self._cut()
+        seen = replace(self, text=hidden(self.text))._cut()
         before, marked = seen.text[: seen.column - 1], seen.text[seen.column - 1 :][: seen.length]
         pad = "".join("\t" if c == "\t" else " " * _width(c) for c in before)
         mark = pad + "^" * max(1, sum(_width(c) for c in marked))

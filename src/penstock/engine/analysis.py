@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from penstock.core.errors import PenstockError, PlanError, SqlError
+from penstock.core.errors import PenstockError, PlanError, SqlError, each_of
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan.model import Node, Plan
@@ -27,7 +27,8 @@ def told(plan: Plan, node: Node) -> Iterator[None]:
     try:
         yield
     except PenstockError as error:
-        error.where = error.where or node.where
+        for each in each_of(error):
+            each.where = plan.place_of(each, node)
         raise
     except PySparkException as error:
         raise translate(plan, node, error) from error

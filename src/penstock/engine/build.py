@@ -27,6 +27,7 @@ from penstock.plan.hint import EVERYTHING, Hint
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.queries import ends_of
 from penstock.sdk import ReplayableSource
+from penstock.sdk.kit.named import need_columns
 from penstock.spec.models import SinkSpec, SourceSpec
 from penstock.sql.facts import momentary
 
@@ -269,14 +270,9 @@ def _noted(wrong: dict[str, PenstockError], name: str) -> Iterator[None]:
 def _judge_sink(sink: Node, columns: StructType) -> None:
     """Raises UserError if rows of these columns cannot be written."""
     assert isinstance(sink.spec, SinkSpec)
-    for key in sink.spec.primary_key:
-        if key not in columns.names:
-            raise PlanError(
-                f'{sink.label} has "{key}" in its primary key, which is not a column',
-                code="unknown-column",
-                hint=did_you_mean(key, columns.names),
-            )
-    sink.sink.accepts(to_arrow(columns))
+    written = to_arrow(columns)
+    raise_all(need_columns(sink.spec.primary_key, written, "primary_key"))
+    sink.sink.accepts(written)
 
 
 def _refuse_twins(node: Node, frame: DataFrame) -> None:

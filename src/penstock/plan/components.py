@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, PenstockError, PlanError
+from penstock.core.errors import PenstockError, PlanError, each_of
 from penstock.core.text import did_you_mean
 from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
 from penstock.sdk.kit.ddl import arrow_schema
@@ -137,13 +137,10 @@ class Components:
     def _guarded(self, route: Route, call: Callable[[], T]) -> T | None:
         try:
             return call()
-        except OptionError as error:
-            error.where = self.document.inside((*route, error.option), error.line, error.column)
-            self.mistakes.append(error)
-            return None
         except PenstockError as error:
-            error.where = error.where or self.document.value(route)
-            self.mistakes.append(error)
+            for each in each_of(error):
+                each.where = self.document.place_of(each, route)
+                self.mistakes.append(each)
             return None
 
     def _base(self, route: Route) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
 from penstock.spec.models import OnError, PipelineSpec, SinkSpec, SourceSpec, TransformSpec
@@ -118,6 +118,12 @@ class Plan:
     def inside(self, path: tuple[str | int, ...], line: int, column: int) -> Location:
         """The place in the user's file of a line and column of the text at `path`."""
         return self.pipeline.document.inside(path, line, column)
+
+    def place_of(self, error: PenstockError, node: Node) -> Location | None:
+        """The place in the user's file of an error that a node's component raised."""
+        if isinstance(error, OptionError):
+            return self.pipeline.document.place_of(error, (f"{node.kind}s", node.name))
+        return error.where or node.where
 
     def of(self, kind: str) -> Iterator[Node]:
         """The nodes of a kind."""

@@ -180,7 +180,7 @@ class Replay:
 
     def _decoded(self, node: Node, letter: Letter) -> pa.RecordBatch:
         if letter["payload"] is None:
-            raise DecodeError("the record was not kept: only its place in the source is known")
+            raise DecodeError(letter["message"], code=letter["code"])
         task = self.builder.task(node, self.query)
         return task.again(letter["payload"], letter["origin"], letter["position"])
 

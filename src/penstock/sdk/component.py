@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
@@ -36,6 +37,8 @@ class Component(Generic[C]):
 
     capabilities: frozenset[Capability] = frozenset()
     """What the class can do; a component whose options add to it says so when it is made."""
+    by_option: ClassVar[Mapping[Capability, str]] = {}
+    """What options add to the capabilities, each with the option as the user writes it."""
     extra: ClassVar[str | None] = None
     config_type: ClassVar[type[Config]] = Config
 
@@ -53,7 +56,7 @@ class Component(Generic[C]):
     def examine(self) -> None:
         """Tells mistakes that the options' types cannot tell: no network, nothing carried out.
 
-        Raises UserError; OptionError points into the text of an option.
+        Raises UserError, or Mistakes of several; OptionError points to an option.
         """
 
     def check(self) -> None:

@@ -18,6 +18,7 @@ from pydantic_core import to_jsonable_python
 from penstock.core.paths import UserPath
 from penstock.core.units import ByteSize, Duration, duration_text, size_text
 from penstock.sdk import registry
+from penstock.sdk.capability import Capability
 from penstock.sdk.component import Component
 from penstock.sdk.kit.columns import sql_name
 from penstock.sdk.registry import Kind
@@ -77,11 +78,12 @@ class Description:
     text: str
     example: str
     options: tuple[Option, ...]
-    parts: tuple[Part, ...] = ()
-    metadata: tuple[Column, ...] = ()
-    capabilities: tuple[str, ...] = ()
-    extra: str | None = None
-    missing: tuple[str, ...] = ()
+    parts: tuple[Part, ...]
+    metadata: tuple[Column, ...]
+    capabilities: Mapping[str, str | None]
+    """What it can do, each with the option that makes it so; None: always."""
+    extra: str | None
+    missing: tuple[str, ...]
     """Python packages of `extra` that are not installed."""
 
 
@@ -98,7 +100,7 @@ def describe(kind: Kind, type_: str) -> Description:
         options=tuple(_options(component.config_type)),
         parts=tuple(_parts(component.config_type, "", set())),
         metadata=tuple(_metadata(component)),
-        capabilities=tuple(sorted(component.capabilities)),
+        capabilities=_capabilities(component),
         extra=component.extra,
         missing=missing(kind, type_, component.extra),
     )
@@ -182,6 +184,11 @@ def _parts(model: type[BaseModel], prefix: str, seen: set[type]) -> Iterator[Par
 def _tag(model: type[BaseModel]) -> str | None:
     field = model.model_fields.get("type")
     return str(get_args(field.annotation)[0]) if field and get_args(field.annotation) else None
+
+
+def _capabilities(component: type[Component[Any]]) -> dict[str, str | None]:
+    always: dict[Capability, str | None] = dict.fromkeys(component.capabilities)
+    return {str(each): option for each, option in sorted({**component.by_option, **always}.items())}
 
 
 def _metadata(component: type[Component[Any]]) -> Iterator[Column]:

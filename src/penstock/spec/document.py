@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.core.errors import SpecError, raise_all
+from penstock.core.errors import OptionError, PenstockError, SpecError, raise_all
 from penstock.core.location import Location
 from penstock.core.text import nearest
 from penstock.spec.compose import Composer
@@ -70,6 +70,17 @@ class Document:
         """The place of a line and column of the text at `route`."""
         node = self.find(route)
         return node.place(line, column) if isinstance(node, Scalar) else self.value(route)
+
+    def place_of(self, error: PenstockError, route: Route) -> Location:
+        """Where an error stands that the component at `route` raised."""
+        if error.where is not None:
+            return error.where
+        if not isinstance(error, OptionError):
+            return self.value(route)
+        option = (*route, *error.option)
+        while len(option) > len(route) and self.find(option) is None:
+            option = option[:-1]
+        return self.inside(option, *error.at) if error.at else self.value(option)
 
     @property
     def place(self) -> Location:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from penstock.spec.nodes import Route
 
@@ -19,6 +19,12 @@ class Field:
     annotation: Any
     description: str | None
     required: bool = False
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value is never shown."""
+        kinds = [each for each in _alternatives(self.annotation) if isinstance(each, type)]
+        return any(issubclass(kind, SecretStr) for kind in kinds)
 
     @property
     def sentence(self) -> str | None:

@@ -160,7 +160,7 @@ class _Telling:
         node = self.document.find(missing.route)
         if not isinstance(node, Mapping):
             return None
-        right = {*self._fields(missing.trail), *self.known}
+        right = self._names(missing)
         strange = [name for name in node.names() if name not in right]
         return next((name for name in strange if likely(name, [missing.name or ""])), None)
 
@@ -170,6 +170,11 @@ class _Telling:
 
     def _fields(self, trail: Route) -> dict[str, Field]:
         return fields_at(self.model, trail)
+
+    def _names(self, finding: _Finding) -> set[str]:
+        """The keys that are right where the finding is."""
+        own = set(self._fields(finding.trail))
+        return own | set(self.known) if finding.route == self.prefix else own
 
     def tell(self, finding: _Finding) -> SpecError | None:
         """The finding in words; None where its value's own mistake was told."""
@@ -192,7 +197,7 @@ class _Telling:
         return (f'"{inner}" of {whole}' if whole else f'"{inner}"') if inner else whole
 
     def _unknown(self, finding: _Finding) -> SpecError:
-        candidates = [*self._fields(finding.trail), *self.known]
+        candidates = self._names(finding)
         name = finding.name or ""
         near = finding.details[0].get("right") or likely(name, candidates)
         few = f"known: {', '.join(sorted(candidates))}" if len(candidates) <= 30 else None
@@ -213,12 +218,9 @@ class _Telling:
             f'{self._holder(finding.route) or "a pipeline"} needs "{finding.name}"',
             code="missing-option",
             where=self.document.key(finding.route),
-            hint=_type_in_key(finding, node) or self._described(finding.trail, finding.name or ""),
+            hint=_type_in_key(finding, node)
+            or _sentence(finding.name or "", self._fields(finding.trail).get(finding.name or "")),
         )
-
-    def _described(self, trail: Route, name: str) -> str | None:
-        field = self._fields(trail).get(name)
-        return f"{name}: {field.sentence}" if field and field.sentence else None
 
     def _wrong(self, finding: _Finding, node: Node | None) -> SpecError:
         if finding.trail[-1:] == ("[key]",):
@@ -229,14 +231,30 @@ class _Telling:
             message = f"{holder} has nothing below it"
         elif phrase.free:
             message = f"{holder}: {phrase.text}" if holder else phrase.text
+        elif self._secret(finding):
+            message = f"{holder} expects {phrase.text}"
         else:
             message = f"{holder} expects {phrase.text}, {shown(node)}"
         return SpecError(
             masked(message, node) if phrase.foreign else message,
             code=phrase.code,
             where=self.document.value(finding.route),
-            hint=hint_for(finding.details, node) or self._shape(finding),
+            hint=self._hint(finding, node),
         )
+
+    def _hint(self, finding: _Finding, node: Node | None) -> str | None:
+        if self._secret(finding):
+            return "put it between quotes" if isinstance(node, Scalar) else None
+        return hint_for(finding.details, node) or self._shape(finding)
+
+    def _secret(self, finding: _Finding) -> bool:
+        field = self._field(finding)
+        return field is not None and field.secret
+
+    def _field(self, finding: _Finding) -> Field | None:
+        """The option whose value is wrong."""
+        steps = [step for step in finding.trail if step in finding.route]
+        return self._fields(tuple(steps[:-1])).get(str(steps[-1])) if steps else None
 
     def _wrong_key(self, finding: _Finding) -> SpecError:
         name, holder = finding.route[-1], self._holder(finding.route[:-1])
@@ -258,8 +276,12 @@ class _Telling:
             return "it needs " + " and ".join(f'"{name}"' for name in needed)
         if fields:
             return f"its options are {', '.join(fields)}"
-        steps = [step for step in finding.trail if step in finding.route]
-        return self._described(tuple(steps[:-1]), str(steps[-1])) if steps else None
+        field = self._field(finding)
+        return _sentence(str(finding.route[-1]), field)
+
+
+def _sentence(name: str, field: Field | None) -> str | None:
+    return f"{name}: {field.sentence}" if field and field.sentence else None
 
 
 def _type_in_key(missing: _Finding, node: Node | None) -> str | None:

@@ -74,7 +74,7 @@ class Facts:
     @cached_property
     def deterministic(self) -> bool:
         """Whether the same rows always give the same result."""
-        return not (_RANDOM.search(self.text) or momentary(self.text))
+        return deterministic(self.text)
 
     @cached_property
     def _ctes(self) -> dict[str, exp.Expr]:
@@ -117,6 +117,11 @@ class Facts:
         source = select.args.get("from_") or select.args.get("from")
         sides = [source, *select.args["joins"]]
         return sum(1 for side in sides if side is not None and self._reads(side, streams)) > 1
+
+
+def deterministic(*texts: str) -> bool:
+    """Whether queries or expressions always give the same result for the same rows."""
+    return not any(_RANDOM.search(text) or momentary(text) for text in texts)
 
 
 def momentary(text: str) -> bool:

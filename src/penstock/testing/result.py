@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.core.errors import Mistakes, PenstockError, UserError
+from penstock.core.errors import PenstockError, UserError, each_of
 from penstock.spec.models import ExpectedDeadLetter, ExpectedError
 from penstock.testing.difference import Difference, Row, matching
 
@@ -57,10 +57,9 @@ def compare_letters(expected: Sequence[ExpectedDeadLetter], got: Sequence[Row]) 
 
 def is_error(expected: ExpectedError, got: PenstockError) -> bool:
     """Whether an error is the one that a case expects, also as one of several mistakes."""
-    errors = got.errors if isinstance(got, Mistakes) else (got,)
     return any(
         expected.code in (None, each.code) and (expected.message or "") in each.message
-        for each in errors
+        for each in each_of(got)
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
+from penstock.sql import facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,9 @@ class Filter(Relation[FilterConfig]):
     where: dep_delay > 60 AND origin = 'JFK'
     ```
     """
+
+    def deterministic(self) -> bool:
+        return facts.deterministic(self.config.where)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

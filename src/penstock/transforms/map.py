@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
+from penstock.sql import facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +32,9 @@ class Map(Relation[MapConfig]):
       carrier: upper(carrier)
     ```
     """
+
+    def deterministic(self) -> bool:
+        return facts.deterministic(*self.config.set.values())
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         from pyspark.sql.functions import expr

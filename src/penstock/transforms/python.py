@@ -80,8 +80,8 @@ class Python(Transform[PythonConfig]):
             try:
                 arrow_schema(self.config.columns)
             except PlanError as error:
-                raise OptionError.at(
-                    "schema", 1, 1, error.message, code=error.code, hint=error.hint
+                raise OptionError.of(
+                    "schema", message=error.message, code=error.code, hint=error.hint
                 ) from error
         elif self.config.per == "row":
             raise PlanError(
@@ -96,17 +96,21 @@ class Python(Transform[PythonConfig]):
         try:
             tree = ast.parse(code)
         except SyntaxError as error:
-            raise OptionError.at(
-                "code", error.lineno or 1, error.offset or 1,
-                f"the code is not Python: {error.msg}", code="invalid-python",
-            ) from error  # fmt: skip
+            raise OptionError.of(
+                "code",
+                message=f"the code is not Python: {error.msg}",
+                code="invalid-python",
+                at=(error.lineno or 1, error.offset or 1),
+            ) from error
         names = list(_defined(tree))
         if self.config.function not in names:
-            raise OptionError.at(
-                "code", 1, 1, f'the code defines no "{self.config.function}"',
+            raise OptionError.of(
+                "code",
+                message=f'the code defines no "{self.config.function}"',
                 code="unknown-function",
                 hint=did_you_mean(self.config.function, names) if names else None,
-            )  # fmt: skip
+                at=(1, 1),
+            )
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         if self.config.columns is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
+from penstock.sql import facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +31,10 @@ class Select(Relation[SelectConfig]):
       late: dep_delay > 60
     ```
     """
+
+    def deterministic(self) -> bool:
+        columns = self.config.columns
+        return facts.deterministic(*(columns if isinstance(columns, list) else columns.values()))
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

@@ -56,6 +56,9 @@ def test_describe_shows_options_and_an_example(said: Said) -> None:
     assert "(required)" in out and "options of every source" in out and "  type: files" in out
     described = json.loads(said("describe", "sources", "files", "--json")[1])
     assert described["options"][0]["name"] == "path" and described["shared_options"]
+    kafka = json.loads(said("describe", "sink", "kafka", "--json")[1])
+    assert kafka["capabilities"]["exactly_once"] == "delivery: exactly_once"
+    assert kafka["capabilities"]["upsert"] is None
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from penstock.connectors.files.merging import Merger, due
 from penstock.connectors.files.parts import Ledger, Life, Part, life_name, sink_name
 from penstock.connectors.files.storage import Storage
 from penstock.connectors.files.writing import FilesWriter, Shape
-from penstock.core.errors import PlanError
-from penstock.core.text import did_you_mean
+from penstock.core.errors import OptionError, PlanError, raise_all
 from penstock.sdk import (
     BatchId,
     ByteSize,
@@ -33,6 +32,7 @@ from penstock.sdk import (
     Receipt,
     Sink,
 )
+from penstock.sdk.kit.named import need_columns
 
 SPLIT = 1_000_000_000
 _locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
@@ -94,13 +94,7 @@ class FilesSink(Sink[FilesSinkConfig]):
         return "json"
 
     def accepts(self, columns: pa.Schema) -> None:
-        for name in self.config.partition_by:
-            if name not in columns.names:
-                raise PlanError(
-                    f'partition_by names "{name}", and there is no such column',
-                    code="unknown-column",
-                    hint=did_you_mean(name, columns.names),
-                )
+        raise_all(need_columns(self.config.partition_by, columns, "partition_by"))
         kept = pa.schema([each for each in columns if each.name not in self.config.partition_by])
         writer = self._file_format().file_writer(io.BytesIO(), kept)
         writer.write(pa.RecordBatch.from_pylist([], kept))
@@ -196,9 +190,9 @@ class FilesSink(Sink[FilesSinkConfig]):
     def _place(self) -> tuple[Storage, str]:
         location = location_of(self.config.path, self.config.storage)
         if location.pattern is not None:
-            raise PlanError("the path of a sink is a directory, not a pattern")
+            raise OptionError.of("path", message="the path of a sink is a directory, not a pattern")
         if self.config.path.startswith(("hdfs:", "viewfs:")):
-            raise PlanError("files on HDFS can be read, but not written")
+            raise OptionError.of("path", message="files on HDFS can be read, but not written")
         return self.storage or location.storage, location.root
 
     def _life(self, query: str) -> Life:

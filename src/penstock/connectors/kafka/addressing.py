@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError, Rejected
+from penstock.core.errors import OptionError, Rejected
 from penstock.sdk import Failure
-from penstock.sdk.kit.template import Template, as_text, need_column
+from penstock.sdk.kit.named import need_column, need_text
+from penstock.sdk.kit.template import Template, as_text
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -34,30 +35,25 @@ class Addressing:
     headers: str | Mapping[str, Template] | None = None
     partition: str | None = None
 
-    def accepts(self, columns: pa.Schema) -> None:
-        """Raises PlanError if these columns do not say all that is needed."""
-        self.topic.accepts(columns, "topic")
-        for name in self.key:
-            Template(f"{{{name}}}").accepts(columns, "key")
+    def mistakes(self, columns: pa.Schema) -> Iterator[OptionError]:
+        """The options that these columns do not fit."""
+        yield from self.topic.mistakes(columns, "topic")
+        for index, name in enumerate(self.key):
+            yield from need_text(name, columns, "key", index)
         if self.partition is not None:
-            need_column(self.partition, columns, "partition")
-            if not pa.types.is_integer(columns.field(self.partition).type):
-                raise PlanError(
-                    f'partition names "{self.partition}", which is not a whole number',
-                    code="column-type",
-                )
+            yield from need_column(
+                self.partition, columns, "partition",
+                right=pa.types.is_integer, expected="expected a whole number",
+            )  # fmt: skip
         if isinstance(self.headers, str):
-            need_column(self.headers, columns, "headers")
-            if not _holds_pairs(columns.field(self.headers).type):
-                raise PlanError(
-                    f'headers names "{self.headers}", which is {columns.field(self.headers).type}',
-                    code="column-type",
-                    hint="expected MAP<STRING, STRING>, as map('source', 'shop') makes it, or "
-                    "ARRAY<STRUCT<key: STRING, value: BINARY>>, as a Kafka source has it",
-                )
+            yield from need_column(
+                self.headers, columns, "headers", right=_holds_pairs,
+                expected="expected MAP<STRING, STRING>, as map('source', 'shop') makes it, or "
+                "ARRAY<STRUCT<key: STRING, value: BINARY>>, as a Kafka source has it",
+            )  # fmt: skip
         elif self.headers is not None:
             for header, template in self.headers.items():
-                template.accepts(columns, f"headers: {header}")
+                yield from template.mistakes(columns, "headers", header)
 
     def of(self, rows: pa.RecordBatch) -> Addresses:
         """The addresses of all rows."""

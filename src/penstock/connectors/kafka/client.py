@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.faults import Notes, fault, said, silent, told
-from penstock.core.errors import MissingExtra, PlanError
+from penstock.core.errors import MissingExtra, OptionError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -50,8 +50,11 @@ def examine(config: ConnectionConfig) -> None:
     try:
         AdminClient({name: value for name, value in settings.items() if name not in network})
     except KafkaException as raised:
-        raise PlanError(
-            f"librdkafka refuses properties: {said(raised.args[0])}",
+        reason = said(raised.args[0])
+        raise OptionError.of(
+            "properties",
+            *(name for name in config.properties if f'"{name}"' in reason),
+            message=f"librdkafka refuses properties: {reason}",
             code="invalid-property",
             hint="librdkafka's CONFIGURATION.md lists what there is",
         ) from raised

@@ -14,8 +14,10 @@ from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.topics import Administration, missing
 from penstock.connectors.kafka.transactions import INTERNAL, Line, TransactionWriter, Transactor
 from penstock.connectors.kafka.writing import DELIVERY_SECONDS, KafkaWriter, Outbox
+from penstock.core.errors import raise_all
 from penstock.sdk import BatchId, Capability, Config, Duration, Sink, Writer
-from penstock.sdk.kit.template import Template, need_column
+from penstock.sdk.kit.named import need_columns
+from penstock.sdk.kit.template import Template
 
 QUEUE = 64 << 20
 """How many bytes wait in a process to be sent."""
@@ -100,12 +102,13 @@ class KafkaSink(Sink[KafkaSinkConfig]):
     """
 
     capabilities = frozenset({Capability.BYTES, Capability.UPSERT})
+    by_option = {Capability.EXACTLY_ONCE: "delivery: exactly_once"}
     extra = "kafka"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self._transactional:
-            self.capabilities = self.capabilities | {Capability.EXACTLY_ONCE}
+            self.capabilities = self.capabilities | self.by_option.keys()
 
     def examine(self) -> None:
         examine(self.config)
@@ -128,9 +131,12 @@ class KafkaSink(Sink[KafkaSinkConfig]):
         )
 
     def accepts(self, columns: pa.Schema) -> None:
-        self._addressing.accepts(columns)
-        for name in self.config.exclude:
-            need_column(name, columns, "exclude")
+        raise_all(
+            [
+                *self._addressing.mistakes(columns),
+                *need_columns(self.config.exclude, columns, "exclude"),
+            ]
+        )
         super().accepts(columns)
 
     def encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:

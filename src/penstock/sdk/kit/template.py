@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +12,8 @@ import pyarrow.compute as pc
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from penstock.core.errors import PlanError
-from penstock.core.text import did_you_mean
-from penstock.sdk.kit.columns import sql_name
+from penstock.core.errors import OptionError
+from penstock.sdk.kit.named import need_text
 
 
 class Template(str):
@@ -41,16 +41,10 @@ class Template(str):
         """The text, if it is the same for all rows."""
         return None if self.columns else "".join(text for text, _ in self.parts)
 
-    def accepts(self, columns: pa.Schema, option: str) -> None:
-        """Raises PlanError if a column is missing or has no text."""
+    def mistakes(self, columns: pa.Schema, *option: str | int) -> Iterator[OptionError]:
+        """The columns of this text, as the value of `option`, that are missing or have no text."""
         for name in sorted(self.columns):
-            need_column(name, columns, option)
-            if pa.types.is_nested(columns.field(name).type):
-                raise PlanError(
-                    f'{option} names "{name}", which is {sql_name(columns.field(name).type)}',
-                    code="column-type",
-                    hint="name columns that hold a single value",
-                )
+            yield from need_text(name, columns, *option)
 
     def fill(self, rows: pa.RecordBatch) -> list[str | None]:
         """The text of each row; None where one of its columns is null."""
@@ -67,16 +61,6 @@ class Template(str):
 def as_text(column: pa.Array) -> pa.Array:
     """Single values as text, as `CAST(... AS STRING)` gives it."""
     return column.cast(pa.string())
-
-
-def need_column(name: str, columns: pa.Schema, option: str) -> None:
-    """Raises PlanError if there is no column of that name."""
-    if name not in columns.names:
-        raise PlanError(
-            f'{option} names "{name}", and there is no such column',
-            code="unknown-column",
-            hint=did_you_mean(name, columns.names),
-        )
 
 
 def _valid(text: str) -> Template:
