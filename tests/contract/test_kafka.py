@@ -1,19 +1,10 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    IsolationLevel,
-    KafkaError,
-    Producer,
-    TopicPartition,
-)
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import Producer
 
 from penstock.connectors.kafka import KafkaSink, KafkaSource, client
 from penstock.testing.contract import SinkContract, SourceContract
@@ -77,11 +68,15 @@ class TestKafkaSink(OnKafka, SinkContract):
 
     @pytest.fixture
     def rows(self, broker: Kafka, topic: str) -> Any:
-        return lambda schema: self.decoded([value for _, value in records(broker, topic)], schema)
+        return lambda schema: self.decoded([m.value() for m in broker.messages(topic)], schema)
 
     @pytest.fixture
     def table(self, broker: Kafka, topic: str) -> Any:
-        return lambda schema: self.decoded([*dict(records(broker, topic)).values()], schema)
+        def table(schema: Any) -> Any:
+            latest = {message.key(): message.value() for message in broker.messages(topic)}
+            return self.decoded([*latest.values()], schema)
+
+        return table
 
 
 class TestKafkaSinkExactlyOnce(TestKafkaSink):
@@ -98,33 +93,8 @@ class TestKafkaSinkExactlyOnce(TestKafkaSink):
         """
 
         def kill() -> None:
-            place = TopicPartition(topic, 0)
-            while len({end(broker, place, each) for each in IsolationLevel}) > 1:
-                time.sleep(0.02)
+            broker.await_visible(topic)
             Kafka.kill(broker)
 
         monkeypatch.setattr(broker, "kill", kill)
         return broker
-
-
-def records(broker: Kafka, topic: str) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of the committed records of a topic with one partition."""
-    consumer = Consumer(
-        {**broker.client(), "group.id": "looks", "isolation.level": "read_committed",
-         "enable.partition.eof": True, "enable.auto.commit": False}
-    )  # fmt: skip
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    while (message := consumer.poll(30)) is not None:
-        if message.error() is None:
-            yield message.key(), message.value()
-        else:
-            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-            break
-    assert message is not None
-    consumer.close()
-
-
-def end(broker: Kafka, place: TopicPartition, isolation: IsolationLevel) -> int:
-    """Where a partition ends, for readers of committed records or for those of all."""
-    asked = broker.admin.list_offsets({place: OffsetSpec.latest()}, isolation_level=isolation)
-    return int(asked[place].result(30).offset)

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import json
 import pickle
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    IsolationLevel,
-    KafkaError,
-    Message,
-    Producer,
-    TopicPartition,
-)
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import Producer
 
 from penstock.connectors.kafka import KafkaSink, KafkaSource
 from penstock.sdk import BatchId, Context, Failure, Read, registry
@@ -51,57 +41,12 @@ def transaction(broker: Kafka, topic: str, *values: bytes, commit: bool = True) 
         producer.produce(topic, value)
     producer.flush(30)
     producer.commit_transaction(30) if commit else producer.abort_transaction(30)
-    await_visible(broker, topic)
-
-
-def await_visible(broker: Kafka, topic: str) -> None:
-    """Returns when no transaction of a topic of one partition is open."""
-    while len({end(broker, topic, each) for each in IsolationLevel}) > 1:
-        time.sleep(0.02)
-
-
-def end(broker: Kafka, topic: str, isolation: IsolationLevel) -> int:
-    """Where a topic of one partition ends, for such a reader."""
-    at = TopicPartition(topic, 0)
-    asked = broker.admin.list_offsets({at: OffsetSpec.latest()}, isolation_level=isolation)
-    return int(asked[at].result(30).offset)
-
-
-def messages(broker: Kafka, topic: str, **properties: Any) -> list[Message]:
-    """What a reader of committed records sees, partition by partition."""
-    consumer = Consumer(
-        {**broker.client(), "log_level": 0, "group.id": "looks",
-         "isolation.level": "read_committed", "enable.partition.eof": True,
-         "enable.auto.commit": False, **properties}
-    )  # fmt: skip
-    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
-    found: list[Message] = []
-    ends = 0
-    while ends < len(partitions):
-        message = consumer.poll(30)
-        assert message is not None, "nothing came"
-        if message.error() is None:
-            found.append(message)
-        else:
-            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-            ends += 1
-    consumer.close()
-    return sorted(found, key=lambda each: (each.partition(), each.offset()))
+    broker.await_visible(topic)
 
 
 def rows(broker: Kafka, topic: str) -> list[Row]:
     """The committed records of a topic, as JSON."""
-    return [json.loads(each.value()) for each in messages(broker, topic)]
-
-
-def committed(broker: Kafka, group: str, topic: str) -> dict[int, int]:
-    """The offsets of a consumer group, by partition."""
-    consumer = Consumer({**broker.client(), "group.id": group})
-    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
-    found = consumer.committed([TopicPartition(topic, each) for each in partitions], 30)
-    consumer.close()
-    return {each.partition: each.offset for each in found}
+    return [json.loads(each.value()) for each in broker.messages(topic)]
 
 
 def source(broker: Kafka | str, topic: str | None = None, **options: Any) -> KafkaSource:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import IsolationLevel
 
 from servers.kafka import Kafka
 
@@ -36,29 +36,6 @@ class Ran:
 
     broker: Kafka
     printed: str
-
-    def messages(self, topic: str) -> list[Message]:
-        """The committed records of a topic."""
-        consumer = Consumer(
-            {"bootstrap.servers": self.broker.address, "group.id": "test", "log_level": 0,
-             "enable.auto.commit": False, "enable.partition.eof": True,
-             "isolation.level": "read_committed"}
-        )  # fmt: skip
-        try:
-            partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-            consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-            found, ended = [], 0
-            while ended < len(partitions):
-                message = consumer.poll(30)
-                assert message is not None, f"{topic} does not end"
-                if message.error() is None:
-                    found.append(message)
-                else:
-                    assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                    ended += 1
-            return found
-        finally:
-            consumer.close()
 
 
 def penstock(broker: str, where: Path, *words: str) -> str:
@@ -122,7 +99,7 @@ def minutes() -> dict[tuple[datetime, str], tuple[int, int, float]]:
 
 
 def test_visits(ran: Ran) -> None:
-    found = ran.messages("visits")
+    found = ran.broker.messages("visits")
     rows = [json.loads(message.value()) for message in found]
     for row in rows:
         row["at"] = datetime.fromisoformat(row["at"])
@@ -134,7 +111,7 @@ def test_visits(ran: Ran) -> None:
 
 def test_a_users_visits_keep_their_order(ran: Ran) -> None:
     orders = defaultdict(list)
-    for message in ran.messages("visits"):
+    for message in ran.broker.messages("visits"):
         orders[message.key()].append((message.partition(), json.loads(message.value())["id"]))
     for order in orders.values():
         assert order == sorted(order)
@@ -142,7 +119,7 @@ def test_a_users_visits_keep_their_order(ran: Ran) -> None:
 
 
 def test_minutes_are_there_once(ran: Ran) -> None:
-    rows = [json.loads(message.value()) for message in ran.messages("visits-by-minute")]
+    rows = [json.loads(message.value()) for message in ran.broker.messages("visits-by-minute")]
     found = {
         (datetime.fromisoformat(row["minute"]), row["area"]): (
             row["visits"], row["slow"], row["mean_seconds"],
@@ -154,13 +131,13 @@ def test_minutes_are_there_once(ran: Ran) -> None:
 
 
 def test_dead_letters_say_what_and_where(ran: Ran) -> None:
-    letters = [json.loads(message.value()) for message in ran.messages("clicks-dead")]
+    letters = [json.loads(message.value()) for message in ran.broker.messages("clicks-dead")]
     found = {base64.b64decode(letter["payload"]): letter["code"] for letter in letters}
     assert found == {LINES[number - 1]: code for number, code in BAD.items()}
     assert len(letters) == len(BAD)
     places = {
         (f"clicks:{message.partition()}", message.offset()): message.value()
-        for message in ran.messages("clicks")
+        for message in ran.broker.messages("clicks")
     }
     for letter in letters:
         place = letter["origin"], letter["position"]
@@ -168,14 +145,10 @@ def test_dead_letters_say_what_and_where(ran: Ran) -> None:
 
 
 def test_nothing_is_behind(ran: Ran) -> None:
-    consumer = Consumer(
-        {"bootstrap.servers": ran.broker.address, "group.id": "penstock.clicks.clicks"}
-    )
-    at = consumer.committed([TopicPartition("clicks", number) for number in range(4)], timeout=30)
-    ends = [consumer.get_watermark_offsets(each, timeout=30)[1] for each in at]
-    consumer.close()
-    assert [each.offset for each in at] == ends
-    assert sum(ends) == len(LINES)
+    at = ran.broker.committed("penstock.clicks.clicks", "clicks")
+    ends = {each: ran.broker.end("clicks", IsolationLevel.READ_COMMITTED, each) for each in at}
+    assert at == ends
+    assert sum(ends.values()) == len(LINES)
 
 
 def test_the_result_is_printed_in_order(ran: Ran) -> None:

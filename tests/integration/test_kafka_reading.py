@@ -11,9 +11,6 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from kafka_records import (
     Reading,
-    await_visible,
-    committed,
-    messages,
     numbered,
     put,
     source,
@@ -146,7 +143,7 @@ def test_a_transaction_that_is_open_is_waited_for(kafka: Kafka) -> None:
     reading = Reading(source(kafka, topic))
     assert reading.values() == []
     producer.commit_transaction(30)
-    await_visible(kafka, topic)
+    kafka.await_visible(topic)
     assert reading.values() == [b"1", b"2"]
 
 
@@ -159,7 +156,7 @@ def test_a_compacted_topic_has_gaps(own_kafka: Any) -> None:
     for number in range(100):
         put(broker, topic, b"%d" % number, key=b"%d" % (number % 3))
     until = time.monotonic() + 60
-    while len(messages(broker, topic)) > 90 and time.monotonic() < until:
+    while len(broker.messages(topic)) > 90 and time.monotonic() < until:
         put(broker, topic, b"100", key=b"3")
     found = reading.batch()
     assert 0 < len(found) <= 90
@@ -239,7 +236,7 @@ def test_a_group_shows_the_progress(kafka: Kafka) -> None:
     reading.batch()
     assert reading.source.lag(start, reading.at) == 5
     reading.source.commit(reading.at)
-    assert committed(kafka, "penstock.tests.in", topic) == {0: 0, 1: 5}
+    assert kafka.committed("penstock.tests.in", topic) == {0: 0, 1: 5}
     put(kafka, topic, *numbered(0, 3), partition=0)
     assert reading.source.lag(reading.at, reading.source.latest(reading.at)) == 3
 
@@ -251,7 +248,7 @@ def test_a_group_of_a_cluster_that_had_none(own_kafka: Any) -> None:
     reading = Reading(source(broker, topic, start="committed"))
     assert reading.values() == [b"1"]
     reading.source.commit(reading.at)
-    assert committed(broker, "penstock.tests.in", topic) == {0: 1}
+    assert broker.committed("penstock.tests.in", topic) == {0: 1}
 
 
 def test_a_sample_is_taken_from_the_beginning(kafka: Kafka) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
-from kafka_records import await_visible, committed, put, rows
+from kafka_records import put, rows
 from pyspark.sql import SparkSession
 
 from penstock import app
@@ -80,7 +80,7 @@ class Pipeline:
 
     def _marker(self, group: str) -> int | None:
         try:
-            return committed(self.broker, group, INTERNAL).get(0)
+            return self.broker.committed(group, INTERNAL).get(0)
         except KafkaException:
             return None
 
@@ -116,7 +116,7 @@ def test_each_row_once_and_in_order(pipeline: Pipeline) -> None:
 def assert_once_and_in_order(pipeline: Pipeline) -> None:
     """Every row is there once, and the rows of a key are in order."""
     for topic in ("early", "late"):
-        await_visible(pipeline.broker, topic)
+        pipeline.broker.await_visible(topic)
         found = rows(pipeline.broker, topic)
         expected = {
             key

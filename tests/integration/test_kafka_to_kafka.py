@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka_records import committed, messages, numbered, put, rows
+from kafka_records import numbered, put, rows
 from pyspark.sql import SparkSession
 from terminal import penstock
 
@@ -100,7 +100,7 @@ class Place:
         return rows(self.broker, self.topic("dead"))
 
     def group(self) -> dict[int, int]:
-        return committed(self.broker, f"penstock.{self.name}.clicks", self.topic("in"))
+        return self.broker.committed(f"penstock.{self.name}.clicks", self.topic("in"))
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_stopped_and_resumed(place: Place, delivery: str) -> None:
     assert Counter(letter["code"] for letter in letters) == {"not-json": 1, "divide-by-zero": 4}
     (undecoded,) = [letter for letter in letters if letter["stage"] == "decode"]
     assert undecoded["origin"].startswith(place.topic("in"))
-    ends = Counter(each.partition() for each in messages(place.broker, place.topic("in")))
+    ends = Counter(each.partition() for each in place.broker.messages(place.topic("in")))
     assert place.group() == {partition: ends[partition] for partition in range(3)}
 
 
@@ -149,7 +149,7 @@ def test_looking_at_it_consumes_nothing(place: Place) -> None:
     assert [(row["id"], row["partition"], row["offset"]) for row in seen] == [
         (number, 1, number) for number in range(5)
     ]
-    assert messages(place.broker, place.topic("out")) == place.letters() == []
+    assert place.broker.messages(place.topic("out")) == place.letters() == []
     assert _groups(place.broker) == groups
     assert set(place.group().values()) == {-1001}
 

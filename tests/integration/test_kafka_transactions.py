@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from kafka_records import Writing, await_visible, messages, rows, sink, write
+from kafka_records import Writing, rows, sink, write
 
 from penstock.connectors.kafka import KafkaSink
 from penstock.core.errors import Transient
@@ -40,7 +40,7 @@ def exact(broker: Kafka, topic: str, **options: Any) -> KafkaSink:
 
 def ids(broker: Kafka, topic: str) -> list[int]:
     """The records that are committed when no transaction is open."""
-    await_visible(broker, topic)
+    broker.await_visible(topic)
     return [row["id"] for row in rows(broker, topic)]
 
 
@@ -57,7 +57,7 @@ def test_nothing_is_visible_before_the_end(kafka: Kafka, topic: str) -> None:
     writing = Writing(exact(kafka, topic))
     writing.write([{"id": number} for number in range(3)])
     writing._writer._transactor.outbox.flush()
-    assert messages(kafka, topic, **{"isolation.level": "read_uncommitted"})
+    assert kafka.messages(topic, **{"isolation.level": "read_uncommitted"})
     assert rows(kafka, topic) == []
     writing.commit()
     assert ids(kafka, topic) == [0, 1, 2]
@@ -157,7 +157,7 @@ def test_a_broker_that_is_killed_keeps_the_markers(own_kafka: Any) -> None:
     writes = exact(broker, topic)
     client = writes.open()
     write(writes, [{"id": 0}], 0, client=client)
-    await_visible(broker, topic)
+    broker.await_visible(topic)
     broker.kill()
     broker.start()
     for number in (0, 1):
@@ -175,7 +175,7 @@ def test_a_transaction_that_lasts_too_long(own_kafka: Any) -> None:
     writing = Writing(writes)
     writing.write([{"id": 0}])
     writing._writer._transactor.outbox.flush()
-    await_visible(broker, topic)
+    broker.await_visible(topic)
     with pytest.raises(Transient) as caught:
         writing.commit()
     assert caught.value.code == "fenced"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from kafka_records import Writing, messages, put, rows, sink, source, write
+from kafka_records import Writing, put, rows, sink, source, write
 
 from penstock.core.errors import MissingExtra, Permanent, PlanError
 from penstock.sdk import Failure
@@ -40,7 +40,7 @@ def test_compression(kafka: Kafka, codec: str) -> None:
 def test_keys_choose_the_partition_that_java_chooses(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=7)
     assert not write(sink(kafka, topic, key="user"), [{"user": key} for key in JAVA])
-    found = {each.key().decode(): each.partition() for each in messages(kafka, topic)}
+    found = {each.key().decode(): each.partition() for each in kafka.messages(topic)}
     assert found == {key: (hash_ & 0x7FFFFFFF) % 7 for key, hash_ in JAVA.items()}
 
 
@@ -48,7 +48,7 @@ def test_another_partitioner(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=2)
     given = [{"user": f"u{number}"} for number in range(100)]
     assert not write(sink(kafka, topic, key="user", partitioner="random"), [*given, *given])
-    places = {(each.key(), each.partition()) for each in messages(kafka, topic)}
+    places = {(each.key(), each.partition()) for each in kafka.messages(topic)}
     assert len(places) > 100
 
 
@@ -69,7 +69,7 @@ def test_keys(kafka: Kafka, key: Any, row: dict[str, Any], expected: bytes | Non
     schema = pa.schema([(n, types[n] if v is None else pa.scalar(v).type) for n, v in row.items()])
     raw = sink(kafka, topic, key=key)
     assert not write(raw, [row], schema=schema)
-    assert [each.key() for each in messages(kafka, topic)] == [expected]
+    assert [each.key() for each in kafka.messages(topic)] == [expected]
 
 
 def test_the_primary_key_of_an_upsert_is_the_key(kafka: Kafka) -> None:
@@ -77,14 +77,14 @@ def test_the_primary_key_of_an_upsert_is_the_key(kafka: Kafka) -> None:
     upserts = sink(kafka, topic)
     upserts.mode, upserts.primary_key = "upsert", ("id",)
     write(upserts, [{"id": 1, "name": "a"}])
-    assert [each.key() for each in messages(kafka, topic)] == [b"1"]
+    assert [each.key() for each in kafka.messages(topic)] == [b"1"]
 
 
 def test_headers_by_template(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     headers = {"source": "shop", "user": "{user}"}
     write(sink(kafka, topic, headers=headers), [{"user": "ann"}, {"user": None}])
-    assert [each.headers() for each in messages(kafka, topic)] == [
+    assert [each.headers() for each in kafka.messages(topic)] == [
         [("source", b"shop"), ("user", b"ann")],
         [("source", b"shop"), ("user", None)],
     ]
@@ -104,7 +104,7 @@ def test_headers_of_a_column(kafka: Kafka, type_: pa.DataType) -> None:
     schema = pa.schema([("id", pa.int64()), ("h", type_)])
     each = [{"id": 1, "h": given}, {"id": 2, "h": []}, {"id": 3, "h": None}]
     assert not write(sink(kafka, topic, headers="h", exclude=["h"]), each, schema=schema)
-    first, empty, none = messages(kafka, topic)
+    first, empty, none = kafka.messages(topic)
     assert first.headers() == [(k, v.encode() if isinstance(v, str) else v) for k, v in pairs]
     assert not empty.headers() and not none.headers()
     assert json.loads(first.value()) == {"id": 1}
@@ -113,14 +113,14 @@ def test_headers_of_a_column(kafka: Kafka, type_: pa.DataType) -> None:
 def test_the_columns_of_a_source_go_through(kafka: Kafka) -> None:
     topic, copy = kafka.create_topic(partitions=2), kafka.create_topic(partitions=2)
     put(kafka, topic, b'{"id":1}', partition=1, key=b"\xff", headers=[("a", b"1"), ("a", None)])
-    (original,) = messages(kafka, topic)
+    (original,) = kafka.messages(topic)
     metadata = source(kafka, topic).metadata()
     row = {"id": 1, "key": original.key(), "partition": 1,
            "headers": [{"key": k, "value": v} for k, v in original.headers()]}  # fmt: skip
     schema = pa.schema([("id", pa.int64()), *(metadata.field(n) for n in list(row)[1:])])
     options = {"key": "key", "headers": "headers", "partition": "partition"}
     write(sink(kafka, copy, **options, exclude=list(options)), [row], schema=schema)
-    (copied,) = messages(kafka, copy)
+    (copied,) = kafka.messages(copy)
     for part in ("key", "headers", "partition", "value"):
         assert getattr(copied, part)() == getattr(original, part)()
 
@@ -134,7 +134,7 @@ def test_the_partition_of_a_column(kafka: Kafka) -> None:
         (3, "invalid-partition", "-1 is not a partition"),
         (2, "invalid-partition", f'topic "{topic}" has no partition 3'),
     ]
-    found = {json.loads(each.value())["id"]: each.partition() for each in messages(kafka, topic)}
+    found = {json.loads(each.value())["id"]: each.partition() for each in kafka.messages(topic)}
     assert (found[0], found[1], len(found)) == (2, 0, 3)
 
 

