@@ -5,11 +5,10 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -19,6 +18,7 @@ from penstock.core.errors import PenstockError
 if TYPE_CHECKING:
     from penstock.cli.lines import Lines
     from penstock.cli.live import LiveView
+    from penstock.observe.metrics import Metrics
     from penstock.plan.model import Plan
 
 Fresh = Annotated[bool, Parameter(help="Starts over: forgets offsets, windows and dead letters.")]
@@ -67,17 +67,23 @@ def run(
     plan = app.plan(files, sets=set)
     watched = log is None and not quiet and sys.stdout.isatty() and sys.stderr.isatty()
     view = _live(plan, files) if watched else _lines(plan, files, log, log_level, quiet)
+    leaving = Leaving()
+
+    def begin(plan: Plan, metrics: Metrics) -> None:
+        leaving.insist()
+        view.begin(plan, metrics)
+
     options = app.RunOptions(
         until="caught_up" if until_caught_up else "auto",
         fresh=fresh,
         log=view.log,
-        on_start=view.begin,
+        on_start=begin,
         on_tick=view.tick,
         on_note=view.note,
         signals=True,
     )
     try:
-        with _leaving_on_signals(), view:
+        with leaving, view:
             outcome = app.run(plan, options=options)
     except PenstockError as error:
         view.fail(error)
@@ -100,19 +106,27 @@ def _lines(
     return Lines(plan, files, log or "console", "error" if quiet else level)
 
 
-@contextmanager
-def _leaving_on_signals() -> Iterator[None]:
+class Leaving:
     """Until the run looks after its signals itself, they end it: there is no batch to finish."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {each: signal.signal(each, _leave) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._number: int | None = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for each in (signal.SIGINT, signal.SIGTERM):
+                self._before[each] = signal.signal(each, self._leave)
+
+    def __exit__(self, *_: object) -> None:
+        for each, handler in self._before.items():
             signal.signal(each, handler or signal.SIG_DFL)
 
+    def insist(self) -> None:
+        """Leaves if a signal came: Python drops what a handler raises inside a destructor."""
+        if self._number is not None:
+            raise SystemExit(128 + self._number)
 
-def _leave(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    def _leave(self, number: int, frame: FrameType | None) -> None:
+        self._number = number
+        self.insist()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from penstock.connectors.kafka.client import Admin, answered, consumer
+from penstock.connectors.kafka.client import answered, consumer
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.faults import Notes
 from penstock.connectors.kafka.position import Partition
@@ -15,35 +16,48 @@ from penstock.core.errors import Transient
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
+_WAIT = 0.05
+
 
 class Group:
-    """A group without members."""
+    """A group without members.
+
+    Its offsets are written and read by a consumer: an admin client brings the process down when
+    the group's coordinator goes away (librdkafka, pull request 5397).
+    """
 
     def __init__(self, config: ConnectionConfig, name: str) -> None:
         self._config, self._name = config, name
+        self._confirmed: dict[Partition, int] | None = None
+        self._error: Any = None
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
         """Writes offsets. Raises Transient or Permanent if that is not confirmed."""
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+        from confluent_kafka import KafkaException, TopicPartition
 
+        asked, notes = self._consumer
         at = [TopicPartition(*partition, offset) for partition, offset in offsets.items()]
 
         def call(timeout: float) -> None:
-            asked = self._admin.client.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(self._name, at)], request_timeout=timeout
-            )
-            for each in asked[self._name].result(timeout + 1).topic_partitions:
-                if each.error is not None:
-                    raise KafkaException(each.error)
+            self._confirmed = self._error = None
+            asked.commit(offsets=at, asynchronous=True)
+            until = time.monotonic() + timeout
+            while self._confirmed != offsets:
+                if time.monotonic() > until:
+                    raise TimeoutError
+                asked.poll(_WAIT)
+            if self._error is not None:
+                raise KafkaException(self._error)
 
         if at:
-            self._admin.ask(f'commit the offsets of group "{self._name}"', call)
+            answered(f'commit the offsets of group "{self._name}"', call, notes)
+
+    def _heard(self, error: Any, offsets: Sequence[Any]) -> None:
+        self._confirmed = {Partition(at.topic, at.partition): at.offset for at in offsets}
+        self._error = next((at.error for at in offsets if at.error is not None), error)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """The offsets of those partitions that have one, once no transaction changes them.
-
-        Asked by a consumer: an admin client crashes where the group has no coordinator yet.
-        """
+        """The offsets of those partitions that have one, once no transaction changes them."""
         from confluent_kafka import KafkaException, TopicPartition
 
         asked, notes = self._consumer
@@ -78,10 +92,10 @@ class Group:
             self._consumer[0].close()
 
     @cached_property
-    def _admin(self) -> Admin:
-        return Admin(self._config)
-
-    @cached_property
     def _consumer(self) -> tuple[Consumer, Notes]:
-        own = {"group.id": self._name, "isolation.level": "read_committed"}
+        own = {
+            "group.id": self._name,
+            "isolation.level": "read_committed",
+            "on_commit": self._heard,
+        }
         return consumer(self._config, own)
