@@ -241,6 +241,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
             "enable.partition.eof": True,
             "fetch.wait.max.ms": 100,
             "queued.min.messages": 100_000,
+            "fetch.queue.backoff.ms": 10,
             "fetch.message.max.bytes": 8_388_608,
         }
 
