@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+    from penstock.engine.jvm import Length
     from penstock.observe.metrics import Metrics
     from penstock.plan.hint import Hint
     from penstock.runtime.replay import Replayed
@@ -47,15 +48,18 @@ def plan(paths: Paths, *, sets: Sets = (), env: Mapping[str, str] | None = None)
 
 @contextmanager
 def session(
-    plan: Plan, *, log_file: Path | None = None, short_run: bool = True
+    plan: Plan, *, log_file: Path | None = None, length: Length = "short"
 ) -> Iterator[SparkSession]:
-    """A Spark session as the plan's runtime settings ask for it; it ends with the block."""
+    """A Spark session as the plan's runtime settings ask for it; it ends with the block.
+
+    `length` is how long it is going to be busy, as far as that is known.
+    """
     from penstock.engine.session import SessionSettings, close, create
 
     runtime = plan.spec.runtime
     settings = SessionSettings(
         master=runtime.master, conf=_settings(plan), java=runtime.java, heap=runtime.memory,
-        log_file=log_file, short_run=short_run,
+        log_file=log_file, length=length,
     )  # fmt: skip
     spark = create(settings)
     try:
@@ -131,9 +135,14 @@ def run(
         if spark is not None:
             settle(spark, _settings(planned))
             return _supervised(planned, spark, state, options)
-        short = planned.bounded or options.until == "caught_up"
-        with session(planned, log_file=state.log, short_run=short) as own:
+        with session(planned, log_file=state.log, length=_length(planned, options)) as own:
             return _supervised(planned, own, state, options)
+
+
+def _length(plan: Plan, options: RunOptions) -> Length:
+    if plan.bounded:
+        return "short"
+    return "unknown" if options.until == "caught_up" else "long"
 
 
 def replay(

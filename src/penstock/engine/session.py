@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import PenstockError
 from penstock.engine.java import Choice
-from penstock.engine.jvm import Jvm, JvmOptions
+from penstock.engine.jvm import Jvm, JvmOptions, Length
 from penstock.engine.warm import WarmPython
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class SessionSettings:
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     java: Choice = "bundled"
-    short_run: bool = True
+    length: Length = "short"
     log_file: Path | None = None
     warm: bool = True
     heap: str = "1g"
@@ -111,7 +111,7 @@ class _Running:
                     conf=conf,
                     java=settings.java,
                     heap=settings.heap,
-                    short_run=settings.short_run,
+                    length=settings.length,
                     log_file=settings.log_file,
                     master=settings.effective_master,
                 ),

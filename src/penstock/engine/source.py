@@ -25,7 +25,10 @@ from penstock.sdk.kit.columns import conform
 from penstock.sdk.kit.conjuncts import meeting
 
 CLOSED = "closed"
-LOOK = 0.1
+ENOUGH_ROWS = 8_000
+ENOUGH_BYTES = 4 << 20
+"""What a batch has before it is handed to Spark, if more comes."""
+LOOK = 0.15
 """How often an idle source is asked for news, in seconds."""
 
 
@@ -68,6 +71,9 @@ class SourceTask:
 
     def read(self, partition: Any, letters: Letters) -> Iterator[pa.RecordBatch]:
         """The rows of one of the source's partitions; its bad records go to `letters`."""
+        return gathered(self._read(partition, letters))
+
+    def _read(self, partition: Any, letters: Letters) -> Iterator[pa.RecordBatch]:
         read = self._wanted()
         decodes = Capability.BYTES in self.source.capabilities
         for batch in self.source.read(partition, read):
@@ -156,6 +162,21 @@ class SourceTask:
         for bad in read.bad:
             letters.add(bad.payload, bad.error, bad.origin, bad.position)
         read.bad.clear()
+
+
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches: a small one costs Spark as much as many rows do."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= ENOUGH_ROWS or size >= ENOUGH_BYTES:
+            yield held[0] if len(held) == 1 else pa.concat_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield held[0] if len(held) == 1 else pa.concat_batches(held)
 
 
 class Slice(InputPartition):

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.memory import MemorySourceConfig
-from penstock.engine.source import SourceTask
+from penstock.engine.source import ENOUGH_BYTES, ENOUGH_ROWS, SourceTask, gathered
 from penstock.engine.spool import Letters, Spool
 from penstock.formats.json import Json, JsonConfig
 from penstock.plan.hint import EVERYTHING, Hint
@@ -110,3 +110,24 @@ def test_columns_that_are_never_null_are_always_read() -> None:
     read(replace(given, rows=rows))
     assert isinstance(given.source, Topic)
     assert given.source.asked.columns == {"n"}
+
+
+def sizes(*given: int, width: int = 0) -> list[int]:
+    """How many rows the batches have that come of batches with so many."""
+    rows = pa.RecordBatch.from_pydict({"n": range(sum(given)), "text": ["x" * width] * sum(given)})
+    starts = [sum(given[:place]) for place in range(len(given))]
+    parts = (rows.slice(start, count) for start, count in zip(starts, given, strict=True))
+    found = list(gathered(parts))
+    assert not found or pa.Table.from_batches(found).combine_chunks() == pa.table(rows)
+    return [batch.num_rows for batch in found]
+
+
+def test_small_batches_are_put_together() -> None:
+    assert sizes() == []
+    assert sizes(3) == [3]
+    assert sizes(*[ENOUGH_ROWS // 4] * 10) == [ENOUGH_ROWS, ENOUGH_ROWS, ENOUGH_ROWS // 2]
+    assert sizes(ENOUGH_ROWS, 1, 2) == [ENOUGH_ROWS, 3]
+
+
+def test_large_rows_are_not_gathered_without_bound() -> None:
+    assert sizes(1, 1, 1, 1, width=ENOUGH_BYTES // 2 + 1) == [2, 2]
