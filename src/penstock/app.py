@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 Paths = str | Path | Sequence[str | Path]
 Sets = Mapping[str, str] | Sequence[str]
 Until = Literal["auto", "stopped", "caught_up"]
+MANY = 8_000_000
+"""Records that take minutes."""
 
 
 def plan(paths: Paths, *, sets: Sets = (), env: Mapping[str, str] | None = None) -> Plan:
@@ -48,7 +50,7 @@ def plan(paths: Paths, *, sets: Sets = (), env: Mapping[str, str] | None = None)
 
 @contextmanager
 def session(
-    plan: Plan, *, log_file: Path | None = None, length: Length = "short"
+    plan: Plan, *, log_file: Path | None = None, length: Length = "seconds"
 ) -> Iterator[SparkSession]:
     """A Spark session as the plan's runtime settings ask for it; it ends with the block.
 
@@ -135,14 +137,16 @@ def run(
         if spark is not None:
             settle(spark, _settings(planned))
             return _supervised(planned, spark, state, options)
-        with session(planned, log_file=state.log, length=_length(planned, options)) as own:
+        with session(planned, log_file=state.log, length=_length(planned, state, options)) as own:
             return _supervised(planned, own, state, options)
 
 
-def _length(plan: Plan, options: RunOptions) -> Length:
-    if plan.bounded:
-        return "short"
-    return "unknown" if options.until == "caught_up" else "long"
+def _length(plan: Plan, state: StateDirectory, options: RunOptions) -> Length:
+    from penstock.runtime.backlog import backlog
+
+    if not plan.bounded and options.until != "caught_up":
+        return "endless"
+    return "minutes" if backlog(plan, state) >= MANY else "seconds"
 
 
 def replay(

@@ -27,10 +27,10 @@ PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 
 _THROWN = 'Exception in thread "main"'
 _CRASHES = (-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV)
-Length = Literal["short", "unknown", "long"]
+Length = Literal["seconds", "minutes", "endless"]
 _COMPILERS: dict[Length, tuple[str, ...]] = {
-    "short": ("-XX:TieredStopAtLevel=1",),
-    "unknown": (
+    "seconds": ("-XX:TieredStopAtLevel=1",),
+    "minutes": (
         "-XX:Tier3InvocationThreshold=1000",
         "-XX:Tier3MinInvocationThreshold=500",
         "-XX:Tier3CompileThreshold=10000",
@@ -40,7 +40,7 @@ _COMPILERS: dict[Length, tuple[str, ...]] = {
         "-XX:Tier4CompileThreshold=500000",
         "-XX:Tier4BackEdgeThreshold=5000000",
     ),
-    "long": (),
+    "endless": (),
 }
 """Only the quick compiler; the thorough one for what is still running after millions of rows;
 Java's own balance."""
@@ -75,7 +75,7 @@ class JvmOptions:
     conf: Mapping[str, str] = field(default_factory=dict)
     java: Choice = "bundled"
     heap: str = "1g"
-    length: Length = "short"
+    length: Length = "seconds"
     log_file: Path | None = None
     master: str = "local[2,4]"
 

@@ -59,7 +59,7 @@ class SessionSettings:
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     java: Choice = "bundled"
-    length: Length = "short"
+    length: Length = "seconds"
     log_file: Path | None = None
     warm: bool = True
     heap: str = "1g"

@@ -66,9 +66,18 @@ class Acknowledger:
         if number is None:
             return {}
         if self._committed.get(query, (None,))[0] != number:
-            text = (self._state.checkpoint(query) / "offsets" / str(number)).read_text("utf-8")
-            self._committed[query] = number, dict(_parsed(text))
+            self._committed[query] = number, _at(self._state, query, number)
         return self._committed[query][1]
+
+
+def committed_positions(state: StateDirectory, query: str) -> dict[str, Offset]:
+    """The position of each source after a query's last committed batch; empty before the first."""
+    number = state.committed(query)
+    return {} if number is None else _at(state, query, number)
+
+
+def _at(state: StateDirectory, query: str, number: int) -> dict[str, Offset]:
+    return dict(_parsed((state.checkpoint(query) / "offsets" / str(number)).read_text("utf-8")))
 
 
 def _parsed(text: str) -> Iterator[tuple[str, Offset]]:
