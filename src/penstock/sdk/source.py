@@ -84,7 +84,8 @@ class ReplayableSource(Source[C]):
     """A source whose ranges can be read again and give the same rows.
 
     `initial`, `latest`, `advance` and `partitions` are called in one process for each query, and
-    `commit` in another, all on the driver's machine; `read` is called on copies in tasks.
+    `commit` in another, all on the driver's machine; `read` is called on copies in tasks. Another
+    copy may be asked for `initial`, `latest` and `lag` before a run, to see how much is waiting.
     """
 
     @abstractmethod

@@ -1,0 +1,91 @@
+"""How much is waiting when a run begins, and what that means for Java's compiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import app
+from penstock.core.errors import Transient
+from penstock.plan.model import Plan
+from penstock.plan.tap import fed
+from penstock.runtime.backlog import backlog
+from penstock.runtime.state import StateDirectory
+from penstock.sdk import Config, Offset, ReplayableSource
+
+PIPELINE = """
+sources:
+  a: {type: generate, fields: {id: sequence}, rows: 100, rate: 1}
+  b: {type: generate, fields: {id: sequence}, rows: 30}
+  table: {type: generate, fields: {id: sequence}, rows: 5000, static: true}
+  files: {type: files, path: here/*.json, schema: id BIGINT}
+transforms:
+  joined: {type: sql, sql: SELECT a.id FROM a JOIN table USING (id)}
+sinks:
+  one: {type: blackhole, from: joined}
+  two: {type: blackhole, from: b}
+  three: {type: blackhole, from: files}
+"""
+
+
+class Down(ReplayableSource[Config]):
+    """A system that cannot be reached."""
+
+    def initial(self) -> Offset:
+        raise Transient("it is down")
+
+    latest = partitions = read = initial  # type: ignore[assignment]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a.json").write_text('{"id": 1}\n')
+    (tmp_path / "p.yaml").write_text(PIPELINE)
+    return app.plan(tmp_path / "p.yaml")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDirectory:
+    return StateDirectory(tmp_path / "state")
+
+
+def test_records_of_streams_count(plan: Plan, state: StateDirectory) -> None:
+    assert backlog(plan, state) == 130
+
+
+def test_what_is_committed_does_not(plan: Plan, state: StateDirectory) -> None:
+    query = next(query.name for query in plan.queries if "b" in query.within)
+    for log, text in (
+        ("offsets", 'v2\n{}\nb:{"rows": 10, "row": 0, "time": 0}'),
+        ("commits", "v1"),
+    ):
+        path = state.checkpoint(query) / log / "3"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    assert backlog(plan, state) == 120
+
+
+def test_what_is_down_counts_nothing(plan: Plan, state: StateDirectory) -> None:
+    assert backlog(fed(plan, {"a": Down(Config())}), state) == 30
+
+
+def test_sources_begin_as_if_nobody_had_asked(plan: Plan, state: StateDirectory) -> None:
+    before = {node.name: dict(vars(node.source)) for node in plan.of("source")}
+    backlog(plan, state)
+    assert {node.name: dict(vars(node.source)) for node in plan.of("source")} == before
+
+
+@pytest.mark.parametrize(
+    ("until", "many", "length"),
+    [("caught_up", 130, "minutes"), ("caught_up", 131, "seconds"), ("auto", 130, "endless")],
+)
+def test_how_long_a_run_is_going_to_be(
+    plan: Plan, state: StateDirectory, monkeypatch: pytest.MonkeyPatch,
+    until: Any, many: int, length: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(app, "MANY", many)
+    monkeypatch.setattr(Plan, "bounded", False)
+    assert app._length(plan, state, app.RunOptions(until=until)) == length
