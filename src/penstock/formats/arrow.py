@@ -40,6 +40,7 @@ class Arrow(FileFormat[ArrowConfig]):
     streams, so they need not be seekable.
     """
 
+    messages: ClassVar[bool] = False
     extension: ClassVar[str] = ".arrow"
 
     def read_file(

@@ -40,6 +40,7 @@ class Parquet(FileFormat[ParquetConfig]):
     cut off, is one error with position 0. The position is the row's number.
     """
 
+    messages: ClassVar[bool] = False
     extension: ClassVar[str] = ".parquet"
     needs_seek: ClassVar[bool] = True
 

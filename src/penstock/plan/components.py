@@ -77,7 +77,7 @@ class Components:
         return None if config is None else found(config, context)
 
     def _format(
-        self, route: Route, given: str | dict[str, Any], context: Context
+        self, route: Route, given: str | dict[str, Any], node: Component[Any]
     ) -> Format[Any] | None:
         options = {} if isinstance(given, str) else {k: v for k, v in given.items() if k != "type"}
         type_ = given if isinstance(given, str) else given.get("type")
@@ -85,19 +85,28 @@ class Components:
             known = ", ".join(registry.types("format"))
             self._mistake(route, "a format needs a type", "missing-option", f"type: {known}")
             return None
-        made = self._made(route, "format", type_, options, context, f"format {type_}", ["type"])
-        return made if isinstance(made, Format) else None
+        subject = f"format {type_}"
+        made = self._made(route, "format", type_, options, node.context, subject, ["type"])
+        if not isinstance(made, Format):
+            return None
+        if Capability.BYTES in node.capabilities and not made.messages:
+            self._mistake(
+                route, f"{type_} is for files, and a payload needs a format of messages",
+                "no-messages", f"known: {', '.join(_of_messages())}",
+            )  # fmt: skip
+            return None
+        return made
 
     def _prepare_source(
         self, source: Source[Any], route: Route, spec: SourceSpec, declared: pa.Schema | None
     ) -> None:
         given = spec.format if spec.format is not None else source.format_for()
         if given is not None:
-            source.format = self._format((*route, "format"), given, source.context)
+            source.format = self._format((*route, "format"), given, source)
         elif Capability.BYTES in source.capabilities:
             self._mistake(
                 route, "a format is missing: how do payloads become rows?", "missing-option",
-                f"add format: {', '.join(registry.types('format'))}",
+                f"add format: {', '.join(_of_messages())}",
             )  # fmt: skip
         source.columns = declared
         if spec.columns is None and source.format is not None:
@@ -129,7 +138,7 @@ class Components:
     def _prepare_sink(self, sink: Sink[Any], route: Route, spec: SinkSpec | DeadLetterSpec) -> None:
         given = spec.format if spec.format is not None else sink.format_for()
         if given is not None:
-            sink.format = self._format((*route, "format"), given, sink.context)
+            sink.format = self._format((*route, "format"), given, sink)
         if isinstance(spec, SinkSpec):
             sink.mode = spec.mode or "append"
             sink.primary_key = tuple(spec.primary_key)
@@ -150,3 +159,9 @@ class Components:
     def _mistake(self, route: Route, message: str, code: str, hint: str | None) -> None:
         where = self.document.value(route)
         self.mistakes.append(PlanError(message, code=code, hint=hint, where=where))
+
+
+def _of_messages() -> list[str]:
+    """The types of formats that a payload can have."""
+    found = {name: registry.find("format", name) for name in registry.types("format")}
+    return [name for name, each in found.items() if getattr(each, "messages", False)]

@@ -8,6 +8,7 @@ from typing import BinaryIO, ClassVar
 
 import pyarrow as pa
 
+from penstock.core.errors import PlanError
 from penstock.sdk.component import C, Component
 from penstock.sdk.record import Decoded, Encoded, Read
 
@@ -19,13 +20,20 @@ class Format(Component[C]):
     EncodeError), never an exception, and never costs its neighbours.
     """
 
+    messages: ClassVar[bool] = True
+    """Whether a record can be a payload of its own; otherwise the format is for files only."""
+
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
-        """Rows of exactly `schema`. Raises UserError if the format has no messages."""
-        raise NotImplementedError
+        """Rows of exactly `schema`. Raises PlanError if the format has no messages."""
+        raise self._for_files()
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """One payload for each row. Raises UserError if the format has no messages."""
-        raise NotImplementedError
+        """One payload for each row. Raises PlanError if the format has no messages."""
+        raise self._for_files()
+
+    def _for_files(self) -> PlanError:
+        name = type(self).__name__.lower()
+        return PlanError(f"the format {name} is for files, not for messages", code="no-messages")
 
     def infer(self, payloads: pa.BinaryArray) -> pa.Schema | None:
         """The schema of a sample; None when it cannot be told and must be declared."""
