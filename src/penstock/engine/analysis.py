@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException, PySparkException, QueryContextType
 
 from penstock.core.errors import PenstockError, PlanError, SqlError, each_of
 from penstock.core.location import Location
@@ -137,10 +137,9 @@ def _where(plan: Plan, node: Node, error: PySparkException) -> Location | None:
 def _context(error: PySparkException) -> tuple[int, str]:
     """Where in its text the failing part begins, and the part."""
     for context in error.getQueryContext() or []:
-        try:
-            index, fragment = int(context.startIndex()), str(context.fragment())
-        except Exception:
+        if context.contextType() is not QueryContextType.SQL:
             continue
+        index, fragment = int(context.startIndex()), str(context.fragment())
         if index >= 0 and fragment:
             return index, fragment
     return 0, ""

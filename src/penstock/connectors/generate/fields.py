@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -39,13 +40,13 @@ class Spec(Config):
     nulls: float = Field(default=0, ge=0, le=1)
     """The share of values that are null."""
 
+    @abstractmethod
     def kind(self) -> pa.DataType:
         """The type of the column."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make(self, rows: Integers, stream: Stream, clock: Clock) -> pa.Array:
         """The values of these rows."""
-        raise NotImplementedError
 
     def column(self, rows: Integers, stream: Stream, clock: Clock) -> pa.Array:
         """The values of these rows, some of them null."""
