@@ -34,3 +34,8 @@ class Secret(SecretStr):
     def reveal(self) -> str:
         """The text itself, for the one call that needs it."""
         return self.get_secret_value()
+
+
+def revealed(secret: Secret | None) -> str | None:
+    """The text itself, if there is one."""
+    return None if secret is None else secret.reveal()

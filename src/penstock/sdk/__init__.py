@@ -12,11 +12,13 @@ from penstock.core.errors import (
 )
 from penstock.core.secret import Secret
 from penstock.core.units import ByteSize, Duration
+from penstock.journal import Journal, Message
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import Component, Context
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.isolate import isolate
+from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
 from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, ReplayableSource, Source
@@ -25,7 +27,8 @@ from penstock.sdk.transform import Relation, Transform
 __all__ = [
     "PAYLOAD", "BatchId", "ByteSize", "Capability", "Component", "Config", "Conjunct", "Context",
     "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure", "FileFormat",
-    "FileWriter", "Format", "MissingExtra", "Mode", "Offset", "Permanent", "PlanError", "Read",
-    "Receipt", "RecordError", "Rejected", "Relation", "ReplayableSource", "Secret", "Sink",
-    "Source", "Transform", "Transient", "UserPath", "Writer", "isolate",
+    "FileWriter", "Format", "Journal", "Message", "MissingExtra", "Mode", "Offset", "Permanent",
+    "PlanError", "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Rejected",
+    "Relation", "ReplayableSource", "Secret", "Sink", "Source", "Transform", "Transient",
+    "UserPath", "Writer", "isolate",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ class Capability(StrEnum):
     BOUNDED = "bounded"
     """The input ends."""
     ORDERED = "ordered"
-    """Rows of one partition arrive in the order of the outside system."""
+    """What one task reads or writes keeps its order."""
     TAIL = "tail"
     """Data that arrives while a pipeline runs is picked up."""
     BYTES = "bytes"

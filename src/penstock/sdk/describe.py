@@ -21,6 +21,7 @@ from penstock.sdk import registry
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import Component
 from penstock.sdk.kit.columns import sql_name
+from penstock.sdk.promise import Promise, promises, variants
 from penstock.sdk.registry import Kind
 from penstock.sdk.source import Source
 from penstock.spec.models import Names, SinkSpec, SourceSpec, TransformSpec
@@ -82,6 +83,8 @@ class Description:
     metadata: tuple[Column, ...]
     capabilities: Mapping[str, str | None]
     """What it can do, each with the option that makes it so; None: always."""
+    promises: tuple[Promise, ...]
+    """What a source or sink promises, in each of its variants."""
     extra: str | None
     missing: tuple[str, ...]
     """Python packages of `extra` that are not installed."""
@@ -101,6 +104,7 @@ def describe(kind: Kind, type_: str) -> Description:
         parts=tuple(_parts(component.config_type, "", set())),
         metadata=tuple(_metadata(component)),
         capabilities=_capabilities(component),
+        promises=promises(component),
         extra=component.extra,
         missing=missing(kind, type_, component.extra),
     )
@@ -192,9 +196,9 @@ def _capabilities(component: type[Component[Any]]) -> dict[str, str | None]:
 
 
 def _metadata(component: type[Component[Any]]) -> Iterator[Column]:
-    if issubclass(component, Source):
-        schema = component(component.config_type.model_construct()).metadata()
-        yield from (Column(field.name, sql_name(field.type)) for field in schema)
+    made = [each for each in variants(component).values() if isinstance(each, Source)]
+    fields = {field.name: field for each in made for field in each.metadata()}
+    yield from (Column(name, sql_name(field.type)) for name, field in fields.items())
 
 
 def _words(hint: Any) -> Iterator[str]:

@@ -35,6 +35,13 @@ class Format(Component[C]):
         name = type(self).__name__.lower()
         return PlanError(f"the format {name} is for files, not for messages", code="no-messages")
 
+    def prepare(self, columns: pa.Schema) -> None:
+        """Called on the driver before the first rows of these columns are encoded in a run."""
+
+    def offline(self) -> Format[C]:
+        """The same for a trial: it encodes as well as it can, and reaches nothing outside."""
+        return self
+
     def infer(self, payloads: pa.BinaryArray) -> pa.Schema | None:
         """The schema of a sample; None when it cannot be told and must be declared."""
         return None

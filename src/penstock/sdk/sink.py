@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
 from penstock.sdk.capability import Capability
-from penstock.sdk.component import C, Component
+from penstock.sdk.component import C, Component, Level
 from penstock.sdk.format import Format
 from penstock.sdk.record import Failure
 
@@ -56,6 +56,10 @@ class Writer(ABC):
 class Sink(Component[C]):
     """A system that is written to. Declare BYTES (rows encoded by `format`) or ROWS."""
 
+    parallelism = "a partition of the batch"
+    most_rows: ClassVar[int | None] = None
+    """The most rows of one call of `Writer.write` where the node's `batch` says nothing."""
+
     format: Format[Any] | None = None
     """The node's format, constructed; set by the planner before `recover`, `open` and `writer`.
 
@@ -71,6 +75,13 @@ class Sink(Component[C]):
 
     primary_key: tuple[str, ...] = ()
     """The columns that identify a row."""
+
+    @property
+    def guarantee(self) -> Level:
+        """How often a row arrives, whatever is killed."""
+        if Capability.EXACTLY_ONCE in self.capabilities:
+            return "exactly once"
+        return "at most once" if self.acknowledges is None else "at least once"
 
     def accepts(self, columns: pa.Schema) -> None:
         """Raises UserError if rows of these columns cannot be written, whatever they hold."""
@@ -94,7 +105,11 @@ class Sink(Component[C]):
         return "json" if Capability.BYTES in self.capabilities else None
 
     def open(self) -> Any:
-        """A client, made once per worker process and kept between batches."""
+        """A client, made once per worker process and kept between batches.
+
+        After a batch that failed the next one gets another; if the client has a method `close`,
+        that is called then, beside the work.
+        """
         return None
 
     @abstractmethod
@@ -106,6 +121,11 @@ class Sink(Component[C]):
 
         Idempotent, and called again after a crash between the writers and the end of the batch.
         """
+
+    def prepare(self, columns: pa.Schema) -> None:
+        """Called on the driver before the first rows are written, with the columns they have."""
+        if self.format is not None:
+            self.format.prepare(self.encoded(pa.RecordBatch.from_pylist([], columns)).schema)
 
     def recover(self) -> None:
         """Called on the driver before the first batch of a run: tidy up after a crash."""

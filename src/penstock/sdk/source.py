@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError
-from penstock.sdk.component import C, Component
+from penstock.sdk.capability import Capability
+from penstock.sdk.component import C, Component, Level
 from penstock.sdk.format import Format
 from penstock.sdk.record import Read
 
@@ -40,8 +41,8 @@ class Source(Component[C]):
     """For each column that the user asked for, the name of the metadata that it holds."""
 
     def format_for(self) -> str | None:
-        """The type of format that the options imply, where the node names none."""
-        return None
+        """The type of format where the node names none; None where none is needed or implied."""
+        return "json" if Capability.BYTES in self.capabilities else None
 
     def schema(self) -> pa.Schema | None:
         """The columns of the rows, for sources that declare ROWS.
@@ -75,6 +76,11 @@ class Source(Component[C]):
         """The metadata columns on offer, by their short names (`topic`, `path`, ...)."""
         return pa.schema([])
 
+    @property
+    def guarantee(self) -> Level:
+        """How often a record comes into Penstock, whatever is killed."""
+        return "exactly once" if Capability.REPLAY in self.capabilities else "at most once"
+
     def bounded(self) -> bool:
         """Whether the input ends, as configured."""
         return False
@@ -87,6 +93,8 @@ class ReplayableSource(Source[C]):
     `commit` in another, all on the driver's machine; `read` is called on copies in tasks. Another
     copy may be asked for `initial`, `latest` and `lag` before a run, to see how much is waiting.
     """
+
+    acknowledges: str | None = None
 
     @abstractmethod
     def initial(self) -> Offset:

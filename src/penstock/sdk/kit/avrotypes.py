@@ -55,6 +55,15 @@ def without_times(datum: Any) -> Any:
     }
 
 
+def plain(datum: Any) -> Any:
+    """The schema without what fastavro adds to it."""
+    if isinstance(datum, list):
+        return [plain(each) for each in datum]
+    if not isinstance(datum, dict):
+        return datum
+    return {key: plain(value) for key, value in datum.items() if not key.startswith("__")}
+
+
 def _named(datum: Any) -> dict[str, Any]:
     return dict(datum.get("__named_schemas", {})) if isinstance(datum, dict) else {}
 
@@ -112,7 +121,10 @@ def avro_schema(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _record(fields: list[pa.Field], name: str) -> dict[str, Any]:
-    parts = [{"name": f.name, "type": _avro(f, f"{name}_{f.name}")} for f in fields]
+    parts = []
+    for field in fields:
+        part = {"name": field.name, "type": _avro(field, f"{name}_{field.name}")}
+        parts.append({**part, "default": None} if isinstance(part["type"], list) else part)
     return {"type": "record", "name": name, "fields": parts}
 
 

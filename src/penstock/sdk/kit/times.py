@@ -1,4 +1,4 @@
-"""Times as text: ISO 8601, in UTC where no offset is given."""
+"""Times as text, ISO 8601 in UTC where no offset is given, and as numbers."""
 
 from __future__ import annotations
 
@@ -26,3 +26,9 @@ def instants(texts: pa.StringArray, type_: pa.TimestampType) -> pa.TimestampArra
         here = pc.if_else(aware, pa.scalar(None, pa.string()), exact).cast(LOCAL)
         there = pc.if_else(aware, exact, pa.scalar(None, pa.string())).cast(UTC)
         return pc.coalesce(there.cast(LOCAL), here).cast(type_)
+
+
+def milliseconds(times: pa.TimestampArray) -> list[int | None]:
+    """Milliseconds since 1970; what is finer is cut off."""
+    rounded = times.cast(pa.timestamp("ms", times.type.tz), safe=False)
+    return list(rounded.cast(pa.int64()).to_pylist())

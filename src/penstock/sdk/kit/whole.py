@@ -26,7 +26,10 @@ def value_column(schema: pa.Schema, format_: str, types: tuple[pa.DataType, ...]
 
 
 def decode_values(payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
-    """Each payload as the value of the one column of `schema`; text must be UTF-8."""
+    """Each payload as the value of the one column of `schema`; text must be UTF-8.
+
+    A payload that is null is a null, or has failed where the column may not be null.
+    """
 
     def attempt(some: pa.BinaryArray) -> pa.RecordBatch:
         return conform(pa.record_batch([some], names=schema.names), schema)
@@ -35,7 +38,8 @@ def decode_values(payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         parts = isolate(len(some), lambda a, b: attempt(some.slice(a, b - a)), _not_text)
         return gather(parts, schema)
 
-    return without_nulls(payloads, decode)
+    nullable = schema.field(0).nullable
+    return decode(payloads) if nullable else without_nulls(payloads, decode)
 
 
 def encode_values(values: pa.Array) -> Encoded:
