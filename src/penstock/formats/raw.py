@@ -29,8 +29,10 @@ class Raw(FileFormat[RawConfig]):
     format: {type: raw, column: body}
     ```
 
-    A STRING must be UTF-8. A payload that is null is an error; an empty one is the empty value.
-    A whole file is one record (`.bin`); written, values follow each other with nothing between.
+    A STRING must be UTF-8. An empty payload is the empty value; a record without a value (a
+    deletion, a tombstone) is a null, or an error where the column is NOT NULL. Writing a null is an
+    error. A whole file is one record (`.bin`); written, values follow each other with nothing
+    between.
     """
 
     extension: ClassVar[str] = ".bin"

@@ -34,7 +34,9 @@ class Text(FileFormat[TextConfig]):
 
     The text must be UTF-8. Lines of a file (`.txt`) end with `\\n` or `\\r\\n`; empty ones are
     skipped unless `keep_blank`; one of more than 64 MB is an error, and so is writing a text of
-    several lines into a file. A payload may have several lines.
+    several lines into a file. A payload may have several lines. A record without a value (a
+    deletion, a tombstone) is a null, or an error where the column is NOT NULL; writing a null is an
+    error.
     """
 
     extension: ClassVar[str] = ".txt"

@@ -30,7 +30,8 @@ def test_lines(texts: list[bytes]) -> None:
     expected = [(i, text) for i, text in enumerate(texts, 1)]
     content = b"".join(text + b"\n" for text in texts)
     assert lines(b"\xef\xbb\xbf" + content, block=8, blank=True) == expected
-    assert lines(content.replace(b"\n", b"\r\n"), block=8) == [each for each in expected if each[1]]
+    windows = b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n")
+    assert lines(windows, block=8) == [each for each in expected if each[1]]
 
 
 def test_a_line_that_is_too_long() -> None:
@@ -42,7 +43,7 @@ def test_a_line_that_is_too_long() -> None:
 
 
 def test_text() -> None:
-    assert code(TEXT, b"\xff", VALUE) == "not-utf8" and code(TEXT, None, VALUE) == "no-value"
+    assert code(TEXT, b"\xff", VALUE) == "not-utf8"
     found = outcome(TEXT, [b"x", b"", "é\n😀".encode(), b"\xe9", b"y"], VALUE)
     assert found.rows.column(0).to_pylist() == ["x", "", "é\n😀", "y"]
     outcome(TEXT, TORTURE, VALUE)
@@ -62,9 +63,19 @@ def test_text_files() -> None:
     assert read(keep, content, VALUE)[1] == [1, 2]
 
 
+@pytest.mark.parametrize(("format_", "schema"), [(TEXT, VALUE), (RAW, VALUE), (RAW, BYTES)])
+def test_records_without_value(format_: Any, schema: pa.Schema) -> None:
+    found = outcome(format_, [b"x", None, b"", None], schema)
+    assert found.rows.column(0).is_valid().to_pylist() == [True, False, True, False]
+    assert [failure.index for failure in format_.encode(found.rows).failures] == [1, 3]
+    never = pa.schema([schema.field(0).with_nullable(False)])
+    found = outcome(format_, [b"x", None, b""], never)
+    assert [(bad.index, bad.error.code) for bad in found.failures] == [(1, "no-value")]
+
+
 def test_raw() -> None:
     payloads: list[bytes | None] = [b"", b"\0\xff", b"x" * 10_000_000]
-    found = outcome(RAW, [*payloads, None], BYTES)
+    found = outcome(RAW, payloads, BYTES)
     assert found.rows.column(0).to_pylist() == payloads
     assert RAW.encode(found.rows).payloads.to_pylist() == payloads
     assert code(RAW, b"\xff", VALUE) == "not-utf8"

@@ -13,6 +13,7 @@ from penstock.formats.json import write
 from penstock.formats.json.infer import infer
 from penstock.formats.json.mend import Mender
 from penstock.formats.json.read import Reader, Suspect
+from penstock.sdk.component import Component, Context
 from penstock.sdk.config import Config
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
@@ -20,6 +21,7 @@ from penstock.sdk.kit.arrays import without_nulls
 from penstock.sdk.kit.closely import decode_closely
 from penstock.sdk.kit.columns import gather_payloads, reason
 from penstock.sdk.kit.lines import LineWriter, read_lines, too_long_error
+from penstock.sdk.kit.registry import RegistryOptions
 from penstock.sdk.kit.values import Times
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
 
@@ -35,6 +37,8 @@ class JsonConfig(Config):
     """How times are written: ISO 8601 text, or numbers since 1970 in this unit."""
     nulls: Literal["omit", "keep"] = "omit"
     """Whether a null is written as `null` or its key left out."""
+    registry: RegistryOptions | None = None
+    """A schema registry: each payload begins with the id of its JSON Schema there."""
 
 
 class Json(FileFormat[JsonConfig]):
@@ -66,12 +70,25 @@ class Json(FileFormat[JsonConfig]):
     dropped. A payload that is empty, not an object, or more than one, is an error, as is a line
     of more than 64 MB. Blank lines of a file are skipped. Rules: RFC 8259, read leniently (control
     characters in text, trailing commas).
+
+    With `registry` columns that are not declared come from the JSON Schema that the first run
+    found: `date` and `date-time` are DATE and TIMESTAMP, an object without properties is a MAP,
+    what may be of several types is STRING. Payloads are held to the columns, not to the schema. A
+    sink registers a schema made from its columns.
     """
 
     extension: ClassVar[str] = ".jsonl"
     position: ClassVar[str] = "line"
     concatenable: ClassVar[bool] = True
     lines: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, config: JsonConfig, context: Context | None = None) -> Component[JsonConfig]:
+        if config.registry is None:
+            return cls(config, context)
+        from penstock.formats.json.registered import RegisteredJson
+
+        return RegisteredJson(config, context)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         return without_nulls(payloads, lambda some: self._decode(some, schema))

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import io
-import json
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Literal, cast
+from typing import Any, BinaryIO, ClassVar, Literal, Self, cast
 
 import fastavro
 import numpy as np
 import pyarrow as pa
-from fastavro.schema import SchemaParseException, fingerprint, to_parsing_canonical_form
-from pydantic import Field
+from fastavro.schema import fingerprint, to_parsing_canonical_form
+from pydantic import Field, model_validator
 
-from penstock.core.errors import DecodeError, EncodeError, PlanError
-from penstock.sdk.component import Context
+from penstock.core.errors import DecodeError, PlanError
+from penstock.formats.avro.datum import codec as codec_of
+from penstock.formats.avro.datum import (
+    given,
+    payload_of,
+    rows_of,
+    undecodable,
+    unencodable,
+    value_of,
+    values_of,
+)
+from penstock.sdk.component import Component, Context
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
 from penstock.sdk.kit.arrays import without_nulls
-from penstock.sdk.kit.avrotypes import (
-    arrow_schema,
-    avro_schema,
-    from_arrow,
-    to_arrow,
-    without_times,
-)
+from penstock.sdk.kit.avrotypes import arrow_schema, avro_schema
 from penstock.sdk.kit.closely import decode_parts
-from penstock.sdk.kit.columns import conform, conform_each, gather_payloads, reason
+from penstock.sdk.kit.columns import conform, conform_each, gather_payloads
+from penstock.sdk.kit.registry import RegistryOptions
 from penstock.sdk.kit.streams import buffered
 from penstock.sdk.kit.tables import portable
 from penstock.sdk.record import Decoded, Encoded, Read
@@ -50,8 +52,17 @@ class AvroConfig(Config):
 
     The header's fingerprint must be that of the schema.
     """
+    registry: RegistryOptions | None = None
+    """A schema registry: each payload begins with the id of its schema there, and the schema of
+    the registry is the one that is meant where none is given here."""
     compression: Literal["deflate", "none"] = "deflate"
     """How the blocks of written files are compressed."""
+
+    @model_validator(mode="after")
+    def _one_frame(self) -> Self:
+        if self.registry is not None and self.framing != "none":
+            raise ValueError("with a registry payloads are framed as it wants, not by `framing`")
+        return self
 
 
 class Avro(FileFormat[AvroConfig]):
@@ -70,15 +81,29 @@ class Avro(FileFormat[AvroConfig]):
     columns are null, and anything else is an error of the record. Bytes left over after a datum
     are an error. A broken block of a file costs the rest of that block only. The position in a
     file is the row's number. Rules: the Avro 1.12 specification.
+
+    With `registry` the schema of each payload is fetched by its id. Its datum is read as the schema
+    given here or, where none is and no columns are declared, as the one of the registry that the
+    first run found and kept: fields that came later are left out, those that are missing have their
+    defaults. Where columns are declared they are taken from what was written, by name. A sink
+    registers the schema given here, or one made from the columns.
     """
 
     extension: ClassVar[str] = ".avro"
 
     def __init__(self, config: AvroConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
-        self.datum = _given(config)
-        self._codec = None if self.datum is None else _codec(self.datum)
+        self.datum = given(config.datum, config.schema_file)
+        self._codec = None if self.datum is None else codec_of(self.datum)
         self._header = _single_object_header(self.datum) if config.framing != "none" else b""
+
+    @classmethod
+    def of(cls, config: AvroConfig, context: Context | None = None) -> Component[AvroConfig]:
+        if config.registry is None:
+            return cls(config, context)
+        from penstock.formats.avro.registered import RegisteredAvro
+
+        return RegisteredAvro(config, context)
 
     def declared(self) -> pa.Schema | None:
         return None if self.datum is None else portable(arrow_schema(self.datum))
@@ -91,10 +116,10 @@ class Avro(FileFormat[AvroConfig]):
 
         def attempt(some: pa.BinaryArray) -> pa.RecordBatch:
             values = [self._value(payload, datum) for payload in some.to_pylist()]
-            return conform(_rows(values, whole), schema)
+            return conform(rows_of(values, whole), schema)
 
         return without_nulls(
-            payloads, lambda some: decode_parts(some, schema, attempt, _undecodable)
+            payloads, lambda some: decode_parts(some, schema, attempt, undecodable)
         )
 
     def _value(self, payload: bytes, datum: Any) -> Any:
@@ -102,33 +127,29 @@ class Avro(FileFormat[AvroConfig]):
             known = payload.startswith(b"\xc3\x01")
             problem = "another schema's fingerprint" if known else "no single-object header"
             raise DecodeError(f"not Avro: {problem}", code="not-avro")
-        stream = io.BytesIO(payload)
-        stream.seek(len(self._header))
-        value = fastavro.schemaless_reader(stream, datum, None)
-        left = len(payload) - stream.tell()
-        if left:
-            raise DecodeError(f"not Avro of this schema: {left:,} bytes left over", code="not-avro")
-        return value
+        return value_of(payload, len(self._header), datum)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         datum = self.datum if self.datum is not None else avro_schema(rows.schema)
         header = self._header
         if self.config.framing != "none" and not header:
             header = _single_object_header(datum)
-        whole, codec = arrow_schema(datum), _codec(datum)
+        whole, codec = arrow_schema(datum), codec_of(datum)
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
             some = conform(rows.slice(start, stop - start), whole)
-            return pa.array([_datum(value, codec, header) for value in _values(some)], pa.binary())
+            return pa.array(
+                [payload_of(value, codec, header) for value in values_of(some)], pa.binary()
+            )
 
-        return gather_payloads(isolate(rows.num_rows, attempt, _unencodable))
+        return gather_payloads(isolate(rows.num_rows, attempt, unencodable))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         before = 0
         for values, count, whole, error in _blocks(file):
-            found = conform_each(_rows(values, whole), schema)
+            found = conform_each(rows_of(values, whole), schema)
             for failure in found.failures:
                 read.reject(None, origin, before + failure[0] + 1, failure.error)
             if error is not None:
@@ -186,52 +207,11 @@ class _Writer(FileWriter):
         self._flush()
 
 
-def _given(config: AvroConfig) -> Any:
-    datum = config.datum
-    if config.schema_file is not None:
-        try:
-            datum = Path(config.schema_file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"cannot read {config.schema_file}: {error}"
-            raise PlanError(message, code="unreadable-file") from error
-    if datum is None:
-        return None
-    try:
-        parsed = fastavro.parse_schema(json.loads(datum) if isinstance(datum, str) else datum)
-    except (ValueError, SchemaParseException, KeyError, TypeError, AttributeError) as error:
-        message = f"not an Avro schema: {reason(error)}"
-        raise PlanError(message, code="invalid-schema") from error
-    arrow_schema(parsed)
-    return parsed
-
-
 def _single_object_header(datum: Any) -> bytes:
     if datum is None:
         return b""
     print_ = fingerprint(to_parsing_canonical_form(datum), "CRC-64-AVRO")
     return b"\xc3\x01" + bytes.fromhex(print_)
-
-
-def _codec(datum: Any) -> Any:
-    return fastavro.parse_schema(without_times(datum))
-
-
-def _rows(values: list[Any], whole: pa.Schema) -> pa.RecordBatch:
-    columns = [to_arrow([value[f.name] for value in values], f.type) for f in whole]
-    return pa.RecordBatch.from_arrays(columns, schema=whole)
-
-
-def _values(rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    names = rows.schema.names
-    for values in zip(*map(from_arrow, rows.columns), strict=True):
-        yield dict(zip(names, values, strict=True))
-
-
-def _datum(value: dict[str, Any], datum: Any, header: bytes) -> bytes:
-    out = io.BytesIO()
-    out.write(header)
-    fastavro.schemaless_writer(out, datum, value)
-    return out.getvalue()
 
 
 def _blocks(
@@ -241,7 +221,7 @@ def _blocks(
     whole = pa.schema([])
     try:
         reader = fastavro.block_reader(buffered(file))
-        whole, codec = arrow_schema(reader.writer_schema), _codec(reader.writer_schema)
+        whole, codec = arrow_schema(reader.writer_schema), codec_of(reader.writer_schema)
         for block in reader:
             values: list[Any] = []
             stream = cast(Any, block).bytes_
@@ -250,11 +230,11 @@ def _blocks(
                 values.extend(read)
                 yield values, block.num_records, whole, None
             except Exception as error:
-                yield values, block.num_records, whole, _undecodable(error)
+                yield values, block.num_records, whole, undecodable(error)
     except (PlanError, GeneratorExit):
         raise
     except Exception as error:
-        yield [], 0, whole, _undecodable(error)
+        yield [], 0, whole, undecodable(error)
 
 
 def _long(value: int) -> bytes:
@@ -265,14 +245,3 @@ def _long(value: int) -> bytes:
         found.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*found, value])
-
-
-def _undecodable(error: Exception) -> DecodeError:
-    if isinstance(error, pa.ArrowInvalid):
-        return DecodeError(reason(error), code="wrong-type")
-    why = "it ends too early" if isinstance(error, EOFError) else reason(error)
-    return DecodeError(f"not Avro of this schema: {why}", code="not-avro")
-
-
-def _unencodable(error: Exception) -> EncodeError:
-    return EncodeError(f"the row does not fit the Avro schema: {reason(error)}")
