@@ -1,0 +1,286 @@
+"""The journal: what was acknowledged is there, whatever happens to those who write and read it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from penstock.core.errors import Permanent, StateError
+from penstock.journal import Bounds, Journal, JournalReader, Message
+from penstock.journal.segment import segments
+
+SCHEMA = pa.schema([("payload", pa.binary()), ("topic", pa.string()), ("qos", pa.int32())])
+LARGE = Bounds()
+SMALL = Bounds(segment=2_000)
+
+
+def message(number: int, size: int = 0) -> Message:
+    return Message(b"%06d" % number + b"x" * size, {"topic": f"t{number % 3}", "qos": number % 2})
+
+
+def append(writer: Journal, numbers: Sequence[int], size: int = 0) -> None:
+    """Each number by an append of its own, one after the other."""
+
+    async def each() -> None:
+        for number in numbers:
+            await writer.append([message(number, size)])
+
+    asyncio.run(each())
+
+
+def written(directory: Path, numbers: Sequence[int], bounds: Bounds = LARGE) -> None:
+    with Journal(directory, SCHEMA, bounds) as writer:
+        append(writer, numbers)
+
+
+def numbers(directory: Path, start: int | None = None, end: int | None = None) -> list[int]:
+    """The records of a range, all of the journal's if none is given."""
+    reader = JournalReader(directory)
+    start = reader.begin() if start is None else start
+    end = reader.end() if end is None else end
+    found, at = [], start
+    for first, batch in reader.read(start, end):
+        assert first == at
+        at += batch.num_rows
+        found += [int(payload[:6]) for payload in batch.column("payload").to_pylist()]
+    return found
+
+
+def test_what_was_appended_is_read_with_its_metadata(tmp_path: Path) -> None:
+    with Journal(tmp_path, SCHEMA) as writer:
+        asyncio.run(writer.append([message(1), Message(None), Message("é".encode(), {"qos": 2})]))
+        asyncio.run(writer.append([]))
+        assert writer.end == 3
+    ((first, batch),) = JournalReader(tmp_path).read(0, 3)
+    assert first == 0 and batch.schema == SCHEMA
+    assert batch.to_pylist() == [
+        {"payload": b"000001", "topic": "t1", "qos": 1},
+        {"payload": None, "topic": None, "qos": None},
+        {"payload": "é".encode(), "topic": None, "qos": 2},
+    ]
+
+
+def test_parts_of_a_range(tmp_path: Path) -> None:
+    written(tmp_path, range(200), SMALL)
+    assert len(segments(tmp_path)) > 3
+    for start, end in [(0, 200), (0, 1), (199, 200), (57, 58), (13, 187), (50, 50)]:
+        assert numbers(tmp_path, start, end) == list(range(start, end))
+    ranges = JournalReader(tmp_path).ranges(13, 187)
+    assert len(ranges) > 2 and ranges[0][0] == 13 and ranges[-1][1] == 187
+    assert [r for pair in ranges for r in numbers(tmp_path, *pair)] == list(range(13, 187))
+
+
+def test_appends_at_the_same_time_share_a_sync(tmp_path: Path) -> None:
+    async def together(writer: Journal) -> None:
+        await asyncio.gather(*(writer.append([message(number)]) for number in range(1_000)))
+
+    with Journal(tmp_path, SCHEMA) as writer:
+        asyncio.run(together(writer))
+    assert numbers(tmp_path) == list(range(1_000))
+    assert sum(1 for each in segments(tmp_path) for _ in each.frames()) < 500
+
+
+@pytest.mark.parametrize("flush", ["each", "group", 0.01])
+def test_a_journal_goes_on_where_it_ended(tmp_path: Path, flush: str | float) -> None:
+    for begin in range(0, 40, 10):
+        written(tmp_path, range(begin, begin + 10), Bounds(segment=2_000, flush=flush))  # type: ignore[arg-type]
+    assert numbers(tmp_path) == list(range(40))
+
+
+def test_a_torn_tail_is_cut_wherever_it_is_torn(tmp_path: Path) -> None:
+    written(tmp_path, range(3), Bounds(flush="each"))
+    (segment,) = segments(tmp_path)
+    whole = segment.path.read_bytes()
+    *_, before, last = segment.frames()
+    end = before.offset + before.length
+    assert end < last.offset < len(whole)
+    for torn in range(end, len(whole)):
+        segment.path.write_bytes(whole[:torn])
+        written(tmp_path, [7])
+        assert numbers(tmp_path) == [0, 1, 7]
+
+
+def test_a_file_without_its_header_is_made_anew(tmp_path: Path) -> None:
+    written(tmp_path, range(100), SMALL)
+    end = JournalReader(tmp_path).end()
+    (tmp_path / f"{end:020d}.segment").write_bytes(b"PSJ")
+    written(tmp_path, [100])
+    assert numbers(tmp_path) == list(range(101))
+
+
+def test_a_damaged_record_at_the_end_is_cut_and_one_before_is_told(tmp_path: Path) -> None:
+    written(tmp_path, range(100), SMALL)
+    first, *_, last = segments(tmp_path)
+    for segment in (first, last):
+        damaged = bytearray(segment.path.read_bytes())
+        damaged[-1] ^= 1
+        segment.path.write_bytes(damaged)
+    written(tmp_path, [])
+    end = JournalReader(tmp_path).end()
+    assert 90 < end < 100
+    with pytest.raises(StateError, match="damaged") as caught:
+        numbers(tmp_path)
+    assert caught.value.code == "broken-journal"
+    assert numbers(tmp_path, 50, end) == list(range(50, end))
+
+
+def test_what_is_done_is_let_go_and_positions_go_on(tmp_path: Path) -> None:
+    written(tmp_path, range(100), SMALL)
+    reader = JournalReader(tmp_path)
+    reader.forget(50)
+    assert 0 < reader.begin() <= 50
+    assert numbers(tmp_path, 50) == list(range(50, 100))
+    with pytest.raises(StateError, match="lacks the records 0 to"):
+        numbers(tmp_path, 0)
+    reader.forget(100)
+    assert len(segments(tmp_path)) == 1
+    written(tmp_path, [100])
+    assert numbers(tmp_path, 100) == [100]
+
+
+def test_a_full_journal_makes_its_senders_wait(tmp_path: Path) -> None:
+    async def fill(writer: Journal) -> int:
+        for number in range(1_000):
+            try:
+                await asyncio.wait_for(writer.append([message(number, 900)]), 0.5)
+            except TimeoutError:
+                return number
+        raise AssertionError("it is never full")
+
+    with Journal(tmp_path, SCHEMA, Bounds(size=20_000, segment=4_000)) as writer:
+        count = asyncio.run(fill(writer))
+        assert writer.full and 10 < count < 25
+        assert not writer.offer([message(0), message(1)])
+        assert JournalReader(tmp_path).lost() == 2
+        JournalReader(tmp_path).forget(writer.end)
+        assert not writer.full
+        append(writer, [count])
+        assert writer.offer([message(count + 1)])
+    assert numbers(tmp_path, count) == [count, count + 1]
+    assert JournalReader(tmp_path).lost() == 2
+
+
+def test_what_is_larger_than_the_journal_is_refused(tmp_path: Path) -> None:
+    with Journal(tmp_path, SCHEMA, Bounds(size=20_000)) as writer:
+        with pytest.raises(Permanent, match="do not fit"):
+            append(writer, [1], size=30_000)
+        append(writer, [2])
+    assert numbers(tmp_path) == [2]
+
+
+def test_a_disk_that_takes_no_more_is_told_to_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, [0])
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    writer = Journal(tmp_path, SCHEMA)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", full)
+        with pytest.raises(StateError, match="No space left"):
+            append(writer, [1])
+    with pytest.raises(StateError, match="No space left"):
+        append(writer, [2])
+    with pytest.raises(StateError, match="No space left"):
+        writer.offer([message(3)])
+    assert (writer.end, JournalReader(tmp_path).lost()) == (1, 0)
+    writer.close()
+    written(tmp_path, [4])
+    assert numbers(tmp_path)[-1] == 4
+
+
+def test_other_metadata_begins_a_new_file(tmp_path: Path) -> None:
+    written(tmp_path, range(3))
+    other = pa.schema([("payload", pa.binary()), ("room", pa.string())])
+    with Journal(tmp_path, other) as writer:
+        asyncio.run(writer.append([Message(b"000003", {"room": "a"})]))
+    assert numbers(tmp_path) == [0, 1, 2, 3]
+    (_, last) = list(JournalReader(tmp_path).read(0, 4))[-1]
+    assert last.schema == other
+
+
+APPENDING = """
+import asyncio, sys
+from pathlib import Path
+import pyarrow as pa
+from penstock.journal import Bounds, Journal, Message
+
+async def main():
+    schema = pa.schema([("payload", pa.binary())])
+    writer = Journal(Path(sys.argv[1]), schema, Bounds(segment=50_000))
+    async def sender(name):
+        for number in range(1_000_000):
+            await writer.append([Message(b"%06d %02d" % (number, name))])
+            print(name, number, flush=True)
+    await asyncio.gather(*(sender(name) for name in range(8)))
+
+asyncio.run(main())
+"""
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+    for round_ in range(3):
+        run = subprocess.Popen(
+            [sys.executable, "-c", APPENDING, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        assert run.stdout is not None
+        told = [run.stdout.readline() for _ in range(500 * (round_ + 1))]
+        run.send_signal(signal.SIGKILL)
+        told += run.stdout.read().splitlines(keepends=True)
+        run.wait()
+        acknowledged = {
+            (int(words[0]), int(words[1]))
+            for line in told
+            if len(words := line.split()) == 2 and line.endswith("\n")
+        }
+        with Journal(tmp_path, pa.schema([("payload", pa.binary())])):
+            pass
+        reader = JournalReader(tmp_path)
+        found = [
+            payload.split()
+            for _, batch in reader.read(reader.begin(), reader.end())
+            for payload in batch.column("payload").to_pylist()
+        ]
+        there = {(int(name), int(number)) for number, name in found}
+        assert acknowledged <= there
+        reader.forget(reader.end())
+
+
+def test_a_journal_never_outgrows_its_bounds(tmp_path: Path) -> None:
+    async def flood(writer: Journal) -> None:
+        appends = [asyncio.ensure_future(writer.append([message(n, 900)])) for n in range(200)]
+        for _ in range(50):
+            await asyncio.sleep(0.01)
+            assert sum(segment.size for segment in segments(tmp_path)) < 25_000
+        JournalReader(tmp_path).forget(writer.end)
+        for append in appends:
+            append.cancel()
+
+    with Journal(tmp_path, SCHEMA, Bounds(size=20_000, segment=4_000)) as writer:
+        asyncio.run(flood(writer))
+
+
+def test_what_is_taken_without_an_answer_waits_for_room(tmp_path: Path) -> None:
+    async def fill(writer: Journal) -> int:
+        for number in range(1_000):
+            try:
+                await asyncio.wait_for(writer.take([message(number, 900)]), 0.5)
+            except TimeoutError:
+                return number
+        raise AssertionError("it is never full")
+
+    with Journal(tmp_path, SCHEMA, Bounds(size=20_000, segment=4_000)) as writer:
+        count = asyncio.run(fill(writer))
+    assert 10 < count < 25 and numbers(tmp_path) == [*range(count)]
+    assert JournalReader(tmp_path).lost() == 0
