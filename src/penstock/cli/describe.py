@@ -13,6 +13,7 @@ from penstock.core.text import did_you_mean
 from penstock.sdk import registry
 from penstock.sdk.describe import Description, Option, shared_options
 from penstock.sdk.describe import describe as of
+from penstock.sdk.promise import TOLD
 from penstock.sdk.registry import Kind
 
 
@@ -63,6 +64,7 @@ def _print(found: Description, shared: Sequence[Option]) -> None:
     if found.capabilities:
         named = [f"{n} ({o})" if o else n for n, o in found.capabilities.items()]
         print(f"\ncapabilities: {', '.join(named)}")
+    _print_promises(found)
     if found.extra:
         state = "is not installed" if found.missing else "is installed"
         print(f"\nneeds: pip install 'penstock[{found.extra}]', which {state}")
@@ -76,6 +78,20 @@ def _print(found: Description, shared: Sequence[Option]) -> None:
     if found.example:
         print("\nexample")
         print("".join(f"  {line}\n" for line in found.example.splitlines()), end="")
+
+
+def _print_promises(found: Description) -> None:
+    """What changes with the options is a table."""
+    told = TOLD.get(found.kind, "")
+    if len(found.promises) > 1:
+        rows = [(p.variant, p.parallelism, p.guarantee, p.told) for p in found.promises]
+        print()
+        print_table(("with", "parallelism", "guarantee", told), rows, wrap=True)
+        return
+    for each in found.promises:
+        print(f"\nparallelism: {each.parallelism}")
+        print(f"guarantee: {each.guarantee}")
+        print(f"{told}: {each.told}")
 
 
 def _print_options(title: str, options: Sequence[Option]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Iterable
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -15,11 +18,37 @@ if TYPE_CHECKING:
     from penstock.runtime.health import Check
 
 Quick = Annotated[bool, Parameter(help="Starts no Spark session, which takes some seconds.")]
+Cache = Annotated[
+    bool, Parameter(help="Makes the class cache and waits for it: for images and CI.")
+]
 
+# What it uses is what later runs find in the class cache.
+FIRST = """\
+name: first
+sources:
+  orders:
+    type: generate
+    rows: 10
+    fields: {id: sequence, at: timestamp, item: name}
+    watermark: {column: at, delay: 1s}
+transforms:
+  marked:
+    type: python
+    from: orders
+    code: |
+      def transform(batch):
+          return batch
+  minutes:
+    type: sql
+    sql: SELECT window.start, item, count(*) AS n FROM marked GROUP BY window(at, '1 minute'), item
+sinks:
+  nothing: {type: blackhole, from: marked}
+  files: {type: files, from: minutes, path: out, format: json}
+"""
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
-def doctor(*, quick: Quick = False, json: Json = False) -> int:
+def doctor(*, quick: Quick = False, cache: Cache = False, json: Json = False) -> int:
     """Look at Python, Spark, Java, memory, disk and network, and start Spark once.
 
     Each line says what was found and, where something is amiss, what to do.
@@ -27,11 +56,10 @@ def doctor(*, quick: Quick = False, json: Json = False) -> int:
 
       penstock doctor
       penstock doctor --quick
+      penstock doctor --cache
       penstock doctor --json
     """
-    from penstock.runtime.health import checks
-
-    looked = checks(session=not quick)
+    looked = _looked(session=not quick, cache=cache)
     if json:
         found = list(looked)
         facts = {"ok": _well(found), "checks": [asdict(check) for check in found]}
@@ -39,6 +67,31 @@ def doctor(*, quick: Quick = False, json: Json = False) -> int:
     else:
         found = _print(looked)
     return 0 if _well(found) else 1
+
+
+def _looked(*, session: bool, cache: bool) -> Iterator[Check]:
+    from penstock.runtime.health import checks
+
+    yield from checks(session=session and not cache)
+    if cache:
+        yield _made()
+
+
+def _made() -> Check:
+    """Runs a first pipeline, from which the class cache learns."""
+    from penstock import app
+    from penstock.engine import classcache
+    from penstock.runtime.health import Check
+
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
+        path = Path(directory, "first.yaml")
+        path.write_text(FIRST)
+        app.run(path)
+    place = classcache.directory()
+    if not classcache.await_made():
+        return Check("class cache", "ok", f"was made before, in {place}")
+    return Check("class cache", "ok", f"made in {time.monotonic() - began:.0f} s, in {place}")
 
 
 def _well(found: Iterable[Check]) -> bool:

@@ -59,10 +59,13 @@ def span(seconds: float) -> str:
 
 
 def happened(numbers: Snapshot) -> list[str]:
-    """The counts that have no column: `12 batches`, `1 restart`."""
+    """The counts that have no column: `12 batches`, `1 restart`, `3 messages lost`."""
     told = [plural(numbers["batches"], "batch", "batches")]
     if numbers["restarts"]:
         told.append(plural(numbers["restarts"], "restart"))
+    lost = sum(flow.get("lost", 0) for flow in numbers["nodes"].values())
+    if lost:
+        told.append(f"{plural(lost, 'message')} lost")
     return told
 
 

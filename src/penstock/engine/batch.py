@@ -16,10 +16,13 @@ from pyspark.sql import DataFrame
 from penstock.engine.bisect import Bisection, data_error
 from penstock.engine.build import Builder
 from penstock.engine.columns import to_arrow
+from penstock.engine.pace import Portion
 from penstock.engine.sink import RECEIPT_DDL, SinkTask, Write
+from penstock.engine.spool import Spool
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared
 from penstock.sdk import BatchId, Sink
+from penstock.spec.models import SinkSpec
 
 
 class Events(Protocol):
@@ -95,7 +98,10 @@ class BatchRunner:
         self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId
     ) -> Sequence[dict[str, Any]]:
         (above,) = sink.inputs
-        return write_rows(sink.sink, self._task(sink), frames[above], batch)
+        rows = frames[above]
+        if sink.name not in self._tasks:
+            sink.sink.prepare(to_arrow(rows.schema))
+        return write_rows(sink.sink, self._task(sink), rows, batch)
 
     def _without_culprits(
         self, sink: Node, trunk: DataFrame, batch: BatchId, error: Exception
@@ -104,13 +110,13 @@ class BatchRunner:
         builder = replace(self.builder, way=sink.name)
         good = Bisection(builder, self.query, sink, trunk).divert(batch.number, error)
         frames = builder.batch(self.query, good)
-        task = SinkTask.of(sink.sink, builder.spool_of(sink, self.query, "sink"))
+        task = task_of(sink, builder.spool_of(sink, self.query, "sink"))
         return write_rows(sink.sink, task, frames[sink.inputs[0]], batch)
 
     def _task(self, sink: Node) -> SinkTask:
         if sink.name not in self._tasks:
             spool = self.builder.spool_of(sink, self.query, "sink")
-            self._tasks[sink.name] = SinkTask.of(sink.sink, spool)
+            self._tasks[sink.name] = task_of(sink, spool)
         return self._tasks[sink.name]
 
     def _query_id(self) -> str:
@@ -126,5 +132,17 @@ def write_rows(
     if division is not None:
         writers, columns = division
         rows = rows.repartition(writers, *(rows[f"`{name}`"] for name in columns))
+        task = replace(task, portion=task.portion.shared(writers))
+    elif task.portion.rate is not None:
+        rows = rows.coalesce(1)
     found = rows.mapInArrow(Write(task, batch), RECEIPT_DDL).collect()
     return [json.loads(row.receipt) for row in found]
+
+
+def task_of(sink: Node, spool: Spool) -> SinkTask:
+    """What writes to a sink, in the portions that its node asks for."""
+    spec = sink.spec
+    if not isinstance(spec, SinkSpec):
+        return SinkTask.of(sink.sink, spool)
+    rows = spec.batch.rows or sink.sink.most_rows
+    return SinkTask.of(sink.sink, spool, Portion.of(rows, spec.batch.bytes, spec.rate_limit))

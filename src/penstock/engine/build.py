@@ -228,7 +228,8 @@ class Builder:
         fields = list(source.columns)
         fields += [offered.field(name).with_name(column) for column, name in metadata.items()]
         rows = to_arrow(to_spark(pa.schema(fields)))
-        source.columns = pa.schema(list(rows)[: len(source.columns)])
+        own = list(rows)[: len(source.columns)]
+        source.columns = pa.schema(own, source.columns.metadata)
         watermark = node.spec.watermark
         if watermark is not None and watermark.column not in rows.names:
             raise PlanError(

@@ -40,6 +40,7 @@ from penstock.sdk import (
     Format,
     ReplayableSource,
     Sink,
+    Source,
     registry,
 )
 from penstock.sdk.kit.ddl import arrow_schema
@@ -94,7 +95,7 @@ class PenstockDataSource(DataSource):
         source = self._component("source")
         if not isinstance(source, ReplayableSource):
             raise PlanError(f'source "{self._type()}" cannot be read from plain PySpark')
-        source.format = self._format(source.format_for())
+        source.format = self._format(source)
         metadata = self.options.get("metadata", "").replace(",", " ").split()
         source.metadata_columns = {name: name for name in metadata}
         if schema is None:
@@ -103,7 +104,8 @@ class PenstockDataSource(DataSource):
             rows = to_arrow(to_spark(pa.schema([*source.columns, *extra])))
         else:
             rows = to_arrow(schema)
-        source.columns = pa.schema([f for f in rows if f.name not in metadata])
+        kept = source.columns.metadata if source.columns is not None else None
+        source.columns = pa.schema([f for f in rows if f.name not in metadata], kept)
         spool = self._spool("decode")
         return SourceTask(source, rows, source.metadata_columns, spool, commits=True)
 
@@ -125,7 +127,7 @@ class PenstockDataSource(DataSource):
     def _sink(self) -> tuple[Sink[Any], Spool]:
         sink = self._component("sink")
         assert isinstance(sink, Sink)
-        sink.format = self._format(sink.format_for())
+        sink.format = self._format(sink)
         return sink, self._spool("sink")
 
     def _spool(self, stage: Any) -> Spool:
@@ -141,12 +143,12 @@ class PenstockDataSource(DataSource):
             raise PlanError('the option "type" is missing', hint='.option("type", "files")')
         return type_
 
-    def _format(self, default: str | None) -> Format[Any] | None:
-        type_ = self.options.get("format") or default
+    def _format(self, node: Source[Any] | Sink[Any]) -> Format[Any] | None:
+        type_ = self.options.get("format") or node.format_for()
         if type_ is None:
             return None
         given = {k.removeprefix(_FORMAT): v for k, v in self.options.items() if _FORMAT in k}
-        component = _make("format", type_, given, Context())
+        component = _make("format", type_, given, Context(topic=node.topic()))
         return component if isinstance(component, Format) else None
 
     def _component(self, kind: Kind) -> Component[Any]:
@@ -172,7 +174,7 @@ def _make(kind: Kind, type_: str, given: Mapping[str, str], context: Context) ->
                 hint=did_you_mean(name, found.config_type.model_fields),
             )
     try:
-        return found(found.config_type.model_validate(options), context)
+        return found.of(found.config_type.model_validate(options), context)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         option = ".".join(str(part) for part in first["loc"])

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.engine import task as spark_task
+from penstock.engine.pace import UNLIMITED, Pace, Portion, cut, gathered
 from penstock.engine.spool import Letters, Spool
 from penstock.sdk import BatchId, Capability, Sink, Writer
 from penstock.sdk.kit.rowtext import payload_of
@@ -28,10 +31,11 @@ class SinkTask:
 
     packed: bytes
     spool: Spool
+    portion: Portion = UNLIMITED
 
     @classmethod
-    def of(cls, sink: Sink[Any], spool: Spool) -> SinkTask:
-        return cls(pickle.dumps(sink), spool)
+    def of(cls, sink: Sink[Any], spool: Spool, portion: Portion | None = None) -> SinkTask:
+        return cls(pickle.dumps(sink), spool, portion or Portion(sink.most_rows))
 
     def client(self) -> tuple[Sink[Any], Any]:
         """The sink and its client: made once in a process, kept between batches."""
@@ -42,8 +46,15 @@ class SinkTask:
         return _clients[key]
 
     def forget(self) -> None:
-        """The client failed: the next batch makes another."""
-        _clients.pop(hashlib.sha1(self.packed).hexdigest(), None)
+        """The client failed: the next batch makes another. Nobody waits for the end of this one."""
+        _, client = _clients.pop(hashlib.sha1(self.packed).hexdigest(), (None, None))
+        if (close := getattr(client, "close", None)) is not None:
+            threading.Thread(target=_ended, args=(close,), daemon=True).start()
+
+
+def _ended(close: Callable[[], None]) -> None:
+    with suppress(Exception):
+        close()
 
 
 @dataclass(frozen=True)
@@ -71,14 +82,16 @@ def write(
     """
     sink, client = task.client()
     letters = task.spool.begin(batch.number, partition)
+    pace = Pace(task.portion.rate)
     writer: Writer | None = None
     written = 0
     try:
-        for rows in batches:
+        for rows in gathered(batches, task.portion.rows):
             if not rows.num_rows:
                 continue
             writer = writer or sink.writer(client, batch, partition, rows.schema)
-            written += _write_rows(sink, writer, rows, letters)
+            pace.await_turn(rows.num_rows)
+            written += _write_rows(sink, writer, rows, letters, task.portion.bytes)
         receipt = dict(writer.commit()) if writer else None
         letters.close()
     except BaseException:
@@ -91,7 +104,9 @@ def write(
     return {**receipt, "rows": written, "bad": letters.count}
 
 
-def _write_rows(sink: Sink[Any], writer: Writer, rows: pa.RecordBatch, letters: Letters) -> int:
+def _write_rows(
+    sink: Sink[Any], writer: Writer, rows: pa.RecordBatch, letters: Letters, most: int | None
+) -> int:
     payloads = None
     if Capability.BYTES in sink.capabilities and sink.format is not None:
         encoded = sink.format.encode(sink.encoded(rows))
@@ -100,9 +115,12 @@ def _write_rows(sink: Sink[Any], writer: Writer, rows: pa.RecordBatch, letters: 
         payloads = encoded.payloads
         if encoded.index is not None:
             rows = rows.take(encoded.index)
-    if not rows.num_rows:
-        return 0
-    failures = writer.write(rows, payloads)
-    for index, error in failures:
-        letters.add(payload_of(rows, index), error)
-    return int(rows.num_rows) - len(failures)
+    written = 0
+    for start, stop in cut(rows.num_rows, payloads, most):
+        part = rows.slice(start, stop - start)
+        given = None if payloads is None else payloads.slice(start, stop - start)
+        failures = writer.write(part, given)
+        for index, error in failures:
+            letters.add(payload_of(part, index), error)
+        written += part.num_rows - len(failures)
+    return written

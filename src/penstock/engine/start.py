@@ -42,7 +42,7 @@ def start(
     events: Events,
     *,
     until: Until,
-    trigger: float | str,
+    trigger: float,
 ) -> Running:
     """Starts one query. With `until` other than `stopped` it ends by itself.
 
@@ -61,10 +61,7 @@ def start(
             .foreachBatch(runner)
         )
         if until == "stopped":
-            pause = (
-                "0 seconds" if trigger == "asap" else f"{round(float(trigger) * 1000)} milliseconds"
-            )
-            writer = writer.trigger(processingTime=pause)
+            writer = writer.trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
         else:
             writer = writer.trigger(availableNow=True)
         sources = source_order(frames[query.trunk])

@@ -20,6 +20,8 @@ class Flow:
     type: str
     rows: int = 0
     dead_letters: int = 0
+    lost: int = 0
+    """Messages that a receiving source could not take, by a sender that cannot wait."""
     lag: int | None = None
     lag_unit: str = "records"
     last_batch: float | None = None
@@ -78,6 +80,7 @@ class Metrics:
                     "lag": flow.lag,
                     "lag_unit": flow.lag_unit,
                     "dead_letters": flow.dead_letters,
+                    "lost": flow.lost,
                     "last_batch": flow.last_batch,
                     "batch_seconds": flow.batch_seconds,
                 }

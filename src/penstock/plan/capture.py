@@ -24,7 +24,7 @@ class Capture(Sink[Config]):
         super().__init__(Config(), context)
         self.most = most
         self._like = like
-        self.format = like.format if like else None
+        self.format = like.format.offline() if like and like.format else None
         self.capabilities = (
             like.capabilities if like else frozenset({Capability.ROWS, Capability.UPSERT})
         )

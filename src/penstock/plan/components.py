@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -74,7 +74,7 @@ class Components:
             found.config_type, options, self.document, route, subject=subject, known=known
         )
         self.mistakes += wrong
-        return None if config is None else found(config, context)
+        return None if config is None else found.of(config, context)
 
     def _format(
         self, route: Route, given: str | dict[str, Any], node: Component[Any]
@@ -86,8 +86,12 @@ class Components:
             self._mistake(route, "a format needs a type", "missing-option", f"type: {known}")
             return None
         subject = f"format {type_}"
-        made = self._made(route, "format", type_, options, node.context, subject, ["type"])
-        if not isinstance(made, Format):
+        context = replace(node.context, topic=node.topic())
+        made = self._made(route, "format", type_, options, context, subject, ["type"])
+        before = len(self.mistakes)
+        if made is not None:
+            self._guarded(route, made.examine)
+        if not isinstance(made, Format) or len(self.mistakes) > before:
             return None
         if Capability.BYTES in node.capabilities and not made.messages:
             self._mistake(

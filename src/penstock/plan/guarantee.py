@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
-from penstock.sdk import Capability
+from penstock.sdk import Capability, ReceivingSource
+from penstock.sdk.component import Level
 from penstock.spec.models import SinkSpec
-
-Level = Literal["exactly once", "at least once", "at most once"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +64,10 @@ def _repeated(sink: Node, above: list[Node]) -> Iterator[str]:
 
 
 def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
+    for node in above:
+        if isinstance(node.component, ReceivingSource):
+            taken = node.component.guarantee
+            yield f"{node.label} takes a message {taken}; the rest is about what it has on disk"
     for node in (*above, sink):
         if node.on_error == "drop":
             yield f"{node.label} drops records that it fails on"

@@ -139,6 +139,13 @@ class Plan:
                 found.add(node.name)
         return frozenset(found)
 
+    def trigger(self, query: Query) -> float:
+        """The least seconds from the begin of one batch of a query to that of the next."""
+        trigger = self.spec.runtime.trigger
+        specs = (self.nodes[name].spec for name in query.sinks)
+        times = [spec.batch.time or 0.0 for spec in specs if isinstance(spec, SinkSpec)]
+        return max([0.0 if trigger == "asap" else trigger, *times])
+
     @property
     def with_windows(self) -> tuple[Query, ...]:
         """The queries that keep rows until a watermark says that no more come."""

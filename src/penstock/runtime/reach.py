@@ -38,6 +38,9 @@ def _ask(node: Node, answers: queue.Queue[tuple[str, PenstockError | None]]) -> 
     error: PenstockError | None = None
     try:
         node.component.check()
+        format_ = getattr(node.component, "format", None)
+        if format_ is not None:
+            format_.check()
     except PenstockError as raised:
         error = raised
         error.where = error.where or node.where

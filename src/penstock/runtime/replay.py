@@ -12,11 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import DecodeError, PenstockError, RecordError, decode
-from penstock.engine.batch import write_rows
+from penstock.engine.batch import task_of, write_rows
 from penstock.engine.bisect import data_error
 from penstock.engine.build import Builder
 from penstock.engine.columns import to_arrow, to_spark
-from penstock.engine.sink import SinkTask
 from penstock.engine.spool import Spool
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.dead_letters import Collector, DeadLetters
@@ -250,7 +249,7 @@ class Replay:
                 self.plan.name, self.name, sink.name, "sink", sink.on_error, directory,
                 attempt=attempt,
             )  # fmt: skip
-            task = SinkTask.of(sink.sink, spool)
+            task = task_of(sink, spool)
             receipts = write_rows(sink.sink, task, self._input(sink, frames, entering), batch)
             sink.sink.finish(batch, receipts)
 

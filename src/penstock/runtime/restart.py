@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from penstock.core import units
 from penstock.core.errors import PenstockError
@@ -15,6 +15,32 @@ from penstock.spec.models import Restart
 
 T = TypeVar("T")
 _LOOK = 0.05
+
+
+class Tries:
+    """Failures in a row of something that runs for long, and when it is tried again."""
+
+    def __init__(self, policy: Restart, log: Log) -> None:
+        self._policy, self._log = policy, log
+        self._failures = 0
+        self._progress: object = None
+
+    def failed(self, error: PenstockError, progress: object, **facts: Any) -> float | None:
+        """The time, by the monotonic clock, of the next try; None if there is none.
+
+        Where `progress` differs from the last time it went on in between, and counts as well.
+        """
+        if progress != self._progress:
+            self._progress, self._failures = progress, 0
+        if not error.conduct.retried or self._failures >= self._policy.attempts:
+            return None
+        self._failures += 1
+        pause = pause_before(self._policy, self._failures)
+        self._log.warning(
+            "restarting", **facts, code=error.code, error=error.message, hint=error.hint,
+            attempt=f"{self._failures} of {self._policy.attempts}", pause=f"{pause:.1f}s",
+        )  # fmt: skip
+        return time.monotonic() + pause
 
 
 def pause_before(policy: Restart, failures: int) -> float:

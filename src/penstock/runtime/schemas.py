@@ -12,6 +12,7 @@ from penstock.core.errors import PenstockError, PlanError
 from penstock.plan.model import Node, Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Capability
+from penstock.sdk.kit.registry import RegistryFormat
 
 FILE = "schemas.json"
 SAMPLE = 1000
@@ -43,6 +44,7 @@ def settle(plan: Plan, state: StateDirectory | None, *, pin: bool = True) -> lis
         found.append(Inferred(node.name, node.source.columns))
         known[node.name] = {
             "columns": {f.name: str(f.type) for f in node.source.columns},
+            **_origin(node.source.columns),
             "arrow": base64.b64encode(node.source.columns.serialize().to_pybytes()).decode(),
         }
     if state is not None and found and pin:
@@ -74,6 +76,12 @@ def _infer(node: Node) -> pa.Schema:
             where=node.where,
         )
     return columns
+
+
+def _origin(columns: pa.Schema) -> dict[str, Any]:
+    """Which schema of a registry the columns came from, for readers of the file."""
+    pin = RegistryFormat.pin(columns)
+    return {"registry": {"id": pin.id, "version": pin.version}} if pin else {}
 
 
 def _unpack(text: str) -> pa.Schema:

@@ -136,6 +136,9 @@ class StateDirectory:
         if self.checkpoints.exists():
             names = sorted(path.name for path in self.checkpoints.iterdir())
             told.append(f"offsets and open windows of {', '.join(names)}")
+        journals = sorted(path.parent.name for path in self.root.glob("nodes/*/journal"))
+        if journals:
+            told.append(f"what was received and not yet written of {', '.join(journals)}")
         if (self.root / "schemas.json").exists():
             told.append("pinned schemas")
         if self.dead_letters.exists() and any(self.dead_letters.iterdir()):

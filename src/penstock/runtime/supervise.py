@@ -20,7 +20,8 @@ from penstock.plan.model import Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
-from penstock.runtime.restart import patiently, pause_before
+from penstock.runtime.receivers import Receivers
+from penstock.runtime.restart import Tries, patiently
 from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.stop import Stopped, StopRequest
 
@@ -50,8 +51,7 @@ class Attempt:
 
     query: Query
     running: Running
-    failures: int = 0
-    committed: int | None = None
+    tries: Tries
     due: float | None = None
     done: bool = False
 
@@ -78,8 +78,10 @@ class Supervisor:
         self.plan, self.session, self.state = plan, session, state
         self.until, self.metrics, self.log, self.stop = until, metrics, log, stop
         self.on_tick = on_tick
+        self.policy = plan.spec.runtime.restart
         self.collector = Collector(plan, state)
         self.acknowledger = Acknowledger(plan, state, log)
+        self.receivers = Receivers(plan, log)
         self.listener = Listener(plan, metrics, self.collector.skipped)
         self.attempts: list[Attempt] = []
         self.failed: dict[str, PenstockError] = {}
@@ -95,6 +97,7 @@ class Supervisor:
         self.session.streams.addListener(self.listener)
         try:
             self._recover()
+            self._look_after_receivers()
             if not self.state.read("closing"):
                 self._phase(self.plan.queries, self.until)
             if self.until == "complete" and self._going_well:
@@ -130,12 +133,14 @@ class Supervisor:
         if self.plan.dead_letter is not None:
             sinks.append(self.plan.dead_letter)
         for node in sinks:
-            policy = self.plan.spec.runtime.restart
-            patiently(node.sink.recover, policy, self.log, self.stop)
+            patiently(node.sink.recover, self.policy, self.log, self.stop)
 
     def _phase(self, queries: Iterable[Query], until: Until) -> None:
         builder = Builder(self.plan, self.session, self.state.spool, closing=until == "closed")
-        self.attempts = [Attempt(query, self._start(builder, query, until)) for query in queries]
+        self.attempts = [
+            Attempt(query, self._start(builder, query, until), Tries(self.policy, self.log))
+            for query in queries
+        ]
         while not all(attempt.done for attempt in self.attempts):
             for attempt in self.attempts:
                 self._look_after(attempt, builder, until)
@@ -171,12 +176,18 @@ class Supervisor:
     def _going_well(self) -> bool:
         return not self.failed and not self.stop.asked.is_set()
 
+    def _look_after_receivers(self) -> None:
+        for name, error in self.receivers.look():
+            self._gone("source", name, error)
+        for name, count in self.receivers.lost().items():
+            self.metrics.flows[name].lost = count
+
     # One query
 
     def _start(self, builder: Builder, query: Query, until: Until) -> Running:
         running = start(
             builder, query, self.state.checkpoint(query.name), self,
-            until=until, trigger=self.plan.spec.runtime.trigger,
+            until=until, trigger=self.plan.trigger(query),
         )  # fmt: skip
         self.listener.sources[query.name] = running.sources
         return running
@@ -199,30 +210,24 @@ class Supervisor:
         self._failed(attempt, diagnose(self.plan, attempt.query, error))
 
     def _failed(self, attempt: Attempt, error: PenstockError) -> None:
-        restart = self.plan.spec.runtime.restart
         name = attempt.query.name
-        committed = self.state.committed(name)
-        if committed != attempt.committed:
-            attempt.committed, attempt.failures = committed, 0
-        if error.conduct.retried and attempt.failures < restart.attempts:
-            attempt.failures += 1
-            pause = pause_before(restart, attempt.failures)
-            attempt.due = time.monotonic() + pause
-            self.log.warning(
-                "restarting", query=name, code=error.code, error=error.message, hint=error.hint,
-                attempt=f"{attempt.failures} of {restart.attempts}", pause=f"{pause:.1f}s",
-            )  # fmt: skip
-            return
-        attempt.done = True
+        attempt.due = attempt.tries.failed(error, self.state.committed(name), query=name)
+        if attempt.due is None:
+            attempt.done = True
+            self._gone("query", name, error)
+
+    def _gone(self, what: str, name: str, error: PenstockError) -> None:
+        """A query or the receiver of a source has failed for good."""
         self.failed[name] = error
-        if restart.on_permanent == "stop_pipeline":
+        if self.policy.on_permanent == "stop_pipeline":
             self.stop.asked.set()
         else:
-            self.log.error("query stopped", query=name, code=error.code, error=error.message)
+            self.log.error(f"{what} stopped", **{what: name}, code=error.code, error=error.message)
 
     def _halt(self) -> None:
-        """Stops all queries: each after the batch under way, or at once if that is asked."""
+        """Stops all: queries after the batch under way, or at once if that is asked."""
         self.stop.asked.set()
+        self.receivers.close()
         until = time.monotonic() + FINISH_TIMEOUT
         for attempt in self.attempts:
             running = attempt.running
@@ -257,6 +262,7 @@ class Supervisor:
             if not attempt.running.runner.lock.locked():
                 self._collect(attempt.query.name, self.state.committed(attempt.query.name))
         self._collect_tables()
+        self._look_after_receivers()
         self.acknowledger.settle()
         for node in self.plan.of("sink"):
             node.sink.tick()

@@ -92,7 +92,7 @@ class Trial:
     def _start(self, builder: Builder, query: Query, until: Until) -> Running:
         checkpoint = self.state.checkpoint(query.name)
         try:
-            return start(builder, query, checkpoint, self, until=until, trigger="asap")
+            return start(builder, query, checkpoint, self, until=until, trigger=0.0)
         except AnalysisException:
             builder.types()
             raise

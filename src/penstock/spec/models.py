@@ -108,6 +108,17 @@ class TransformSpec(Open):
     """The columns that identify a row of the output."""
 
 
+class Batching(Shape):
+    """How rows are gathered before they are written."""
+
+    rows: int | None = Field(default=None, ge=1)
+    """The most rows that are written in one go."""
+    bytes: ByteSize | None = Field(default=None, ge=1)
+    """The most bytes of payload that are written in one go; a larger row goes alone."""
+    time: Duration | None = None
+    """How long rows are gathered; without it no longer than the batch before takes."""
+
+
 class SinkSpec(Open):
     """A system that is written to."""
 
@@ -125,6 +136,10 @@ class SinkSpec(Open):
     """The columns that identify a row."""
     on_error: OnError = "dead_letter"
     """What happens to a record that cannot be encoded or that the system refuses."""
+    batch: Batching = Batching()
+    """How rows are gathered before they are written."""
+    rate_limit: float | None = Field(default=None, gt=0)
+    """The most rows a second; they are written one after the other then."""
 
 
 class DeadLetterSpec(Open):

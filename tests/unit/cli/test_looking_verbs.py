@@ -61,6 +61,15 @@ def test_describe_shows_options_and_an_example(said: Said) -> None:
     assert kafka["capabilities"]["upsert"] is None
 
 
+def test_describe_shows_what_is_promised(said: Said) -> None:
+    assert "\nguarantee: exactly once\n" in said("describe", "source", "files")[1]
+    out = said("describe", "source", "mqtt")[1]
+    lines = [line[:6] for line in out.splitlines() if line.startswith("qos: ")]
+    assert lines == ["qos: 0", "qos: 1", "qos: 2"] and "PUBACK" in out and "never" in out
+    (promised,) = json.loads(said("describe", "sink", "rabbitmq", "--json")[1])["promises"]
+    assert promised["acknowledges"] == "the broker has confirmed each message"
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

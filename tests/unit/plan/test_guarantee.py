@@ -126,3 +126,18 @@ sinks:
     assert 'source "clicks" (type: memory) drops records' in notes
     assert 'source "names" (type: memory) is read again at each start' in notes
     assert "too late for their window" in notes
+
+
+@pytest.mark.parametrize(("qos", "taken"), [(0, "at most once"), (1, "at least once")])
+def test_what_is_pushed_is_sure_from_the_disk_on(tmp_path: Path, qos: int, taken: str) -> None:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(f"""
+sources:
+  heat: {{type: mqtt, url: "mqtt://localhost", topic: a, qos: {qos}, schema: celsius DOUBLE}}
+sinks:
+  kept: {{type: memory, from: heat}}
+""")
+    found = of(app.plan(path), "kept")
+    assert found.level == "exactly once"
+    (note,) = found.notes
+    assert note.startswith(f'source "heat" (type: mqtt) takes a message {taken}; the rest')

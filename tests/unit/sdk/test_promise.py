@@ -1,0 +1,68 @@
+"""What components promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.sdk import Capability, Config, ReceivingConfig, ReceivingSource, Sink, Transform
+from penstock.sdk.promise import Promise, promise, promises
+
+
+class Options(Config):
+    address: str
+    """Required."""
+    sure: bool = False
+    """What changes the promise."""
+
+
+class Parcels(Sink[Options]):
+    capabilities = frozenset({Capability.BYTES})
+    acknowledges: str | None = "each parcel has arrived"
+    variants = ("sure: true", "sure: false")
+
+    def __init__(self, config: Options, context: Any = None) -> None:
+        super().__init__(config, context)
+        if not config.sure:
+            self.acknowledges = None
+
+    def writer(self, *_: Any) -> Any:
+        raise NotImplementedError
+
+
+class Knocks(ReceivingSource[ReceivingConfig]):
+    parallelism = "the door"
+    acknowledges = "the door is opened"
+
+    async def receive(self, journal: Any) -> None:
+        raise NotImplementedError
+
+
+def test_variants_promise_what_their_options_make_of_it() -> None:
+    sure, unsure = promises(Parcels)
+    assert (sure.variant, sure.guarantee) == ("sure: true", "at least once")
+    assert (sure.told, sure.parallelism) == ("each parcel has arrived", "a partition of the batch")
+    assert (unsure.guarantee, unsure.told) == ("at most once", "never")
+    assert promise(Parcels(Options(address="made up", sure=True)), "sure: true") == sure
+
+
+def test_without_variants_there_is_one_promise() -> None:
+    assert promises(Knocks) == (
+        Promise(
+            "",
+            "the door",
+            "at least once",
+            "the door is opened",
+            tuple(sorted(Knocks.capabilities)),
+        ),
+    )
+
+
+def test_what_is_neither_source_nor_sink_promises_nothing() -> None:
+    assert promises(Transform) == ()
+
+
+def test_a_sink_that_knows_a_batch_writes_it_once() -> None:
+    class Once(Parcels):
+        capabilities = frozenset({Capability.BYTES, Capability.EXACTLY_ONCE})
+
+    assert {each.guarantee for each in promises(Once)} == {"exactly once"}
