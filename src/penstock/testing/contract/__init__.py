@@ -1,4 +1,5 @@
-"""What every connector must pass, driven by hand: subclass `SourceContract` and `SinkContract`.
+"""What every connector must pass, driven by hand: subclass `SourceContract`, `SinkContract`, and
+`ReceivingContract` for sources of systems that push.
 
     class TestFilesSink(SinkContract):
         component = FilesSink
@@ -16,7 +17,8 @@ class: `never = {"test_name": "why it cannot be"}`, `notyet = {"test_name": "why
 Both are strict: a test that is excused and passes fails.
 """
 
+from penstock.testing.contract.receiving import ReceivingContract
 from penstock.testing.contract.sink import SinkContract
 from penstock.testing.contract.source import SourceContract
 
-__all__ = ["SinkContract", "SourceContract"]
+__all__ = ["ReceivingContract", "SinkContract", "SourceContract"]

@@ -30,6 +30,8 @@ from penstock.sdk import (
     Transient,
     registry,
 )
+from penstock.sdk.promise import promise, promises
+from penstock.testing.contract.applies import absent, once, only, skipped
 from penstock.testing.contract.pipeline import Pipeline
 from penstock.testing.contract.rows import Row
 
@@ -37,7 +39,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NODE_KEYS = frozenset(
-    ["type", "from", "format", "schema", "watermark", "primary_key", "on_error", "metadata", "mode"]
+    [
+        "type",
+        "from",
+        "format",
+        "schema",
+        "watermark",
+        "primary_key",
+        "on_error",
+        "metadata",
+        "mode",
+        "batch",
+        "rate_limit",
+    ]
 )
 SECONDS_TO_NOTICE = 20
 SECONDS_TO_GIVE_UP = 60
@@ -71,6 +85,12 @@ class ComponentContract:
     notyet: ClassVar[dict[str, str]] = {}
     """Tests that do not pass yet, with the reason."""
 
+    whole: ClassVar[bool] = False
+    """Whether a class that varies another one has all its tests, also those that are done once."""
+
+    variant: ClassVar[str] = ""
+    """The one of the component's `variants` that `options` choose, as it is written there."""
+
     capabilities: frozenset[Capability]
     """What the component can do as the options configure it."""
 
@@ -88,22 +108,19 @@ class ComponentContract:
                 request.node.add_marker(mark)
 
     @pytest.fixture(autouse=True)
-    def _capable(self, options: dict[str, Any]) -> None:
+    def _applies(self, request: pytest.FixtureRequest, options: dict[str, Any]) -> None:
         self.capabilities = self.built(options).capabilities
+        if reason := skipped(request.function, self):
+            pytest.skip(reason)
 
     @pytest.fixture
+    @absent
     def server(self) -> Any:
         """The server behind the system: it can `stop`, `start`, `kill`, `pause` and `resume`."""
         pytest.skip("there is no server")
 
     wrong_secret: ClassVar[dict[str, Any]] = {}
     """Options that the server refuses: a wrong password."""
-
-    def needs(self, *capabilities: Capability) -> None:
-        """Skips a test that is about what the component does not declare."""
-        for capability in capabilities:
-            if capability not in self.capabilities:
-                pytest.skip(f"{self.component.__name__} does not declare {capability}")
 
     def node(self, options: dict[str, Any]) -> dict[str, Any]:
         """The component as a pipeline file has it."""
@@ -122,7 +139,7 @@ class ComponentContract:
     def built(self, options: dict[str, Any], state: Path | None = None) -> Any:
         """The component as the planner makes it, ready for pickling."""
         config = self.component.config_type.model_validate(options)
-        built: Any = self.component(config, Context("contract", "node", state))
+        built: Any = self.component.of(config, Context("contract", "node", state))
         if self.format is not None:
             built.format = self.formatted()
         return built
@@ -150,6 +167,7 @@ class ComponentContract:
         unknown = [name for name in (*self.never, *self.notyet) if not hasattr(self, name)]
         assert not unknown, f"no such tests: {unknown}"
 
+    @once
     def test_every_option_is_documented(self) -> None:
         bare = [
             f"{model.__name__}.{name}"
@@ -186,6 +204,7 @@ class ComponentContract:
                 shown = f"{config!r} {config} {config.model_dump()} {config.model_dump_json()}"
                 assert value.reveal() not in shown
 
+    @once
     def test_importing_it_imports_no_client(self) -> None:
         code = _IMPORTS.format(module=self.component.__module__)
         done = subprocess.run(
@@ -194,11 +213,19 @@ class ComponentContract:
         assert done.returncode == 0, done.stderr
         assert not done.stdout.split(), "import these where they are used"
 
+    @once
     def test_the_docstring_says_what_a_user_asks(self) -> None:
         text = " ".join((self.component.__doc__ or "").split())
-        assert "unit of parallelism" in text.lower(), "what is the unit of parallelism?"
-        assert len(text.split("```")[0]) > 80, "what is it for, and what does it guarantee?"
+        assert len(text.split("```")[0]) > 80, "what is it for, and what may surprise?"
 
+    def test_it_says_what_it_promises(self, options: dict[str, Any]) -> None:
+        """For the options of the contract the same as for the variant that the class names."""
+        found = promise(self.built(options), self.variant)
+        assert found.parallelism, "what is the unit of parallelism?"
+        assert found.acknowledges != "", "when is the outside told, or None: nobody is"
+        assert found in promises(self.component), "`variant` is one of the component's `variants`"
+
+    @once
     def test_the_example_is_valid(self) -> None:
         examples = re.findall(r"```yaml\n(.*?)```", self.component.__doc__ or "", re.DOTALL)
         assert examples, "the docstring has no yaml example"
@@ -208,6 +235,7 @@ class ComponentContract:
             given = {key: value for key, value in node.items() if key not in NODE_KEYS}
             self.component.config_type.model_validate(given)
 
+    @once
     def test_a_server_that_is_down_is_worth_another_try(
         self, options: dict[str, Any], server: Any
     ) -> None:
@@ -222,6 +250,7 @@ class ComponentContract:
             server.start()
         self.built(options).check()
 
+    @once
     def test_a_server_that_does_not_answer_is_given_up(
         self, options: dict[str, Any], server: Any
     ) -> None:
@@ -236,9 +265,9 @@ class ComponentContract:
             server.resume()
         self.built(options).check()
 
+    @once
+    @only(lambda case: bool(case.wrong_secret), lambda _: "there is no password")
     def test_a_wrong_password_is_refused(self, options: dict[str, Any], server: Any) -> None:
-        if not self.wrong_secret:
-            pytest.skip("there is no password")
         with pytest.raises(Permanent) as caught:
             self.built({**options, **self.wrong_secret}).check()
         assert caught.value.hint, "what should the user look at?"

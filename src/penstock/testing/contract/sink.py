@@ -3,89 +3,26 @@
 from __future__ import annotations
 
 import json
-import pickle
 import resource
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from penstock.sdk import BatchId, Capability, Receipt, Sink
+from penstock.sdk import BatchId, Capability
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.component import ComponentContract
+from penstock.testing.contract.applies import needs, once, only
 from penstock.testing.contract.pipeline import SCHEMA, Pipeline
 from penstock.testing.contract.rows import Row, by_id, simple
+from penstock.testing.contract.writing import Rows, Writing
 
 MEGABYTES = 250
 MOST_MEGABYTES = 200
-Rows = Callable[[pa.Schema], list[Row]]
 
 
-class SinkContract(ComponentContract):
+class SinkContract(Writing):
     """Give `component`, and the fixtures `options` and `rows`."""
-
-    bad_row: ClassVar[Row | None] = None
-    """A row of `rows.SIMPLE` that the sink refuses for good."""
-
-    @pytest.fixture
-    def rows(self) -> Rows:
-        """`rows(schema)` reads back what is there, by another way than the sink's own."""
-        pytest.skip("nothing can be read back from this sink")
-
-    @pytest.fixture
-    def table(self, rows: Rows) -> Rows:
-        """`table(schema)` reads back the rows that have not been replaced (UPSERT)."""
-        return rows
-
-    @pytest.fixture
-    def make(self, options: dict[str, Any]) -> Callable[..., Any]:
-        """`make()` gives a sink as a new process would."""
-
-        def make() -> Sink[Any]:
-            sink: Sink[Any] = self.built(options)
-            return sink
-
-        return make
-
-    def receipts(
-        self,
-        sink: Sink[Any],
-        batch: BatchId,
-        partitions: Sequence[list[Row]],
-        schema: pa.Schema = sample.SIMPLE,
-    ) -> list[Receipt]:
-        """The receipts of a batch, written as in tasks."""
-        receipts = []
-        for number, rows in enumerate(partitions):
-            copy = pickle.loads(pickle.dumps(sink))
-            client = copy.open()
-            writer = copy.writer(client, batch, number, schema)
-            for row in rows:
-                self.write(copy, writer, [row], schema)
-            receipts.append(json.loads(json.dumps(writer.commit())))
-            copy.close()
-        return receipts
-
-    def write(self, sink: Any, writer: Any, rows: list[Row], schema: pa.Schema) -> Any:
-        """Writes rows as the engine does; gives the failures."""
-        batch = pa.RecordBatch.from_pylist(rows, schema=schema)
-        payloads = None
-        if Capability.BYTES in self.capabilities:
-            encoded = sink.format.encode(batch)
-            assert not encoded.failures
-            payloads = encoded.payloads
-        return writer.write(batch, payloads)
-
-    def batch(
-        self, sink: Sink[Any], number: int, *partitions: list[Row], query: str = "query-1",
-        schema: pa.Schema = sample.SIMPLE,
-    ) -> None:  # fmt: skip
-        """Writes a whole batch."""
-        batch = BatchId(query, number)
-        sink.finish(batch, self.receipts(sink, batch, partitions, schema))
 
     def test_the_system_is_reached(self, make: Any) -> None:
         sink = make()
@@ -128,18 +65,18 @@ class SinkContract(ComponentContract):
         again.complete()
         self._once_or_more(rows(sample.SIMPLE), simple(1, 2))
 
+    @needs(Capability.TRANSACTIONS)
     def test_nothing_is_there_before_the_end(self, make: Any, rows: Rows) -> None:
-        self.needs(Capability.TRANSACTIONS)
         sink = make()
         self.batch(sink, 0, simple(1))
         self.receipts(sink, BatchId("query-1", 1), [simple(2), simple(3)])
         assert rows(sample.SIMPLE) == simple(1)
 
+    @needs(Capability.EXACTLY_ONCE)
     def test_a_task_that_failed_leaves_nothing(self, make: Any, rows: Rows) -> None:
-        self.needs(Capability.EXACTLY_ONCE)
         sink = make()
         batch = BatchId("query-1", 0)
-        failed = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        failed = sink.writer(self.opened(sink), batch, 0, sample.SIMPLE)
         self.write(sink, failed, simple(1, 2), sample.SIMPLE)
         failed.abort()
         failed.abort()
@@ -150,7 +87,7 @@ class SinkContract(ComponentContract):
     def test_a_commit_that_landed_and_is_reported_failed(self, make: Any, rows: Rows) -> None:
         sink = make()
         batch = BatchId("query-1", 0)
-        lost = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        lost = sink.writer(self.opened(sink), batch, 0, sample.SIMPLE)
         self.write(sink, lost, simple(1, 2), sample.SIMPLE)
         lost.commit()
         lost.abort()
@@ -159,8 +96,18 @@ class SinkContract(ComponentContract):
         sink.complete()
         self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
 
+    @needs(Capability.ORDERED)
+    def test_the_order_is_kept(self, make: Any, rows: Rows) -> None:
+        """`rows` reads them in the order in which they are there."""
+        sink, batch = make(), BatchId("query-1", 0)
+        writer = sink.writer(self.opened(sink), batch, 0, sample.SIMPLE)
+        assert not self.write(sink, writer, simple(*range(100, 0, -1)), sample.SIMPLE)
+        sink.finish(batch, [json.loads(json.dumps(writer.commit()))])
+        sink.complete()
+        assert [row["id"] for row in rows(sample.SIMPLE)] == list(range(100, 0, -1))
+
+    @needs(Capability.UPSERT)
     def test_rows_replace_those_with_the_same_key(self, make: Any, table: Rows) -> None:
-        self.needs(Capability.UPSERT)
         renamed = [{"id": 1, "name": "new"}]
         for number, rows in enumerate([simple(1, 2), renamed, [*simple(3), *renamed]]):
             sink = make()
@@ -205,12 +152,12 @@ class SinkContract(ComponentContract):
         sink.complete()
         assert rows(sample.SIMPLE) == simple(1)
 
+    @only(lambda case: case.bad_row is not None, lambda _: "this sink takes every row")
     def test_a_bad_row_is_diverted_and_the_good_ones_arrive(self, make: Any, rows: Rows) -> None:
-        if self.bad_row is None:
-            pytest.skip("this sink takes every row")
+        assert self.bad_row is not None
         sink = make()
         batch = BatchId("query-1", 0)
-        writer = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        writer = sink.writer(self.opened(sink), batch, 0, sample.SIMPLE)
         good = simple(1, 2)
         failures = self.write(sink, writer, [good[0], self.bad_row, good[1]], sample.SIMPLE)
         assert [failure.index for failure in failures] == [1]
@@ -242,6 +189,7 @@ class SinkContract(ComponentContract):
         sink.complete()
         assert rows(sample.SIMPLE) == sample.large()
 
+    @once
     def test_a_slow_server_does_not_fill_the_memory(
         self, make: Any, rows: Rows, server: Any
     ) -> None:
@@ -278,6 +226,7 @@ class SinkContract(ComponentContract):
         assert not run.run(source=_feed(simple(1, 2, 3)), sink=self.node(options)).errors
         self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
 
+    @once
     @pytest.mark.spark
     def test_a_pipeline_that_writes_it_resumes(
         self, options: dict[str, Any], rows: Rows, pipeline: Any

@@ -2,90 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import pickle
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from penstock.sdk import PAYLOAD, Capability, Conjunct, Read, ReplayableSource
+from penstock.sdk import Capability, Conjunct, Read
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.component import ComponentContract
+from penstock.testing.contract.applies import needs, once
 from penstock.testing.contract.pipeline import SCHEMA, Pipeline
-from penstock.testing.contract.rows import Row, by_id, simple
-
-Put = Callable[..., None]
-MOST_BATCHES = 1000
+from penstock.testing.contract.reading import Put, Reading, survived
+from penstock.testing.contract.rows import by_id, simple
 
 
-class SourceContract(ComponentContract):
+class SourceContract(Reading):
     """Give `component`, and the fixtures `options` and `put`."""
 
-    limited: ClassVar[dict[str, Any]] = {}
-    """Options with which every `put` (or row) is a batch of its own."""
-
     @pytest.fixture
-    def put(self) -> Put:
-        """`put(rows, schema)` brings rows into the system, after those that are there."""
-        pytest.skip("nothing can be put into this source")
-
-    @pytest.fixture
-    def put_together(self, put: Put) -> Put:
-        """`put(rows, schema)` where the source's position cannot tell the rows of all calls apart,
-
-        as those of one second for a source that goes by a time.
-        """
-        return put
-
-    @pytest.fixture
-    def make(self, options: dict[str, Any], tmp_path: Path) -> Callable[..., Any]:
-        """`make(schema)` gives a source as a new process would; its state survives."""
-
-        def make(schema: pa.Schema | None = sample.SIMPLE, **more: Any) -> ReplayableSource[Any]:
-            source: ReplayableSource[Any] = self.built({**options, **more}, tmp_path / "state")
-            source.columns = schema if schema is not None else source.schema()
-            return source
-
-        return make
-
-    def between(
-        self, source: ReplayableSource[Any], start: Any, end: Any, read: Read | None = None
-    ) -> list[Row]:
-        """The rows of a range, read from copies as in tasks."""
-        read = read or Read()
-        rows: list[Row] = []
-        for partition in source.partitions(start, end):
-            copy = pickle.loads(pickle.dumps(source))
-            for batch in copy.read(pickle.loads(pickle.dumps(partition)), read):
-                rows += self._rows(source, batch, read)
-            copy.close()
-        assert not read.bad, read.bad
-        return rows
-
-    def batches(
-        self, source: ReplayableSource[Any], start: Any = None
-    ) -> tuple[list[list[Row]], Any]:
-        """All that is there from a position on, batch by batch, and the position after it."""
-        at = survived(source.initial() if start is None else start)
-        end = survived(source.latest(at))
-        found: list[list[Row]] = []
-        while at != end and len(found) < MOST_BATCHES:
-            stop = survived(source.advance(at, end))
-            assert stop != at, "advance stands still"
-            found.append(self.between(source, at, stop))
-            at = stop
-        return found, at
-
-    def all(self, source: ReplayableSource[Any], start: Any = None) -> tuple[list[Row], Any]:
-        """All that is there from a position on, and the position after it."""
-        found, at = self.batches(source, start)
-        return [row for batch in found for row in batch], at
-
-    def test_the_system_is_reached(self, make: Any, put: Put) -> None:
+    def reachable(self, put: Put) -> None:
+        """The system is such that it can be reached: there are rows in it."""
         put(simple(1), sample.SIMPLE)
+
+    @pytest.mark.usefixtures("reachable")
+    def test_the_system_is_reached(self, make: Any) -> None:
         source = make()
         source.check()
         source.close()
@@ -95,8 +33,8 @@ class SourceContract(ComponentContract):
         rows, _ = self.all(make())
         assert by_id(rows) == simple(*range(10))
 
+    @needs(Capability.REPLAY)
     def test_a_range_read_twice_is_equal(self, make: Any) -> None:
-        self.needs(Capability.REPLAY)
         source = make(self._own(make))
         start = survived(source.initial())
         end = survived(source.advance(start, source.latest(start)))
@@ -104,8 +42,8 @@ class SourceContract(ComponentContract):
         again = make(self._own(make))
         assert self.between(again, start, end) == first
 
+    @needs(Capability.REPLAY)
     def test_a_range_that_was_put_is_read_twice(self, make: Any, put: Put) -> None:
-        self.needs(Capability.REPLAY)
         put(simple(*range(10)), sample.SIMPLE)
         first = make()
         start = survived(first.initial())
@@ -175,22 +113,22 @@ class SourceContract(ComponentContract):
         rest, _ = self.all(make(), end)
         assert by_id(first + rest) == simple(*range(11))
 
+    @needs(Capability.LIMIT)
     def test_the_size_of_a_batch_is_limited(self, make: Any, put: Put) -> None:
-        self.needs(Capability.LIMIT)
         assert self.limited, "set `limited` to options that limit a batch"
         for at in range(3):
             put(simple(at), sample.SIMPLE)
         found, _ = self.batches(make(**self.limited))
         assert [len(batch) for batch in found] == [1, 1, 1]
 
+    @needs(Capability.ORDERED)
     def test_the_order_is_kept(self, make: Any, put: Put) -> None:
-        self.needs(Capability.ORDERED)
         put(simple(*range(100, 0, -1)), sample.SIMPLE)
         rows, _ = self.all(make())
         assert [row["id"] for row in rows] == list(range(100, 0, -1))
 
+    @needs(Capability.TAIL)
     def test_what_comes_later_is_picked_up(self, make: Any, put: Put) -> None:
-        self.needs(Capability.TAIL)
         source = make()
         rows, at = self.all(source)
         assert rows == []
@@ -240,6 +178,7 @@ class SourceContract(ComponentContract):
         assert not run.run(source={**self.node(options), "schema": SCHEMA}).errors
         assert by_id(run.kept()) == simple(1, 2, 3)
 
+    @once
     @pytest.mark.spark
     def test_a_pipeline_that_reads_it_resumes(
         self, options: dict[str, Any], put: Put, pipeline: Any
@@ -256,44 +195,7 @@ class SourceContract(ComponentContract):
         last = 4 if Capability.TAIL in self.capabilities else 3
         assert by_id(run.kept()) == simple(*range(last))
 
-    def _metadata(self, source: Any) -> int:
-        """Reads all of it with its metadata. Returns the number of rows."""
-        rows = 0
-        offered = source.metadata()
-        start = source.initial()
-        end = source.advance(start, source.latest(start))
-        read = Read(metadata=tuple(offered.names))
-        for partition in source.partitions(start, end):
-            for batch in source.read(partition, read):
-                ours = PAYLOAD if self._carries_bytes else source.columns
-                assert batch.schema.names == [*ours.names, *offered.names]
-                assert pa.schema(list(batch.schema)[len(ours) :]).types == offered.types
-                rows += batch.num_rows
-        return rows
-
     def test_closing_twice(self, make: Any) -> None:
         source = make()
         source.close()
         source.close()
-
-    @property
-    def _carries_bytes(self) -> bool:
-        return Capability.BYTES in self.capabilities
-
-    def _own(self, make: Any) -> pa.Schema | None:
-        """The schema of a source that makes its own rows, else that of `simple`."""
-        own = None if self._carries_bytes else make().schema()
-        return own if own is not None else sample.SIMPLE
-
-    def _rows(self, source: Any, batch: pa.RecordBatch, read: Read) -> list[Row]:
-        if not self._carries_bytes:
-            assert batch.schema.names == [*source.columns.names, *read.metadata]
-            assert batch.schema.types[: len(source.columns)] == source.columns.types
-            return list(batch.to_pylist())
-        assert batch.schema.names[:3] == PAYLOAD.names
-        return self.decoded(batch.column("payload").to_pylist(), source.columns)
-
-
-def survived(offset: Any) -> Any:
-    """An offset as it comes back from a checkpoint."""
-    return json.loads(json.dumps(dict(offset)))
