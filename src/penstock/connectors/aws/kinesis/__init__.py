@@ -1,0 +1,6 @@
+"""Streams of Amazon Kinesis."""
+
+from penstock.connectors.aws.kinesis.sink import KinesisSink
+from penstock.connectors.aws.kinesis.source import KinesisSource
+
+__all__ = ["KinesisSink", "KinesisSource"]
