@@ -1,0 +1,7 @@
+"""Queues, streams and exchanges of RabbitMQ, by AMQP 0-9-1."""
+
+from penstock.connectors.rabbitmq.sink import RabbitmqSink
+from penstock.connectors.rabbitmq.source import RabbitmqSource
+from penstock.connectors.rabbitmq.stream import RabbitmqStreamSource
+
+__all__ = ["RabbitmqSink", "RabbitmqSource", "RabbitmqStreamSource"]
