@@ -1,0 +1,5 @@
+"""Registers of Modbus devices."""
+
+from penstock.connectors.modbus.source import ModbusSource
+
+__all__ = ["ModbusSource"]
