@@ -33,6 +33,7 @@ from servers.server import Server, free_port
 
 VERSION = "4.3.0"
 LOG4J = "2.24.3"
+_KNOWN_IN = 30.0
 _HEAVY = ["-Xmx1g"]
 _LIGHT = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 _CLASSES = "classes.aot"
@@ -71,6 +72,7 @@ class Kafka(Server):
     """
 
     name = "kafka"
+    title = f"Apache Kafka {VERSION}"
 
     def __init__(
         self,
@@ -145,8 +147,12 @@ class Kafka(Server):
         _done(self.admin.delete_topics([name]))
 
     def add_partitions(self, name: str, total: int) -> None:
-        """Gives a topic partitions until it has `total`."""
+        """Gives a topic partitions until it has `total`, and is known to have them."""
         _done(self.admin.create_partitions([NewPartitions(name, total)]))
+        until = time.monotonic() + _KNOWN_IN
+        while len(self.admin.list_topics(name, timeout=10).topics[name].partitions) < total:
+            assert time.monotonic() < until, f"{name} does not get its partitions"
+            time.sleep(0.05)
 
     def delete_records(self, name: str, before: dict[int, int]) -> None:
         """Truncates partitions: what comes before the offset is gone."""

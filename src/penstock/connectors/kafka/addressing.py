@@ -1,4 +1,4 @@
-"""Where a row goes, and what goes with its value: topic, partition, key and headers."""
+"""Where a row goes, and what goes with its value: topic, partition, key, headers and time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from penstock.core.errors import OptionError, Rejected
 from penstock.sdk import Failure
 from penstock.sdk.kit.named import need_column, need_text
 from penstock.sdk.kit.template import Template, as_text
+from penstock.sdk.kit.times import milliseconds
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -34,6 +35,7 @@ class Addressing:
     key: tuple[str, ...] = ()
     headers: str | Mapping[str, Template] | None = None
     partition: str | None = None
+    timestamp: str | None = None
 
     def mistakes(self, columns: pa.Schema) -> Iterator[OptionError]:
         """The options that these columns do not fit."""
@@ -44,6 +46,11 @@ class Addressing:
             yield from need_column(
                 self.partition, columns, "partition",
                 right=pa.types.is_integer, expected="expected a whole number",
+            )  # fmt: skip
+        if self.timestamp is not None:
+            yield from need_column(
+                self.timestamp, columns, "timestamp",
+                right=pa.types.is_timestamp, expected="expected a TIMESTAMP",
             )  # fmt: skip
         if isinstance(self.headers, str):
             yield from need_column(
@@ -62,6 +69,7 @@ class Addressing:
             self._keys(rows),
             self._headers(rows),
             rows.column(self.partition).to_pylist() if self.partition is not None else None,
+            milliseconds(rows.column(self.timestamp)) if self.timestamp is not None else None,
         )
 
     def _keys(self, rows: pa.RecordBatch) -> Sequence[bytes | str | None] | None:
@@ -96,15 +104,16 @@ class Addresses:
     keys: Sequence[bytes | str | None] | None
     headers: Sequence[Headers] | None
     partitions: Sequence[int | None] | None
+    times: Sequence[int | None] | None
 
     @property
     def plain(self) -> str | None:
         """The topic, if nothing but it and the key is special."""
-        special = self.headers is not None or self.partitions is not None
+        special = (self.headers, self.partitions, self.times) != (None, None, None)
         return self.topic if isinstance(self.topic, str) and not special else None
 
     def refused(self) -> list[Failure]:
-        """The rows whose topic or partition cannot be."""
+        """The rows whose topic, partition or time cannot be."""
         found = []
         if not isinstance(self.topic, str):
             for index, topic in enumerate(self.topic):
@@ -115,6 +124,11 @@ class Addresses:
         for index, number in enumerate(self.partitions or ()):
             if number is not None and not 0 <= number < 2**31:
                 error = Rejected(f"{number} is not a partition", code="invalid-partition")
+                found.append(Failure(index, error))
+        for index, at in enumerate(self.times or ()):
+            if at is not None and at <= 0:
+                message = "a record's time must be after 1970-01-01T00:00:00Z"
+                error = Rejected(message, code="invalid-timestamp")
                 found.append(Failure(index, error))
         return found
 
@@ -129,6 +143,8 @@ class Addresses:
             found["headers"] = self.headers[index]
         if self.partitions is not None and self.partitions[index] is not None:
             found["partition"] = self.partitions[index]
+        if self.times is not None and self.times[index] is not None:
+            found["timestamp"] = self.times[index]
         return found
 
     def each_key(self) -> Any:

@@ -2,60 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
-from penstock.core.errors import Permanent
-from penstock.sdk import Config, Secret, UserPath
+from penstock.core.secret import revealed
+from penstock.sdk import Config, Secret
+from penstock.sdk.kit.tls import Tls
 
 
-class Tls(Config):
-    """Encryption, and who the two ends are."""
-
-    ca: UserPath | None = None
-    """A file with the certificates that are trusted (PEM), instead of the system's."""
-    certificate: UserPath | None = None
-    """A file with the client's own certificate (PEM), where the brokers want one."""
-    key: UserPath | None = None
-    """A file with the key of the client's certificate (PEM)."""
-    key_password: Secret | None = None
-    """The password of the key, if it has one."""
-    verify: bool = True
-    """Whether the brokers' certificates are verified."""
-    verify_hostname: bool = True
-    """Whether a broker's certificate must be for the name it is reached by."""
-
-    @model_validator(mode="after")
-    def _pair(self) -> Tls:
-        if (self.certificate is None) != (self.key is None):
-            given, other = ("certificate", "key") if self.key is None else ("key", "certificate")
-            raise ValueError(f"{given} needs {other}, too")
-        return self
-
-    def missing(self) -> Iterator[tuple[str, str]]:
-        """The options whose files are not there, with these."""
-        for option in ("ca", "certificate", "key"):
-            path = getattr(self, option)
-            if path is not None and not Path(path).is_file():
-                yield option, path
-
-    def properties(self) -> dict[str, Any]:
-        """As librdkafka's properties."""
-        found: dict[str, Any] = {
-            "ssl.ca.location": self.ca,
-            "ssl.certificate.location": self.certificate,
-            "ssl.key.location": self.key,
-            "ssl.key.password": self.key_password and self.key_password.reveal(),
-        }
-        found = {name: value for name, value in found.items() if value is not None}
-        if not self.verify:
-            found["enable.ssl.certificate.verification"] = False
-        if not self.verify_hostname:
-            found["ssl.endpoint.identification.algorithm"] = "none"
-        return found
+def tls_properties(tls: Tls) -> dict[str, Any]:
+    """As librdkafka's properties."""
+    found: dict[str, Any] = {
+        "ssl.ca.location": tls.ca,
+        "ssl.certificate.location": tls.certificate,
+        "ssl.key.location": tls.key,
+        "ssl.key.password": revealed(tls.key_password),
+    }
+    found = {name: value for name, value in found.items() if value is not None}
+    if not tls.verify:
+        found["enable.ssl.certificate.verification"] = False
+    if not tls.verify_hostname:
+        found["ssl.endpoint.identification.algorithm"] = "none"
+    return found
 
 
 class Sasl(Config):
@@ -87,7 +56,7 @@ class Sasl(Config):
 
     def properties(self) -> dict[str, Any]:
         """As librdkafka's properties."""
-        password = self.password and self.password.reveal()
+        password = revealed(self.password)
         found: dict[str, Any] = {"sasl.mechanism": self.mechanism}
         if self.mechanism != "OAUTHBEARER":
             return {**found, "sasl.username": self.username, "sasl.password": password}
@@ -120,7 +89,7 @@ OURS = {
     "metadata.broker.list": "brokers",
     "group.id": "group",
     "isolation.level": "isolation",
-    "auto.offset.reset": "start",
+    "auto.offset.reset": "reset",
     "compression.type": "compression",
     "compression.codec": "compression",
     "partitioner": "partitioner",
@@ -169,13 +138,8 @@ class ConnectionConfig(Config):
 
     def need_files(self) -> None:
         """Raises Permanent if a file of `tls` is not there."""
-        tls = self.tls if isinstance(self.tls, Tls) else Tls()
-        for option, path in tls.missing():
-            raise Permanent(
-                f"cannot read the file of tls: {option}: there is no {path}",
-                code="tls",
-                hint="a relative path begins at the pipeline file; every machine needs the file",
-            )
+        if isinstance(self.tls, Tls):
+            self.tls.need_files()
 
     def client_properties(self) -> dict[str, Any]:
         """What every client of the cluster is configured with."""
@@ -186,7 +150,7 @@ class ConnectionConfig(Config):
             "security.protocol": security,
             "client.id": "penstock",
             "log_level": 0,
-            **(tls.properties() if self.tls else {}),
+            **(tls_properties(tls) if self.tls else {}),
             **(self.sasl.properties() if self.sasl else {}),
         }
 

@@ -33,6 +33,9 @@ _REFUSED = {
     "_UNSUPPORTED_FEATURE": ("not-a-broker", "is the port that of a broker?"),
     "INVALID_RECORD": ("invalid-record", "a compacted topic takes only records with a key"),
     "MSG_SIZE_TOO_LARGE": ("too-large", "the topic's max.message.bytes says how much it takes"),
+    "INVALID_TIMESTAMP": (
+        "invalid-timestamp", "the topic's message.timestamp.after.max.ms says how far ahead",
+    ),
     "POLICY_VIOLATION": ("refused", None),
     "INVALID_REPLICATION_FACTOR": ("refused", "there are fewer brokers than that"),
 }  # fmt: skip

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from penstock.connectors.kafka.addressing import Addressing, is_topic
 from penstock.connectors.kafka.client import Admin, examine
 from penstock.connectors.kafka.connection import ConnectionConfig
-from penstock.connectors.kafka.topics import Administration, missing
+from penstock.connectors.kafka.topics import Administration, Limits, missing
 from penstock.connectors.kafka.transactions import INTERNAL, Line, TransactionWriter, Transactor
 from penstock.connectors.kafka.writing import DELIVERY_SECONDS, KafkaWriter, Outbox
 from penstock.core.errors import raise_all
@@ -45,6 +45,8 @@ class KafkaSinkConfig(ConnectionConfig):
     """Headers, `{source: shop, user: "{user}"}`, or the name of a column that holds them."""
     partition: str | None = None
     """A column with the number of the partition, instead of the partitioner's choice."""
+    timestamp: str | None = None
+    """A TIMESTAMP column with the record's time; without it, and for null, the time of writing."""
     exclude: list[str] = []
     """Columns that are not part of the value."""
     partitioner: Literal[
@@ -87,9 +89,8 @@ class KafkaSink(Sink[KafkaSinkConfig]):
 
     `format` (json, if it is not said) makes the values; key, headers and topic come from columns.
 
-    The unit of parallelism is a partition of the batch. At least once by an idempotent producer,
-    or exactly once by transactions, as `delivery` says. With `mode: upsert` the primary key is the
-    record's key.
+    Records are written by an idempotent producer, or in transactions, as `delivery` says. With
+    `mode: upsert` the primary key is the record's key.
 
     ```yaml
     type: kafka
@@ -101,14 +102,21 @@ class KafkaSink(Sink[KafkaSinkConfig]):
     ```
     """
 
-    capabilities = frozenset({Capability.BYTES, Capability.UPSERT})
+    acknowledges: str | None = "all replicas in sync have each record"
+    variants = ("delivery: at_least_once", "delivery: exactly_once")
+    capabilities = frozenset({Capability.BYTES, Capability.ORDERED, Capability.UPSERT})
     by_option = {Capability.EXACTLY_ONCE: "delivery: exactly_once"}
     extra = "kafka"
+    clients = ("confluent_kafka",)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self._transactional:
             self.capabilities = self.capabilities | self.by_option.keys()
+            self.acknowledges = "the transaction is committed"
+
+    def topic(self) -> str | None:
+        return self.config.topic.constant
 
     def examine(self) -> None:
         examine(self.config)
@@ -178,7 +186,10 @@ class KafkaSink(Sink[KafkaSinkConfig]):
     def _addressing(self) -> Addressing:
         config = self.config
         key = (config.key,) if isinstance(config.key, str) else tuple(config.key or ())
-        return Addressing(config.topic, key or self.primary_key, config.headers, config.partition)
+        return Addressing(
+            config.topic, key or self.primary_key, config.headers, config.partition,
+            config.timestamp,
+        )  # fmt: skip
 
 
 class Producers:
@@ -188,7 +199,7 @@ class Producers:
         self._sink, self._config = sink, sink.config
         self._shown = f'topic "{self._config.topic}"'
         self._administration = Administration(Admin(self._config))
-        self._limits: dict[str, int] = {}
+        self._limits: dict[str, Limits] = {}
         self._plain: Outbox | None = None
         self._transactors: dict[Line, Transactor] = {}
 
@@ -207,16 +218,27 @@ class Producers:
             self._transactors[line] = Transactor(line, self._config, outbox)
         return self._transactors[line]
 
-    def limit(self, topic: str) -> int:
-        """The size of the largest record that a topic takes, in bytes."""
+    def close(self) -> None:
+        """Lets go of the connections; what has not been sent yet is dropped."""
+        for transactor in self._transactors.values():
+            transactor.close()
+        outboxes = [self._plain, *(each.outbox for each in self._transactors.values())]
+        for outbox in outboxes:
+            if outbox is not None:
+                outbox.close()
+        self._plain, self._transactors = None, {}
+
+    def limits(self, topic: str) -> Limits:
+        """What a topic takes."""
         if topic not in self._limits:
             given = self._config.given().get("message.max.bytes")
-            self._limits[topic] = int(given) if given else self._administration.largest(topic)
+            found = self._administration.limits(topic)
+            self._limits[topic] = found._replace(size=int(given)) if given else found
         return self._limits[topic]
 
     def _outbox(self, properties: dict[str, Any]) -> Outbox:
         topic, timeout = self._config.topic.constant, round(self._config.transaction_timeout * 1000)
-        largest = self.limit(topic) if topic is not None else 0
+        largest = self.limits(topic).size if topic is not None else 0
         own = {
             "enable.idempotence": True,
             "partitioner": self._config.partitioner,
@@ -229,7 +251,7 @@ class Producers:
         }
         if properties:
             own["transaction.timeout.ms"] = timeout
-        return Outbox(self._config, {**own, **properties}, self.limit, self._shown)
+        return Outbox(self._config, {**own, **properties}, self.limits, self._shown)
 
 
 def _text(value: str | int | bool) -> str:

@@ -18,7 +18,7 @@ from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.group import Group
 from penstock.connectors.kafka.position import Partition, Position, limited
 from penstock.connectors.kafka.reading import METADATA, Cursor, Range
-from penstock.connectors.kafka.start import Start, beginning
+from penstock.connectors.kafka.start import Reset, Start, beginning
 from penstock.connectors.kafka.topics import Discovery, Topics
 from penstock.core.errors import DecodeError
 from penstock.sdk import Capability, Duration, Offset, Read, ReplayableSource
@@ -36,6 +36,8 @@ class KafkaSourceConfig(ConnectionConfig):
     """A regular expression that the whole name of a topic must match; new topics are found."""
     start: Start = "earliest"
     """Where the first run begins; later ones resume. `committed`: where the group stands."""
+    reset: Reset = "earliest"
+    """Where `start: committed` begins in partitions of which the group has committed nothing."""
     group: str | None = None
     """The consumer group that progress is reported to; `penstock.PIPELINE.NODE` if left out."""
     isolation: Literal["committed", "uncommitted"] = "committed"
@@ -60,6 +62,8 @@ class KafkaSourceConfig(ConnectionConfig):
     def _some_topic(self) -> KafkaSourceConfig:
         if not self.topic and not self.pattern:
             raise ValueError("give topic, or pattern for all topics that match it")
+        if "reset" in self.model_fields_set and self.start != "committed":
+            raise ValueError("reset goes together with start: committed")
         return self
 
 
@@ -69,9 +73,9 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     `format` (json, if it is not said) decodes the values of records. Their keys, headers and places
     are metadata columns.
 
-    The unit of parallelism is a partition of a topic; small shares of several are read together.
-    Each record is read once: its position is kept in the pipeline's state. Progress is also
-    committed to a consumer group, for the tools that show its lag.
+    Small shares of several partitions are read together. A record's position is kept in the
+    pipeline's state. Progress is also committed to a consumer group, for the tools that show its
+    lag.
 
     ```yaml
     type: kafka
@@ -83,6 +87,8 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     ```
     """
 
+    parallelism = "a partition of a topic"
+    acknowledges = "offsets are committed to the group once the batch is in all sinks"
     capabilities = frozenset(
         {
             Capability.REPLAY,
@@ -93,6 +99,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         }
     )
     extra = "kafka"
+    clients = ("confluent_kafka",)
     _known: Topics | None = None
     _found: Discovery | None = None
     _group: Group | None = None
@@ -100,11 +107,11 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": None, "_found": None, "_group": None}
 
-    def format_for(self) -> str:
-        return "json"
-
     def metadata(self) -> pa.Schema:
         return METADATA
+
+    def topic(self) -> str | None:
+        return self._named[0] if len(self._named) == 1 and not self.config.pattern else None
 
     def examine(self) -> None:
         examine(self.config)
@@ -247,7 +254,9 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
 
     def _beginning(self, partitions: Sequence[Partition], ids: Mapping[str, str]) -> Position:
         with closing(Group(self.config, self._group_name)) as group:
-            start = beginning(self.config.start, partitions, self._topics(), group)
+            start = beginning(
+                self.config.start, self.config.reset, partitions, self._topics(), group
+            )
         return Position(start, ids)
 
     def _range(self, partition: Partition, at: int | None, to: int, first: int) -> Range:

@@ -38,22 +38,25 @@ class StartAt(Config):
 
 
 Start = Literal["earliest", "latest", "committed"] | StartAt
+Reset = Literal["earliest", "latest"]
 
 
 def beginning(
-    start: Start, partitions: Sequence[Partition], topics: Topics, group: Group
+    start: Start, reset: Reset, partitions: Sequence[Partition], topics: Topics, group: Group
 ) -> dict[Partition, int]:
-    """The first offset to read of each partition. Raises Permanent if there is none such."""
+    """The first offset to read of each partition; `reset` where the group has committed none.
+
+    Raises Permanent if there is none such.
+    """
+    if start == "committed":
+        edges = topics.latest if reset == "latest" else topics.earliest
+        return {**edges(partitions), **group.committed(partitions)}
     if start == "latest":
         return topics.latest(partitions)
     if isinstance(start, StartAt) and start.timestamp is not None:
         at = start.timestamp
         return topics.since(partitions, at if at.tzinfo else at.replace(tzinfo=UTC))
-    given: Mapping[Partition, int] = {}
-    if start == "committed":
-        given = group.committed(partitions)
-    elif isinstance(start, StartAt):
-        given = _given(start, topics.latest(partitions))
+    given = _given(start, topics.latest(partitions)) if isinstance(start, StartAt) else {}
     return {**topics.earliest(partitions), **given}
 
 

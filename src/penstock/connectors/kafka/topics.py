@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from penstock.connectors.kafka.client import ANSWER_SECONDS, PAUSE, Admin
 from penstock.connectors.kafka.connection import ConnectionConfig
@@ -21,10 +21,22 @@ T = TypeVar("T")
 
 DOUBT_SECONDS = 1.0
 """A broker hears of a topic a moment after it was made: it is looked for so long."""
-LARGEST = 1_048_588
-"""What a broker takes by default."""
+_EVER = 2**63
 
 Isolation = Literal["committed", "uncommitted"]
+
+
+class Limits(NamedTuple):
+    """What a topic takes: a record's bytes, and how far its time may be off, in milliseconds."""
+
+    size: int = 1_048_588
+    before: int = _EVER
+    after: int = _EVER
+
+    def take(self, at: int) -> bool:
+        """Whether the topic now takes a record of that time."""
+        ahead = at - time.time() * 1000
+        return -self.before <= ahead <= self.after
 
 
 class Topics:
@@ -200,21 +212,29 @@ class Administration:
 
         self._admin.ask(f'create topic "{name}"', call)
 
-    def largest(self, topic: str) -> int:
-        """The size of the largest record that a topic takes, in bytes, if we may know it."""
+    def limits(self, topic: str) -> Limits:
+        """What a topic takes, as far as we may know it."""
         from confluent_kafka.admin import ConfigResource, ResourceType
 
-        def call(timeout: float) -> int:
+        def call(timeout: float) -> Limits:
             asked = ConfigResource(ResourceType.TOPIC, topic)
             futures = self._admin.client.describe_configs([asked], request_timeout=timeout)
-            return int(futures[asked].result(timeout + 1)["max.message.bytes"].value)
+            found = {k: each.value for k, each in futures[asked].result(timeout + 1).items()}
+            size = int(found["max.message.bytes"])
+            if found.get("message.timestamp.type") == "LogAppendTime":
+                return Limits(size)
+            before, after = (
+                int(found.get(f"message.timestamp.{side}.max.ms", _EVER))
+                for side in ("before", "after")
+            )
+            return Limits(size, before, after)
 
         try:
             return self._admin.ask(f'write to topic "{topic}"', call)
         except Permanent as error:
             if error.code not in ("authorization", "unknown-topic"):
                 raise
-            return LARGEST
+            return Limits()
 
 
 def _existing(metadata: ClusterMetadata) -> list[str]:

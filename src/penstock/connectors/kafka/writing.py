@@ -13,6 +13,7 @@ from penstock.connectors.kafka.addressing import Addresses, Addressing
 from penstock.connectors.kafka.client import producer
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.faults import fault, silent, told
+from penstock.connectors.kafka.topics import Limits
 from penstock.core.errors import PenstockError, Rejected
 from penstock.sdk import Failure, Receipt, Writer
 
@@ -21,27 +22,34 @@ DELIVERY_SECONDS = 60
 OVERHEAD = 128
 """What a record takes beside its key, value and headers, generously."""
 _STEP = 0.5
+_DISCARDED = frozenset(["_PURGE_QUEUE", "_PURGE_INFLIGHT"])
+"""Of records that were discarded; the client may tell of them when others are on their way."""
 
 
 class Outbox:
-    """A producer, and what became of the records given to it; `limit` is that of a topic."""
+    """A producer, and what became of the records given to it; `limits` are those of a topic."""
 
     def __init__(
         self,
         config: ConnectionConfig,
         properties: Mapping[str, Any],
-        limit: Callable[[str], int],
+        limits: Callable[[str], Limits],
         shown: str,
     ) -> None:
-        self.doing, self._limit = f"write to {shown}", limit
+        self.doing, self._limits = f"write to {shown}", limits
         self.failed: Any = None
         self._known: dict[str, int] = {}
         own = {"on_delivery": self._reported, "delivery.report.only.error": True}
         self.producer, self.notes = producer(config, {**properties, **own})
 
     def _reported(self, error: Any, message: Any) -> None:
-        if error is not None and self.failed is None:
+        if error is not None and error.name() not in _DISCARDED and self.failed is None:
             self.failed = error
+
+    def close(self) -> None:
+        """Lets go of the connections; what has not been sent yet is dropped."""
+        self.producer.purge()
+        del self.producer
 
     def send(self, values: Sequence[bytes | None], to: Addresses) -> list[Failure]:
         """Gives records to the producer. Returns those that cannot be sent."""
@@ -50,7 +58,7 @@ class Outbox:
         from confluent_kafka import KafkaException
 
         topic, produce = to.plain, self.producer.produce
-        plenty, refused = self._limit(topic) // 2, []
+        plenty, refused = self._limits(topic).size // 2, []
         for index, (value, key) in enumerate(zip(values, to.each_key(), strict=False)):
             try:
                 if value is None or len(value) < plenty:
@@ -75,9 +83,11 @@ class Outbox:
     def _one(
         self, index: int, value: bytes | None, to: dict[str, Any], send: bool
     ) -> list[Failure]:
-        size, limit = _size(value, to), self._limit(to["topic"])
-        if size > limit:
-            return [Failure(index, _too_large(size, limit))]
+        size, limits = _size(value, to), self._limits(to["topic"])
+        if size > limits.size:
+            return [Failure(index, _too_large(size, limits.size))]
+        if "timestamp" in to and not limits.take(to["timestamp"]):
+            return [Failure(index, _untimely())]
         if to.get("partition", 0) and to["partition"] >= self._partitions(to["topic"]):
             return [Failure(index, _no_partition(to))]
         if send:
@@ -143,6 +153,14 @@ def _too_large(size: int, limit: int) -> Rejected:
         f"the record has {size:,} bytes, and the topic takes {limit:,}",
         code="too-large",
         hint="the topic's max.message.bytes says how much",
+    )
+
+
+def _untimely() -> Rejected:
+    return Rejected(
+        "the record's time is further from now than the topic takes",
+        code="invalid-timestamp",
+        hint="the topic's message.timestamp.before.max.ms and after.max.ms say how far",
     )
 
 
