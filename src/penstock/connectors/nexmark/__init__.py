@@ -1,0 +1,5 @@
+"""The events of the Nexmark benchmark."""
+
+from penstock.connectors.nexmark.source import NexmarkSource, NexmarkSourceConfig
+
+__all__ = ["NexmarkSource", "NexmarkSourceConfig"]
