@@ -16,7 +16,7 @@ class BlackholeSinkConfig(Config):
 class BlackholeSink(Sink[BlackholeSinkConfig]):
     """Counts the rows and drops them: for measuring, and for outputs that nobody needs.
 
-    The unit of parallelism is a partition of the batch. Nothing is kept, so nothing is promised.
+    Nothing is kept, so nothing is promised.
 
     ```yaml
     type: blackhole
@@ -24,6 +24,7 @@ class BlackholeSink(Sink[BlackholeSinkConfig]):
     ```
     """
 
+    acknowledges = None
     capabilities = frozenset({Capability.ROWS})
 
     def writer(

@@ -59,8 +59,7 @@ class MemorySourceConfig(Config):
 class MemorySource(ReplayableSource[MemorySourceConfig]):
     """Delivers the rows that the pipeline file lists.
 
-    The unit of parallelism is an equal share of a batch. Rows are read again as often as asked,
-    so it can be part of an exactly-once pipeline.
+    Rows are read again as often as asked.
 
     ```yaml
     type: memory
@@ -70,6 +69,7 @@ class MemorySource(ReplayableSource[MemorySourceConfig]):
     ```
     """
 
+    parallelism = "an equal share of a batch"
     capabilities = frozenset(
         {
             Capability.REPLAY,
@@ -179,7 +179,7 @@ class MemorySinkConfig(Config):
 class MemorySink(Sink[MemorySinkConfig]):
     """Keeps the rows in the driver's memory, as `penstock.connectors.memory.tables[name]`.
 
-    The unit of parallelism is a partition of the batch. Exactly once for the life of the process.
+    They are there for the life of the process.
 
     ```yaml
     type: memory
@@ -188,7 +188,10 @@ class MemorySink(Sink[MemorySinkConfig]):
     ```
     """
 
-    capabilities = frozenset({Capability.ROWS, Capability.EXACTLY_ONCE, Capability.TRANSACTIONS})
+    acknowledges = "its rows are in the table"
+    capabilities = frozenset(
+        {Capability.ROWS, Capability.ORDERED, Capability.EXACTLY_ONCE, Capability.TRANSACTIONS}
+    )
 
     @property
     def name(self) -> str:

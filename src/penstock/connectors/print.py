@@ -26,8 +26,7 @@ class PrintSinkConfig(Config):
 class PrintSink(Sink[PrintSinkConfig]):
     """Prints rows to standard output of the driver, as JSON unless `format` says otherwise.
 
-    The unit of parallelism is a partition of the batch; partitions are printed in order. At
-    least once: a batch that is repeated after a crash is printed again.
+    Partitions are printed in order; a batch that is repeated after a crash is printed again.
 
     ```yaml
     type: print
@@ -37,7 +36,8 @@ class PrintSink(Sink[PrintSinkConfig]):
     ```
     """
 
-    capabilities = frozenset({Capability.BYTES})
+    acknowledges = "its rows have been printed"
+    capabilities = frozenset({Capability.BYTES, Capability.ORDERED})
 
     def writer(
         self, client: None, batch: BatchId, partition: int, schema: pa.Schema

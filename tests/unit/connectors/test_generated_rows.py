@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.connectors.generate import GenerateSource, GenerateSourceConfig
-from penstock.connectors.generate import source as module
 from penstock.sdk import Context, Read
+from penstock.sdk.kit import paced as module
 
 FIELDS: dict[str, Any] = {
     "id": "sequence",
@@ -107,6 +107,14 @@ def test_the_schema_is_what_is_delivered() -> None:
 def test_columns_that_are_not_wanted_are_not_made() -> None:
     got = rows(source(fields=FIELDS), 0, 3, Read(columns=frozenset(["id"])))
     assert [(row["id"], row["u"]) for row in got] == [(0, None), (1, None), (2, None)]
+
+
+def test_metadata_is_the_number_of_a_row_and_when_it_was_due() -> None:
+    made = source(fields={"at": "timestamp"}, rate=4)
+    got = rows(made, 6, 9, Read(metadata=("time", "position")))
+    assert [row["position"] for row in got] == [6, 7, 8]
+    assert [row["time"].timestamp() for row in got] == [1.5, 1.75, 2.0]
+    assert all(row["at"] == row["time"] for row in got)
 
 
 def test_a_sample_is_cycled() -> None:

@@ -16,7 +16,7 @@ from penstock.connectors.files.local import LocalStorage
 from penstock.connectors.files.objects import ArrowStorage
 from penstock.connectors.files.storage import Storage
 from penstock.core.errors import PlanError
-from penstock.core.secret import Secret
+from penstock.core.secret import Secret, revealed
 from penstock.core.text import did_you_mean
 from penstock.sdk import Config, UserPath
 
@@ -119,8 +119,8 @@ def _s3(bucket: str, store: ObjectStore) -> ArrowStorage:
         endpoint_override=endpoint,
         region=region,
         access_key=store.access_key,
-        secret_key=store.secret_key and store.secret_key.reveal(),
-        session_token=store.session_token and store.session_token.reveal(),
+        secret_key=revealed(store.secret_key),
+        session_token=revealed(store.session_token),
         anonymous=store.anonymous,
         connect_timeout=CONNECT_SECONDS,
         request_timeout=ANSWER_SECONDS,

@@ -71,9 +71,8 @@ class FilesSinkConfig(Config):
 class FilesSink(Sink[FilesSinkConfig]):
     """Writes files that are complete as soon as they can be seen.
 
-    The unit of parallelism is a partition of the batch, which makes a file. Exactly once: no
-    reader of the directory ever sees a part of a file, a row twice or a row that was not
-    committed.
+    Each partition of a batch makes a file. No reader of the directory ever sees a part of a file,
+    a row twice or a row that was not committed.
 
     ```yaml
     type: files
@@ -85,7 +84,8 @@ class FilesSink(Sink[FilesSinkConfig]):
     ```
     """
 
-    capabilities = frozenset({Capability.ROWS, Capability.EXACTLY_ONCE})
+    acknowledges = "its files are complete and can be seen"
+    capabilities = frozenset({Capability.ROWS, Capability.ORDERED, Capability.EXACTLY_ONCE})
     storage: Storage | None = None
     """Where it writes, if it is not what `path` says."""
     _ticked = 0.0

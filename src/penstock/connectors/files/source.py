@@ -39,9 +39,9 @@ SAMPLED = 3
 class FilesSource(ReplayableSource[FilesSourceConfig]):
     """Reads files on a disk or in an object store, each once, in the order they were found.
 
-    The unit of parallelism is a file, or a piece of a large one where records are lines and it
-    is not compressed; small files are read together. Each row is read once: what
-    was found is kept in the state directory, and a file that changed in between is told.
+    A large file is read in pieces where records are lines and it is not compressed; small files
+    are read together. What was found is kept in the state directory, and a file that changed in
+    between is told.
 
     ```yaml
     type: files
@@ -52,6 +52,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
     ```
     """
 
+    parallelism = "a file, or a piece of a large one"
     capabilities = frozenset(
         {
             Capability.REPLAY,

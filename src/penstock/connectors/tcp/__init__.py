@@ -1,0 +1,6 @@
+"""Messages in streams of bytes over TCP."""
+
+from penstock.connectors.tcp.sink import TcpSink
+from penstock.connectors.tcp.source import TcpSource
+
+__all__ = ["TcpSink", "TcpSource"]

@@ -1,0 +1,6 @@
+"""Messages in UDP datagrams."""
+
+from penstock.connectors.udp.sink import UdpSink
+from penstock.connectors.udp.source import UdpSource
+
+__all__ = ["UdpSink", "UdpSource"]
