@@ -11,6 +11,7 @@ from penstock.testing.contract import SourceContract
 class TestGenerateSource(SourceContract):
     component = GenerateSource
     format = None
+    limited = {"max_rows": 1}
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class TestKafkaSource(OnKafka, SourceContract):
 
 class TestKafkaSink(OnKafka, SinkContract):
     component = KafkaSink
+    variant = "delivery: at_least_once"
 
     @pytest.fixture
     def rows(self, broker: Kafka, topic: str) -> Any:
@@ -80,6 +81,9 @@ class TestKafkaSink(OnKafka, SinkContract):
 
 
 class TestKafkaSinkExactlyOnce(TestKafkaSink):
+    whole = True
+    variant = "delivery: exactly_once"
+
     @pytest.fixture
     def options(self, broker: Kafka, topic: str) -> dict[str, Any]:
         given = {"brokers": broker.address, "topic": topic, **login(PASSWORD)}

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 PENSTOCK = [sys.executable, "-m", "penstock"]
 ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -43,12 +43,18 @@ class Terminal:
 
     def read(self) -> bool:
         """Takes what is there. False when the command has left the terminal."""
-        if select.select([self.screen], [], [], 0.1)[0]:
+        if self._waits(0.1):
             try:
                 self.said += os.read(self.screen, 65536)
             except OSError:
                 return False
         return True
+
+    def _waits(self, seconds: float) -> bool:
+        """Whether there is something to read, or the command has left, within that time."""
+        poll = select.poll()
+        poll.register(self.screen, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def until(self, shown: str) -> None:
         """Reads until a text was shown."""
@@ -62,7 +68,7 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE
         while self.read() and self.process.poll() is None:
             assert time.monotonic() < deadline, self.text
-        while self.read() and select.select([self.screen], [], [], 0)[0]:
+        while self.read() and self._waits(0):
             pass
         return self.process.wait(PATIENCE)
 

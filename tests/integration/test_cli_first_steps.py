@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from terminal import penstock
 
+from penstock.engine import classcache
+
 pytestmark = pytest.mark.spark
 
 
@@ -33,3 +35,10 @@ def test_doctor_starts_spark(tmp_path: Path) -> None:
     done = penstock(tmp_path, "doctor", "--json")
     found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert found["session"]["state"] == "ok", found["session"]
+
+
+def test_doctor_sees_to_the_class_cache(tmp_path: Path) -> None:
+    done = penstock(tmp_path, "doctor", "--cache")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("ok   class cache     "), done.stdout
+    assert list(classcache.directory().glob("classes/*/seal.json"))

@@ -45,8 +45,9 @@ transforms:
     from: clicks
     schema: id BIGINT
     code: |
-      import time
+      import pathlib, time
       def transform(batch):
+          pathlib.Path("begun").touch()
           time.sleep(3600)
           return batch
 sinks:
@@ -211,13 +212,19 @@ def test_sigterm_finishes_the_batch(
     assert_gone(processes)
 
 
+def await_batch(run: subprocess.Popen[str], directory: Path) -> None:
+    """Returns when the batch of STUCK is under way."""
+    while not (directory / "begun").exists():
+        assert run.poll() is None
+        time.sleep(0.05)
+
+
 def test_a_second_signal_stops_at_once(
     tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
 ) -> None:
     run = started("run", put(tmp_path, STUCK))
     assert run.stderr is not None
-    while "started" not in (line := run.stderr.readline()):
-        assert line
+    await_batch(run, tmp_path)
     processes = family(run)
     run.send_signal(signal.SIGINT)
     while "finishing" not in (line := run.stderr.readline()):
@@ -272,9 +279,7 @@ def test_stop_that_waits_in_vain_says_so(
 ) -> None:
     file = put(tmp_path, STUCK)
     run = started("run", file)
-    assert run.stderr is not None
-    while "started" not in (line := run.stderr.readline()):
-        assert line
+    await_batch(run, tmp_path)
     done = penstock(tmp_path, "stop", file, "--timeout", "1s")
     assert done.returncode == 4
     assert "error[still-running]" in done.stderr

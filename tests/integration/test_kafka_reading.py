@@ -16,6 +16,7 @@ from kafka_records import (
     source,
     transaction,
 )
+from pydantic import ValidationError
 
 from penstock.core.errors import Permanent
 from servers.kafka import Kafka
@@ -185,13 +186,25 @@ class TestWhereToStart:
         put(kafka, topic, b"4", partition=1)
         assert reading.values() == [b"4"]
 
-    def test_where_a_group_stands(self, kafka: Kafka, topic: str) -> None:
+    @pytest.mark.parametrize(
+        ("more", "expected"),
+        [
+            ({}, [b"0", b"1", b"2", b"3", b"3"]),
+            ({"reset": "earliest"}, [b"0", b"1", b"2", b"3", b"3"]),
+            ({"reset": "latest"}, [b"3"]),
+        ],
+    )
+    def test_where_a_group_stands(
+        self, kafka: Kafka, topic: str, more: dict[str, str], expected: list[bytes]
+    ) -> None:
         at = [TopicPartition(topic, 1, 3)]
         group = f"group-{topic}"
         asked = kafka.admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, at)])
         asked[group].result(30)
-        reading = Reading(source(kafka, topic, start="committed", group=group))
-        assert reading.values() == [b"0", b"1", b"2", b"3", b"3"]
+        reading = Reading(source(kafka, topic, start="committed", group=group, **more))
+        assert reading.values() == expected
+        put(kafka, topic, b"4", partition=0)
+        assert reading.values() == [b"4"]
 
     def test_at_a_time(self, kafka: Kafka, topic: str) -> None:
         start = {"timestamp": "1970-01-01T00:00:02.500Z"}
@@ -212,6 +225,21 @@ class TestWhereToStart:
             source(kafka, topic, start={"offsets": {topic: {number: at}}}).initial()
         assert f"{topic} [{number}]" in caught.value.message
         assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"reset": "latest"}, "reset goes together with start: committed"),
+        (
+            {"properties": {"auto.offset.reset": "latest"}},
+            "write auto.offset.reset as the option reset, beside properties",
+        ),
+    ],
+)
+def test_a_reset_that_has_no_use(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        source("nobody:1", "t", **options)
 
 
 def test_a_batch_has_fair_shares_of_at_most_so_many_records(kafka: Kafka) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from kafka_records import Writing, put, rows, sink, source, write
 
 from penstock.core.errors import MissingExtra, Permanent, PlanError
@@ -138,6 +141,53 @@ def test_the_partition_of_a_column(kafka: Kafka) -> None:
     assert (found[0], found[1], len(found)) == (2, 0, 3)
 
 
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("zone", ["UTC", None])
+def test_the_time_of_a_column(kafka: Kafka, zone: str | None, delivery: str) -> None:
+    topic = kafka.create_topic(retention_ms=-1)
+    schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", zone))])
+    times = [1_577_934_245_678_901, None, 0, -1_000_000, 1_000]
+    given = [{"id": id_, "at": at} for id_, at in enumerate(times)]
+    options = {"timestamp": "at", "exclude": ["at"], "delivery": delivery}
+    failures = write(sink(kafka, topic, **options), given, schema=schema)
+    assert [(index, code) for index, code, _ in told(failures)] == [
+        (2, "invalid-timestamp"), (3, "invalid-timestamp"),
+    ]  # fmt: skip
+    found = {json.loads(m.value())["id"]: m.timestamp() for m in kafka.messages(topic)}
+    assert found[0] == (TIMESTAMP_CREATE_TIME, 1_577_934_245_678)
+    assert found[4] == (TIMESTAMP_CREATE_TIME, 1)
+    assert found[1][1] > 1_577_934_245_678 and len(found) == 3
+
+
+@pytest.mark.parametrize(("kind", "taken"), [("CreateTime", [1]), ("LogAppendTime", [0, 1, 2])])
+def test_times_that_the_topic_does_not_take(kafka: Kafka, kind: str, taken: list[int]) -> None:
+    limits = {"message_timestamp_after_max_ms": 60_000, "message_timestamp_before_max_ms": 60_000}
+    topic = kafka.create_topic(message_timestamp_type=kind, **limits)
+    times = [datetime(9000, 1, 1, tzinfo=UTC), datetime.now(UTC), datetime(2000, 1, 1, tzinfo=UTC)]
+    given = [{"id": id_, "at": at} for id_, at in enumerate(times)]
+    failures = write(sink(kafka, topic, timestamp="at", exclude=["at"]), given)
+    refused = [(index, "invalid-timestamp") for index in range(3) if index not in taken]
+    assert [(index, code) for index, code, _ in told(failures)] == refused
+    assert [row["id"] for row in rows(kafka, topic)] == taken
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_a_time_that_the_topic_no_longer_takes(kafka: Kafka, delivery: str) -> None:
+    limit = "message.timestamp.after.max.ms"
+    topic = kafka.create_topic(**{limit: 2**62})
+    writes = sink(kafka, topic, timestamp="at", delivery=delivery)
+    client, given = writes.open(), [{"id": 1, "at": datetime(9000, 1, 1, tzinfo=UTC)}]
+    assert not write(writes, given, 0, client=client)
+    entry = ConfigEntry(limit, "60000", incremental_operation=AlterConfigOpType.SET)
+    changed = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    kafka.admin.incremental_alter_configs([changed])[changed].result(30)
+    with pytest.raises(Permanent) as caught:
+        for number in range(1, 1000):
+            write(writes, given, number, client=client)
+    assert caught.value.code == "invalid-timestamp"
+    assert limit in (caught.value.hint or "")
+
+
 def test_topics_of_columns(kafka: Kafka) -> None:
     prefix = f"orders-{uuid.uuid4().hex[:6]}"
     for country in ("de", "ch"):
@@ -191,14 +241,16 @@ def test_columns_that_are_not_there(kafka: Kafka) -> None:
         ({"key": "usr"}, "key"), ({"partition": "usr"}, "partition"),
         ({"headers": "usr"}, "headers"), ({"key": ["user", "usr"]}, "key"),
         ({"headers": {"a": "{usr}"}}, "headers.a"), ({"exclude": ["usr"]}, "exclude"),
-        ({"topic": "a-{usr}"}, "topic"),
+        ({"topic": "a-{usr}"}, "topic"), ({"timestamp": "usr"}, "timestamp"),
     ]:  # fmt: skip
         given: dict[str, Any] = {"topic": "t", **options}
         with pytest.raises(PlanError) as caught:
             sink(kafka, **given).accepts(columns)
         assert caught.value.message == f'{option} names "usr", and there is no such column'
         assert caught.value.hint == 'did you mean "user"?'
-    for given in ({"key": "tags"}, {"partition": "user"}, {"headers": "user"}):
+    for given in (
+        {"key": "tags"}, {"partition": "user"}, {"headers": "user"}, {"timestamp": "user"},
+    ):  # fmt: skip
         with pytest.raises(PlanError) as caught:
             sink(kafka, "t", **given).accepts(columns)
         assert caught.value.code == "column-type"

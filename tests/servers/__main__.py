@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 from cyclopts import App
 
+from servers import apicurio
 from servers.kafka import VERSION, Kafka
 from servers.server import Server
 
@@ -33,6 +34,21 @@ def kafka(*, port: int = 9092) -> None:
     """
     _need_free(port)
     _run(lambda: Kafka(port), f"Apache Kafka {VERSION} is ready, with brokers: 127.0.0.1:{port}")
+
+
+@app.command(help=f"Apicurio Registry {apicurio.VERSION}, which speaks Confluent's protocol.")
+def registry(*, port: int = 8081) -> None:
+    """Runs a registry of schemas.
+
+    Parameters
+    ----------
+    port:
+        The port of 127.0.0.1 that it listens at.
+    """
+    _need_free(port)
+    greeting = f"Apicurio Registry {apicurio.VERSION} is ready, with registry: {{url: "
+    url = f"http://127.0.0.1:{port}{apicurio.PATH}"
+    _run(lambda: apicurio.Apicurio(port), f"{greeting}{url}}}")
 
 
 def _run(server: Callable[[], Server], greeting: str) -> None:

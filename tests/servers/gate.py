@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import suppress
 
 
 class Gate:
-    """Passes on what comes to its port. While it is shut, or paused, nothing gets through."""
+    """Passes on what comes to its port. While it is shut, or paused, nothing gets through.
 
-    def __init__(self, target: int) -> None:
-        self._target = target
+    It takes at most `portion` bytes at a time, and rests for `rest` seconds after them.
+    """
+
+    def __init__(self, target: int, portion: int = 1 << 16, rest: float = 0.0) -> None:
+        self._target, self._portion, self._rest = target, portion, rest
         self._listener: socket.socket | None = None
         self._open: set[socket.socket] = set()
         self._passes = threading.Event()
@@ -57,9 +61,10 @@ class Gate:
     def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
         self._open.add(source)
         with suppress(OSError):
-            while data := source.recv(1 << 16):
+            while data := source.recv(self._portion):
                 self._passes.wait()
                 target.sendall(data)
+                time.sleep(self._rest)
         with suppress(OSError):
             target.shutdown(socket.SHUT_WR)
         self._open.discard(source)

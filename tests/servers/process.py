@@ -58,8 +58,9 @@ class Process:
         self._process.wait()
 
     def pause(self) -> None:
-        """Holds it where it is: its connections stay open, nothing is answered."""
+        """Holds it where it is: its connections stay open, nothing is answered any more."""
         self._send(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Lets it go on."""

@@ -2,64 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 
-from servers.gate import Gate
-from servers.server import Server
-
-REGION = "eu-central-1"
-_POLICY = {
-    "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}],
-}
+from servers.aws import REGION, Aws
 
 
-class S3(Server):
-    """The server at `url`; `gate` is the way that the code under test takes. It keeps nothing."""
+class S3(Aws):
+    """The server, with buckets."""
 
     name = "s3"
 
     def start(self) -> None:
         """Starts it, with one user who may do everything."""
         super().start()
-        self.access_key, self.secret_key = "none-yet", "none-yet"
-        iam = self._client("iam")
-        iam.create_user(UserName="tests")
-        key = iam.create_access_key(UserName="tests")["AccessKey"]
-        self.access_key, self.secret_key = key["AccessKeyId"], key["SecretAccessKey"]
-        iam.put_user_policy(UserName="tests", PolicyName="all", PolicyDocument=json.dumps(_POLICY))
-        self._call("reset-auth", b"0")
-        self.client = self._client("s3")
-        self.gate = Gate(self.port)
-
-    def command(self) -> Sequence[str]:
-        """moto's server."""
-        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-
-    def ready(self) -> None:
-        """Asks for what it holds."""
-        self._call("data.json")
-
-    @property
-    def url(self) -> str:
-        """Where it answers, past the gate."""
-        return f"http://127.0.0.1:{self.port}"
+        self.client = self.connect("s3")
 
     @property
     def storage(self) -> dict[str, Any]:
         """The option `storage` that reaches it."""
-        return {
-            "endpoint": f"http://127.0.0.1:{self.gate.port}",
-            "access_key": self.access_key,
-            "secret_key": self.secret_key,
-        }
+        return self.access
 
     def new_bucket(self) -> Bucket:
         """An empty bucket."""
@@ -68,19 +33,6 @@ class S3(Server):
             Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION}
         )
         return Bucket(self, name)
-
-    def _call(self, name: str, data: bytes | None = None) -> bytes:
-        request = Request(f"{self.url}/moto-api/{name}", data, {"Content-Type": "text/plain"})
-        with urlopen(request, timeout=5) as answer:
-            return bytes(answer.read())
-
-    def _client(self, service: str) -> Any:
-        import boto3
-
-        return boto3.client(
-            service, endpoint_url=self.url, region_name=REGION,
-            aws_access_key_id=self.access_key, aws_secret_access_key=self.secret_key,
-        )  # fmt: skip
 
 
 class Bucket:

@@ -22,6 +22,8 @@ class Server(ABC):
     """
 
     name: ClassVar[str]
+    title: ClassVar[str]
+    """What it is, for people."""
     seconds_to_start: ClassVar[float] = 60
 
     def __init__(self, port: int | None = None) -> None:

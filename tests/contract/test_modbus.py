@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.connectors.modbus import ModbusSource
+from penstock.testing.contract.component import ComponentContract
+from servers.modbus import UNIT, Modbus
+
+
+class TestModbusSource(ComponentContract):
+    """A device is asked, and nothing can be sent to it: the rest is with the integration tests."""
+
+    component = ModbusSource
+    forgets = "a device keeps nothing"
+
+    @pytest.fixture
+    def server(self, modbus: Modbus) -> Modbus:
+        return modbus
+
+    @pytest.fixture
+    def options(self, modbus: Modbus) -> dict[str, Any]:
+        point = {"name": "heat", "kind": "holding_registers", "address": 0}
+        return {"connect": modbus.address, "unit_id": UNIT, "points": [point]}

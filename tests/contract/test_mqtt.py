@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from penstock.connectors.mqtt import MqttSink, MqttSource
+from penstock.testing.contract import ReceivingContract, SinkContract
+from servers.mosquitto import Mosquitto, Subscriber
+
+
+class OnMqtt:
+    """What both contracts need."""
+
+    wrong_secret = {"password": "wrong"}
+
+    @pytest.fixture
+    def server(self, mosquitto: Mosquitto) -> Mosquitto:
+        return mosquitto
+
+    @pytest.fixture
+    def topic(self, mosquitto: Mosquitto) -> str:
+        return mosquitto.new_topic()
+
+
+class TestMqttSource(OnMqtt, ReceivingContract):
+    component = MqttSource
+    variant = "qos: 1"
+    more: dict[str, Any] = {}
+    qos = 1
+
+    @pytest.fixture
+    def options(self, mosquitto: Mosquitto, topic: str) -> dict[str, Any]:
+        name = topic.replace("/", "-")
+        return {**mosquitto.login, "topic": topic, "client_id": name, "qos": self.qos, **self.more}
+
+    @pytest.fixture
+    def send(self, mosquitto: Mosquitto, topic: str) -> Callable[[list[bytes]], None]:
+        return lambda payloads: mosquitto.publish(topic, payloads, self.qos)
+
+
+class TestMqttSourceExactlyOnce(TestMqttSource):
+    variant = "qos: 2"
+    qos = 2
+
+
+class TestMqttSourceOldVersion(TestMqttSource):
+    more = {"version": "3.1.1"}
+
+
+class TestMqttSourceAtMostOnce(TestMqttSource):
+    variant = "qos: 0"
+    qos = 0
+    forgets = "messages of QoS 0 are not kept"
+
+
+class TestMqttSink(OnMqtt, SinkContract):
+    component = MqttSink
+    variant = "qos: 1"
+    qos = 1
+
+    @pytest.fixture
+    def options(self, mosquitto: Mosquitto, topic: str) -> dict[str, Any]:
+        return {**mosquitto.login, "topic": topic, "qos": self.qos}
+
+    @pytest.fixture(autouse=True)
+    def subscriber(self, mosquitto: Mosquitto, topic: str) -> Iterator[Subscriber]:
+        with Subscriber(mosquitto, topic) as subscriber:
+            yield subscriber
+
+    @pytest.fixture
+    def rows(self, subscriber: Subscriber, mosquitto: Mosquitto, topic: str) -> Any:
+        def rows(schema: Any) -> Any:
+            mosquitto.publish(topic, [b"last"], 2)
+            until = time.monotonic() + 30
+            while not any(each.payload == b"last" for each in subscriber.messages):
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            found = [m.payload for m in subscriber.messages if m.payload != b"last"]
+            subscriber.messages.clear()
+            return self.decoded(found, schema)
+
+        return rows
+
+
+class TestMqttSinkExactlyOnce(TestMqttSink):
+    variant = "qos: 2"
+    qos = 2

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from penstock.connectors.rabbitmq import RabbitmqSink, RabbitmqSource, RabbitmqStreamSource
+from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
+from penstock.testing.contract.receiving import Receiving
+from penstock.testing.contract.rows import SIMPLE, simple
+from servers.rabbitmq import Rabbit
+
+
+class OnRabbitmq:
+    """What the contracts need."""
+
+    wrong_secret = {"password": "wrong"}
+    kind = "classic"
+
+    @pytest.fixture
+    def server(self, rabbitmq: Rabbit) -> Rabbit:
+        return rabbitmq
+
+    @pytest.fixture
+    def queue(self, rabbitmq: Rabbit) -> Iterator[str]:
+        name = rabbitmq.new_queue(self.kind)
+        yield name
+        rabbitmq.forget(name)
+
+
+class TestRabbitmqSource(OnRabbitmq, ReceivingContract):
+    component = RabbitmqSource
+
+    @pytest.fixture
+    def options(self, rabbitmq: Rabbit, queue: str) -> dict[str, Any]:
+        return {**rabbitmq.login, "queue": queue, "timeout": "5s"}
+
+    @pytest.fixture
+    def send(self, rabbitmq: Rabbit, queue: str) -> Callable[[list[bytes]], None]:
+        return lambda payloads: rabbitmq.publish(queue, payloads)
+
+
+class TestRabbitmqSourceQuorum(TestRabbitmqSource):
+    kind = "quorum"
+
+    def test_a_server_that_is_killed_in_the_middle(
+        self, make: Any, receiving: Receiving, put: Any, send: Any, server: Any
+    ) -> None:
+        """Nobody receives until the queue has a leader again; see `Rabbit.ready`."""
+        put(simple(*range(10)), SIMPLE)
+        receiving.close()
+        server.kill()
+        server.start()
+        with closing(Receiving(make())) as again:
+            again.await_ready()
+            send(self.encoded(simple(10), SIMPLE))
+            again.await_end(11)
+        self.arrived(make(), {*range(11)})
+
+
+class TestRabbitmqStreamSource(OnRabbitmq, SourceContract):
+    component = RabbitmqStreamSource
+    kind = "stream"
+    limited = {"max_records": 1}
+
+    @pytest.fixture
+    def options(self, rabbitmq: Rabbit, queue: str) -> dict[str, Any]:
+        return {**rabbitmq.login, "stream": queue}
+
+    @pytest.fixture
+    def put(self, rabbitmq: Rabbit, queue: str) -> Any:
+        return lambda rows, schema: rabbitmq.publish(queue, self.encoded(rows, schema))
+
+
+class TestRabbitmqSink(OnRabbitmq, SinkContract):
+    component = RabbitmqSink
+
+    @pytest.fixture
+    def options(self, rabbitmq: Rabbit, queue: str) -> dict[str, Any]:
+        return {**rabbitmq.login, "routing_key": queue}
+
+    @pytest.fixture
+    def rows(self, rabbitmq: Rabbit, queue: str) -> Any:
+        return lambda schema: self.decoded([m.body for m in rabbitmq.messages(queue)], schema)

@@ -1,0 +1,203 @@
+"""What users can set of the Kinesis connector, and what becomes of shards."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from penstock.connectors.aws.kinesis import KinesisSink, KinesisSource
+from penstock.connectors.aws.kinesis.sink import KinesisSinkConfig
+from penstock.connectors.aws.kinesis.source import KinesisSourceConfig
+from penstock.core.errors import UserError
+from penstock.sdk import BatchId, Context, Permanent, Read
+from servers.aws import REGION, Aws
+
+FIRST = "shardId-000000000000"
+HALF, HIGH = str(2**127), str(2**127 + 1)
+
+
+class Made:
+    """A stream of the server, by another client than Penstock's."""
+
+    def __init__(self, aws: Aws, shards: int = 1) -> None:
+        self.client = aws.connect("kinesis")
+        self.name = f"made-up-{uuid.uuid4().hex[:12]}"
+        self.client.create_stream(StreamName=self.name, ShardCount=shards)
+        self.options = {**aws.access, "region": REGION, "stream": self.name, "timeout": "3s"}
+
+    def put(self, *payloads: bytes, shard: str = "0") -> None:
+        for each in payloads:
+            self.client.put_record(
+                StreamName=self.name, Data=each, PartitionKey="made-up", ExplicitHashKey=shard
+            )
+
+    def source(self, state: Path | None = None, **options: Any) -> KinesisSource:
+        config = KinesisSourceConfig.model_validate({**self.options, **options})
+        return KinesisSource(config, Context("flow", "in", state))
+
+    def sink(self, **options: Any) -> KinesisSink:
+        return KinesisSink(KinesisSinkConfig.model_validate({**self.options, **options}))
+
+
+@pytest.fixture
+def stream(aws: Aws) -> Made:
+    return Made(aws)
+
+
+def batch(source: KinesisSource, start: Any) -> tuple[list[dict[str, Any]], Any]:
+    """The next batch with all metadata, and the position after it."""
+    read = Read(metadata=tuple(source.metadata().names))
+    end = source.advance(start, source.latest(start))
+    return [
+        row
+        for partition in source.partitions(start, end)
+        for some in source.read(partition, read)
+        for row in some.to_pylist()
+    ], end
+
+
+def payloads(rows: list[dict[str, Any]]) -> list[bytes]:
+    return [row["payload"] for row in rows]
+
+
+def test_metadata(stream: Made) -> None:
+    stream.put(b"a")
+    with closing(stream.source()) as source:
+        ((row,), _) = batch(source, source.initial())
+    assert (row["shard"], row["partition_key"]) == (FIRST, "made-up")
+    assert row["origin"] == f"{stream.name}/{FIRST}/{row['sequence']}"
+    assert abs((datetime.now(UTC) - row["arrived"]).total_seconds()) < 600
+
+
+def test_a_start_with_what_comes(stream: Made) -> None:
+    stream.put(b"before")
+    with closing(stream.source(start="latest")) as source:
+        start = source.initial()
+        stream.put(b"after")
+        rows, _ = batch(source, start)
+    assert payloads(rows) == [b"after"]
+
+
+def test_a_start_at_a_time(stream: Made) -> None:
+    stream.put(b"before")
+    at = datetime.now(UTC)
+    stream.put(b"after")
+    with closing(stream.source(start=at.isoformat())) as source:
+        rows, _ = batch(source, source.initial())
+    assert payloads(rows) == [b"after"]
+
+
+def test_a_time_without_a_zone_is_utc(stream: Made) -> None:
+    given = [stream.source(start=text) for text in ("2026-01-31T12:00", "2026-01-31T12:00:00Z")]
+    first, other = [source.initial()["first"] for source in given]
+    assert first == other == "@1769860800.0"
+
+
+def test_a_partition_for_each_shard(aws: Aws) -> None:
+    stream = Made(aws, shards=2)
+    stream.put(b"low")
+    stream.put(b"high", shard=HIGH)
+    with closing(stream.source()) as source:
+        start = source.initial()
+        assert len(source.partitions(start, source.latest(start))) == 2
+        rows, _ = batch(source, start)
+    assert sorted(payloads(rows)) == [b"high", b"low"]
+
+
+def test_children_are_read_when_a_shard_was_split(stream: Made) -> None:
+    """The server puts nothing into children: what is known is from where they are read."""
+    stream.put(b"1", b"2")
+    with closing(stream.source(max_records=1)) as source:
+        first, at = batch(source, source.initial())
+        stream.client.split_shard(
+            StreamName=stream.name, ShardToSplit=FIRST, NewStartingHashKey=HALF
+        )
+        second, at = batch(source, at)
+        assert payloads(first + second) == [b"1", b"2"]
+        while (end := source.advance(at, source.latest(at))) != at:
+            assert batch(source, at) == ([], end)
+            at = end
+    children = ["shardId-000000000001", "shardId-000000000002"]
+    assert at["shards"] == {FIRST: "end", **dict.fromkeys(children, "start")}
+
+
+def test_a_stream_that_was_made_again_is_told(stream: Made) -> None:
+    with closing(stream.source()) as source:
+        at = {"first": "start", "shards": {"shardId-000000000009": "7"}}
+        with pytest.raises(Permanent) as caught:
+            source.latest(at)
+    assert caught.value.code == "data-gone"
+
+
+def test_a_stream_that_is_not_there(stream: Made) -> None:
+    with pytest.raises(Permanent) as caught:
+        stream.source(stream="made-up-nowhere").check()
+    assert caught.value.code == "missing"
+
+
+def test_a_stream_by_its_arn(stream: Made) -> None:
+    about = stream.client.describe_stream(StreamName=stream.name)["StreamDescription"]
+    stream.source(stream=about["StreamARN"]).check()
+
+
+def test_the_key_chooses_the_shard_and_bad_keys_are_refused(aws: Aws) -> None:
+    stream = Made(aws, shards=2)
+    rows = [{"id": n, "user": f"u{n % 2}"} for n in range(1200)]
+    rows += [{"id": -1, "user": None}, {"id": -2, "user": "x" * 257}]
+    failures = written(stream.sink(partition_key="{user}"), rows, [b"%d" % r["id"] for r in rows])
+    assert failures == [(1200, "partition-key"), (1201, "partition-key")]
+    with closing(stream.source()) as source:
+        found, _ = batch(source, source.initial())
+    for user in ("u0", "u1"):
+        own = [row for row in found if row["partition_key"] == user]
+        assert [int(row["payload"]) % 2 for row in own] == [int(user[1])] * 600
+        assert len({row["shard"] for row in own}) == 1
+
+
+def test_without_a_key_records_are_spread(aws: Aws) -> None:
+    stream = Made(aws, shards=2)
+    rows = [{"id": n, "user": None} for n in range(200)]
+    assert written(stream.sink(), rows, [b"%d" % n for n in range(200)]) == []
+    with closing(stream.source()) as source:
+        found, _ = batch(source, source.initial())
+    assert len(found) == 200 and len({row["shard"] for row in found}) == 2
+
+
+def test_what_is_too_large_is_refused_by_itself(stream: Made) -> None:
+    rows = [{"id": n, "user": "u"} for n in range(9)]
+    large = [b"x" * (2_000_000 if n == 4 else 1_000_000) for n in range(9)]
+    assert written(stream.sink(partition_key="{user}"), rows, large) == [(4, "refused")]
+    with closing(stream.source()) as source:
+        found, _ = batch(source, source.initial())
+    assert len(found) == 8
+
+
+def test_a_key_of_a_column_that_is_not_there(stream: Made) -> None:
+    with pytest.raises(UserError, match="usr"):
+        stream.sink(partition_key="{usr}").accepts(COLUMNS)
+
+
+def test_half_of_a_login_is_a_mistake(stream: Made) -> None:
+    for options in ({"secret_key": None}, {"access_key": None}):
+        with pytest.raises(ValidationError, match="belong together"):
+            stream.source(**options)
+
+
+COLUMNS = pa.schema([("id", pa.int64()), ("user", pa.string())])
+
+
+def written(sink: KinesisSink, rows: list[dict[str, Any]], texts: list[bytes]) -> list[Any]:
+    """Writes them; the rows that were refused, with why."""
+    some = pa.RecordBatch.from_pylist(rows, COLUMNS)
+    with closing(sink.open()) as client:
+        writer = sink.writer(client, BatchId("q", 0), 0, COLUMNS)
+        failures = writer.write(some, pa.array(texts, pa.binary()))
+        assert writer.commit() == {"records": len(rows) - len(failures)}
+    return [(failure.index, failure.error.code) for failure in failures]

@@ -1,0 +1,212 @@
+"""What is particular to writing NATS: subjects, headers, ids, keys, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from penstock.connectors.nats import NatsSink
+from penstock.core.errors import PlanError
+from penstock.sdk import BatchId, Failure, Permanent
+from servers.gate import Gate
+from servers.nats import Nats
+
+FIRST = BatchId("query-1", 0)
+
+
+def made(nats: Nats, primary: tuple[str, ...] = (), **options: Any) -> NatsSink:
+    sink = NatsSink(NatsSink.config_type.model_validate({**nats.login, **options}))
+    if primary:
+        sink.mode, sink.primary_key = "upsert", primary
+    return sink
+
+
+def written(
+    sink: NatsSink, rows: list[dict[str, Any]], batch: BatchId = FIRST
+) -> Sequence[Failure]:
+    """Writes rows whose column `text` is the payload."""
+    columns = pa.RecordBatch.from_pylist(rows)
+    sink.accepts(columns.schema)
+    client = sink.open()
+    try:
+        writer = sink.writer(client, batch, 0, columns.schema)
+        failures = writer.write(columns, columns.column("text").cast(pa.binary()))
+        writer.commit()
+    finally:
+        client.close()
+    return failures
+
+
+def texts(nats: Nats, stream: str) -> list[str]:
+    return [message.data.decode() for message in nats.messages(stream)]
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_subjects_and_headers_from_columns(nats: Nats, confirmed: bool) -> None:
+    stream = nats.new_stream()
+    options = {"stream": stream} if confirmed else {}
+    sink = made(nats, subject=f"{stream}.{{to}}", headers={"Who": "{who}", "Made": "up"}, **options)
+    rows = [
+        {"text": "1", "to": "a.b", "who": "ann"},
+        {"text": "2", "to": "c d", "who": "bob"},
+        {"text": "3", "to": None, "who": "bob"},
+        {"text": "4", "to": "e", "who": None},
+    ]
+    failures = written(sink, rows)
+    assert [(failure.index, failure.error.code) for failure in failures] == [
+        (1, "subject"),
+        (2, "subject"),
+    ]
+    first, second = nats.messages(stream)
+    assert first.subject == f"{stream}.a.b" and second.subject == f"{stream}.e"
+    assert (first.headers["Who"], first.headers["Made"]) == ("ann", "up")
+    assert "Who" not in second.headers
+
+
+def test_what_crawls_has_arrived(nats: Nats) -> None:
+    """The answer to a question that overtook the messages would come too early."""
+    stream = nats.new_stream()
+    gate = Gate(nats.port, portion=len("PING\r\n"), rest=0.01)
+    sink = made(nats, url=f"nats://127.0.0.1:{gate.port}", subject=f"{stream}.a")
+    client = sink.open()
+    rows = pa.RecordBatch.from_pylist([{"text": f"{at}"} for at in range(5)])
+    writer = sink.writer(client, FIRST, 0, rows.schema)
+    assert not writer.write(rows, rows.column("text").cast(pa.binary()))
+    assert texts(nats, stream) == [*"01234"]
+    gate.stop()
+    client.close()
+
+
+def test_a_batch_that_is_repeated_is_dropped(nats: Nats) -> None:
+    stream = nats.new_stream()
+    sink = made(nats, subject=f"{stream}.{{to}}", stream=stream)
+    rows = [{"text": "1", "to": "a"}, {"text": "1", "to": "a"}, {"text": "2", "to": "a"}]
+    written(sink, rows[:2])
+    assert texts(nats, stream) == ["1", "1"]
+    written(sink, [rows[2], *rows[:2]])
+    assert texts(nats, stream) == ["1", "1", "2"]
+    written(sink, rows, BatchId("query-1", 1))
+    assert texts(nats, stream) == ["1", "1", "2", "1", "1", "2"]
+
+
+def test_ids_from_columns(nats: Nats) -> None:
+    stream = nats.new_stream()
+    sink = made(nats, subject=f"{stream}.a", stream=stream, message_id="order-{id}")
+    written(sink, [{"text": "1", "id": 1}, {"text": "2", "id": 1}, {"text": "3", "id": 2}])
+    assert texts(nats, stream) == ["1", "3"]
+    assert nats.messages(stream)[0].headers["Nats-Msg-Id"] == "order-1"
+
+
+def test_a_subject_that_the_stream_does_not_have(nats: Nats) -> None:
+    stream, other = nats.new_stream(), nats.new_stream()
+    sink = made(nats, subject="{to}", stream=stream)
+    rows = [
+        {"text": "1", "to": f"{stream}.a"},
+        {"text": "2", "to": f"{other}.a"},
+        {"text": "3", "to": nats.new_name()},
+    ]
+    failures = written(sink, rows)
+    assert [(failure.index, failure.error.code) for failure in failures] == [
+        (1, "refused"),
+        (2, "subject"),
+    ]
+    assert texts(nats, stream) == ["1"] and texts(nats, other) == []
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_a_subject_that_may_not_be_written(nats: Nats, confirmed: bool) -> None:
+    stream = nats.new_stream()
+    options = {"stream": stream} if confirmed else {}
+    sink = made(nats, subject="{to}", **options)
+    rows = [{"text": "1", "to": "forbidden.a"}, {"text": "2", "to": f"{stream}.a"}]
+    (failure,) = written(sink, rows)
+    assert (failure.index, failure.error.code) == (0, "not-authorized")
+    assert texts(nats, stream) == ["2"]
+
+
+def test_a_message_that_the_stream_finds_too_large(nats: Nats) -> None:
+    stream = nats.new_stream(max_msg_size=1000)
+    sink = made(nats, subject=f"{stream}.a", stream=stream)
+    (failure,) = written(sink, [{"text": "x" * 2000}, {"text": "small"}])
+    assert (failure.index, failure.error.code) == (0, "refused")
+    assert texts(nats, stream) == ["small"]
+
+
+def test_a_stream_that_is_missing(nats: Nats) -> None:
+    with pytest.raises(Permanent):
+        made(nats, subject="a", stream="NOBODY").check()
+
+
+def values(nats: Nats, bucket: str) -> dict[str, bytes]:
+    """What the bucket has."""
+
+    async def read(client: Any) -> dict[str, bytes]:
+        store = await client.jetstream().key_value(bucket)
+        return {key: (await store.get(key)).value for key in await store.keys()}
+
+    return nats.ask(read)
+
+
+def test_keys_from_columns(nats: Nats) -> None:
+    bucket = nats.new_bucket()
+    sink = made(nats, bucket=bucket, key="user.{id}")
+    failures = written(sink, [{"text": "1", "id": "a"}, {"text": "2", "id": "b c"}])
+    assert [(failure.index, failure.error.code) for failure in failures] == [(1, "subject")]
+    assert values(nats, bucket) == {"user.a": b"1"}
+
+
+def test_the_primary_key_is_the_key(nats: Nats) -> None:
+    bucket = nats.new_bucket()
+    rows = [
+        {"text": "1", "a": 1, "b": "x"},
+        {"text": "2", "a": 1, "b": "x"},
+        {"text": "3", "a": 2, "b": "x"},
+    ]
+    written(made(nats, ("a", "b"), bucket=bucket), rows)
+    assert values(nats, bucket) == {"1.x": b"2", "2.x": b"3"}
+
+
+def test_a_row_without_value_deletes_its_key(nats: Nats) -> None:
+    bucket = nats.new_bucket()
+    sink = made(nats, bucket=bucket, key="{id}")
+    written(sink, [{"text": "1", "id": "a"}, {"text": "2", "id": "b"}])
+    written(sink, [{"text": None, "id": "a"}], BatchId("query-1", 1))
+    assert values(nats, bucket) == {"b": b"2"}
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"subject": "a.{nothing}"}, "unknown-column"),
+        ({"subject": "a", "headers": {"H": "{nothing}"}}, "unknown-column"),
+        ({"subject": "a", "stream": "S", "message_id": "{nothing}"}, "unknown-column"),
+        ({"bucket": "B", "key": "{nothing}"}, "unknown-column"),
+        ({"bucket": "B"}, "no-key"),
+    ],
+)
+def test_columns_that_are_missing(options: dict[str, Any], code: str, nats: Nats) -> None:
+    with pytest.raises(PlanError) as caught:
+        made(nats, **options).accepts(pa.schema([("text", pa.string())]))
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"subject": "a", "bucket": "B"},
+        {"subject": "a b"},
+        {"subject": "a.*"},
+        {"subject": "a", "key": "k"},
+        {"subject": "a", "message_id": "x"},
+        {"bucket": "B", "stream": "S"},
+        {"subject": "a", "headers": {"no token": "x"}},
+    ],
+)
+def test_options_that_do_not_fit(options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        NatsSink.config_type.model_validate({"url": "nats://localhost", **options})

@@ -1,0 +1,195 @@
+"""The ways to prove to Pulsar who we are, TLS, and several brokers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from pydantic import ValidationError
+
+from penstock.connectors.pulsar import PulsarSink, PulsarSource
+from penstock.sdk import BatchId, Permanent, Transient
+from servers.certificates import Authority
+from servers.peer import Peer
+from servers.pulsar import BASIC, PASSWORD, USER, Pulsar, token
+from servers.server import free_port
+
+
+def check(topic: str = "any", **options: Any) -> None:
+    PulsarSink(PulsarSink.config_type.model_validate({"topic": topic, **options})).check()
+
+
+def refused(**options: Any) -> str:
+    with pytest.raises(Permanent) as caught:
+        check(**options)
+    assert caught.value.hint
+    return caught.value.code
+
+
+def lookup(topic: str, **options: Any) -> None:
+    """What `check` does not ask for: which broker has the topic."""
+    source = PulsarSource.of(PulsarSource.config_type.model_validate({"topic": topic, **options}))
+    source.latest(source.initial())  # type: ignore[attr-defined]
+
+
+def test_a_token(pulsar: Pulsar) -> None:
+    check(url=pulsar.url, token=token())
+    assert refused(url=pulsar.url, token="wrong") == "login"
+    assert refused(url=pulsar.url) == "login"
+    assert refused(url=pulsar.url, token=token("nobody")) == "login"
+
+
+def test_a_name_and_a_password(pulsar: Pulsar) -> None:
+    topic = pulsar.new_topic()
+    basic = {"url": pulsar.url, "topic": topic, "username": BASIC}
+    assert refused(**basic, password=PASSWORD) == "login", "it may do nothing yet"
+    path = f"persistent/public/default/{topic}/permissions/{BASIC}"
+    pulsar.admin("POST", path, ["produce", "consume"])
+    check(**basic, password=PASSWORD)
+    assert refused(**basic, password="wrong") == "login"
+
+
+def test_tls(pulsar: Pulsar, tmp_path: Path) -> None:
+    options = {"url": pulsar.tls_url, "token": token()}
+    trusted = {"ca": str(pulsar.authority.root)}
+    topic = pulsar.new_topic()
+    lookup(topic, **options, tls=trusted)
+    assert refused(**options) == "tls"
+    assert refused(**options, tls={"ca": str(Authority(tmp_path, "Others").root)}) == "tls"
+    assert refused(**options, tls={"ca": str(tmp_path / "nowhere")}) == "tls"
+    lookup(topic, **options, tls={"verify": False})
+    with pytest.raises(Transient):
+        check(url=pulsar.url.replace("pulsar:", "pulsar+ssl:"), token=token(), tls=trusted)
+
+
+def test_a_name_that_the_certificate_does_not_have(pulsar: Pulsar) -> None:
+    options = {"url": pulsar.tls_url.replace("127.0.0.1", "127.1"), "token": token()}
+    trusted = {"ca": str(pulsar.authority.root)}
+    assert refused(**options, tls=trusted) == "tls"
+    lookup(pulsar.new_topic(), **options, tls={**trusted, "verify_hostname": False})
+
+
+def test_a_certificate_is_who_we_are(pulsar: Pulsar) -> None:
+    def tls(name: str) -> dict[str, str]:
+        key, certificate = pulsar.certificate(name)
+        return {"ca": str(pulsar.authority.root), "key": str(key), "certificate": str(certificate)}
+
+    lookup(pulsar.new_topic(), url=pulsar.tls_url, tls=tls(USER))
+    assert refused(url=pulsar.tls_url, tls=tls("nobody")) == "login"
+
+
+@pytest.fixture
+def issuer() -> Iterator[tuple[str, list[dict[str, list[str]]]]]:
+    """The URL of an issuer of tokens, and what it was asked."""
+    asked: list[dict[str, list[str]]] = []
+
+    class Issuer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.answer({"token_endpoint": f"{url}/token"})
+
+        def do_POST(self) -> None:
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            asked.append(form)
+            self.answer({"access_token": token(form["client_id"][0]), "expires_in": 3600})
+
+        def answer(self, found: dict[str, Any]) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(found).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Quietly."""
+
+    with HTTPServer(("127.0.0.1", 0), Issuer) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield url, asked
+        server.shutdown()
+
+
+def test_an_issuer_of_tokens(
+    pulsar: Pulsar, issuer: tuple[str, list[dict[str, list[str]]]], tmp_path: Path
+) -> None:
+    url, asked = issuer
+    (tmp_path / "keys.json").write_text(json.dumps({"client_id": USER, "client_secret": "made-up"}))
+    oauth2 = {"issuer_url": url, "key_file": str(tmp_path / "keys.json")}
+    lookup(
+        pulsar.new_topic(), url=pulsar.url, oauth2={**oauth2, "audience": "tests", "scope": "all"}
+    )
+    told = asked[0]
+    assert (told["client_id"], told["client_secret"]) == ([USER], ["made-up"])
+    assert (told["audience"], told["scope"]) == (["tests"], ["all"])
+    assert refused(url=pulsar.url, oauth2={**oauth2, "key_file": "nowhere"}) == "login"
+    away = {**oauth2, "issuer_url": f"http://127.0.0.1:{free_port()}"}
+    assert refused(url=pulsar.url, oauth2=away) == "login"
+
+
+def test_an_issuer_of_tokens_for_a_secret_of_the_pipeline(
+    pulsar: Pulsar, issuer: tuple[str, list[dict[str, list[str]]]]
+) -> None:
+    url, asked = issuer
+    topic = pulsar.new_topic()
+    for secret in ("made-up", "another"):
+        oauth2 = {"issuer_url": url, "client_id": USER, "client_secret": secret}
+        lookup(topic, url=pulsar.url, oauth2=oauth2)
+        assert (asked[-1]["client_id"], asked[-1]["client_secret"]) == ([USER], [secret])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "give either key_file, or"),
+        ({"key_file": "f", "client_id": "i", "client_secret": "s"}, "give either key_file, or"),
+        ({"client_id": "i"}, "need each other"),
+    ],
+)
+def test_credentials_that_are_not_complete(given: dict[str, str], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        check(url="pulsar://nobody", oauth2={"issuer_url": "http://nobody", **given})
+
+
+def test_several_brokers(pulsar: Pulsar) -> None:
+    away = free_port()
+    url = f"pulsar://127.0.0.1:{away},127.0.0.1:{pulsar.port}"
+    lookup(pulsar.new_topic(), url=url, token=token())
+    with pytest.raises(Transient):
+        check(url=f"pulsar://127.0.0.1:{away}", token=token())
+
+
+def test_an_address_that_brokers_do_not_advertise(pulsar: Pulsar) -> None:
+    topic = pulsar.new_topic()
+    lookup(topic, **pulsar.login)
+    with pytest.raises(Transient):
+        lookup(topic, **pulsar.login, listener_name="nowhere", timeout="2s")
+
+
+def test_what_answers_is_not_pulsar(peer: Peer) -> None:
+    with pytest.raises(Transient) as caught:
+        check(url=f"pulsar://{peer.address}", timeout="1s")
+    assert caught.value.code == "unreachable"
+
+
+def test_a_broker_that_goes_away_while_rows_are_sent(pulsar: Pulsar) -> None:
+    import pyarrow as pa
+
+    options = {**pulsar.login, "topic": pulsar.new_topic(), "timeout": "2s"}
+    sink = PulsarSink(PulsarSink.config_type.model_validate(options))
+    rows = pa.RecordBatch.from_pylist([{"text": "1"}])
+    payloads = rows.column("text").cast(pa.binary())
+    client = sink.open()
+    writer = sink.writer(client, BatchId("query-1", 0), 0, rows.schema)
+    writer.write(rows, payloads)
+    pulsar.pause()
+    try:
+        with pytest.raises(Transient):
+            writer.write(rows, payloads)
+    finally:
+        pulsar.resume()
+    assert not writer.write(rows, payloads)
+    client.close()

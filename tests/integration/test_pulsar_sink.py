@@ -1,0 +1,165 @@
+"""What is particular to writing Pulsar: keys, properties, times, batches, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from penstock.connectors.pulsar import PulsarSink
+from penstock.core.errors import Mistakes
+from penstock.sdk import BatchId, Failure, Permanent
+from servers.pulsar import LARGEST, Pulsar
+
+
+def made(pulsar: Pulsar, **options: Any) -> PulsarSink:
+    return PulsarSink(PulsarSink.config_type.model_validate({**pulsar.login, **options}))
+
+
+def written(sink: PulsarSink, rows: list[dict[str, Any]]) -> Sequence[Failure]:
+    """Writes rows whose column `text` is the payload."""
+    columns = pa.RecordBatch.from_pylist(rows)
+    client = sink.open()
+    try:
+        writer = sink.writer(client, BatchId("query-1", 0), 0, columns.schema)
+        failures = writer.write(columns, columns.column("text").cast(pa.binary()))
+        writer.commit()
+    finally:
+        client.close()
+    return failures
+
+
+def sent(pulsar: Pulsar, count: int, **options: Any) -> list[Any]:
+    """The messages that rows `0`, `1` and so on become."""
+    topic = pulsar.new_topic()
+    rows = [{"text": str(each), "key": "ab"[each % 2]} for each in range(count)]
+    assert not written(made(pulsar, topic=topic, **options), rows)
+    return pulsar.messages(topic)
+
+
+def entries(messages: Sequence[Any]) -> int:
+    return len({message.message_id().entry_id() for message in messages})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topic": "a-{"},
+        {"chunking": True},
+        {"batching": True},
+        {"delay": "-1s"},
+        {"compression": "rar"},
+    ],
+)
+def test_options_that_do_not_fit(options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        PulsarSink.config_type.model_validate(
+            {"url": "pulsar://localhost", "topic": "orders", **options}
+        )
+
+
+def test_columns_that_are_not_there() -> None:
+    options = {
+        "url": "pulsar://localhost", "topic": "{a}", "key": "{b}", "ordering_key": "{c}",
+        "properties": {"Who": "{d}"}, "event_time": "text",
+    }  # fmt: skip
+    sink = PulsarSink(PulsarSink.config_type.model_validate(options))
+    with pytest.raises(Mistakes) as caught:
+        sink.accepts(pa.schema([("text", pa.string())]))
+    told = [error.message for error in caught.value.errors]
+    assert len(told) == 5 and all(any(f'"{name}"' in each for each in told) for name in "abcd")
+
+
+def test_what_goes_beside_the_payload(pulsar: Pulsar) -> None:
+    topic = pulsar.new_topic()
+    sink = made(
+        pulsar, topic=topic, key="k-{who}", ordering_key="o-{who}", event_time="at",
+        properties={"Who": "{who}", "Made": "up"},
+    )  # fmt: skip
+    at = datetime(2024, 5, 1, 9, 30, 0, 123_000, UTC)
+    rows = [{"text": "1", "who": "ann", "at": at}, {"text": "2", "who": None, "at": None}]
+    assert not written(sink, rows)
+    first, second = pulsar.messages(topic)
+    assert (first.partition_key(), first.ordering_key()) == ("k-ann", "o-ann")
+    assert first.properties() == {"Who": "ann", "Made": "up"}
+    assert first.event_timestamp() == round(at.timestamp() * 1000)
+    assert (second.partition_key(), second.ordering_key()) == ("", "")
+    assert (second.properties(), second.event_timestamp()) == ({"Made": "up"}, 0)
+
+
+def test_topics_from_columns(pulsar: Pulsar) -> None:
+    one, other = pulsar.new_topic(), pulsar.new_topic()
+    topics = [one, other, None, "a/b", one]
+    rows = [{"text": str(at), "to": topic} for at, topic in enumerate(topics)]
+    failures = written(made(pulsar, topic="{to}"), rows)
+    assert [(each.index, each.error.code) for each in failures] == [(2, "topic"), (3, "topic")]
+    assert [message.data() for message in pulsar.messages(one)] == [b"0", b"4"]
+    assert [message.data() for message in pulsar.messages(other)] == [b"1"]
+
+
+def test_a_topic_that_cannot_be_ends_the_pipeline(pulsar: Pulsar) -> None:
+    for topic in ("a/b", "persistent://public/nowhere/a"):
+        sink = made(pulsar, topic=topic)
+        with pytest.raises(Permanent):
+            sink.check()
+        with pytest.raises(Permanent):
+            written(sink, [{"text": "1"}])
+
+
+def test_keys_choose_the_partition(pulsar: Pulsar) -> None:
+    topic = pulsar.new_topic(partitions=4)
+    rows = [{"text": str(at), "key": f"k{at % 8}"} for at in range(32)]
+    assert not written(made(pulsar, topic=topic, key="{key}"), rows)
+    found = pulsar.messages(topic)
+    places = {(message.partition_key(), message.topic_name()) for message in found}
+    assert len(found) == 32 and len(places) == 8
+
+
+def test_messages_are_sent_together(pulsar: Pulsar) -> None:
+    assert entries(sent(pulsar, 20)) == 1
+    assert entries(sent(pulsar, 20, batching={"max_messages": 5})) == 4
+    assert entries(sent(pulsar, 20, batching={"max_size": "8 B"})) > 1
+    assert entries(sent(pulsar, 20, batching=False)) == 20
+
+
+def test_only_those_with_the_same_key_are_sent_together(pulsar: Pulsar) -> None:
+    found = sent(pulsar, 20, batching={"by_key": True}, key="{key}")
+    assert entries(found) == 2
+    assert [message.partition_key() for message in found] == ["a"] * 10 + ["b"] * 10
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4", "zlib", "zstd", "snappy"])
+def test_messages_are_compressed(pulsar: Pulsar, compression: str) -> None:
+    topic = pulsar.new_topic()
+    text = "made up " * 50_000
+    assert not written(made(pulsar, topic=topic, compression=compression), [{"text": text}])
+    assert [message.data().decode() for message in pulsar.messages(topic)] == [text]
+    size = pulsar.admin("GET", f"persistent/public/default/{topic}/stats")["bytesInCounter"]
+    assert (size < len(text) // 2) is (compression != "none")
+
+
+def test_what_is_too_large_is_sent_in_pieces_or_refused(pulsar: Pulsar) -> None:
+    rows = [{"text": "x" * (LARGEST + 1)}, {"text": "y"}]
+    topic = pulsar.new_topic()
+    failures = written(made(pulsar, topic=topic), rows)
+    assert [(each.index, each.error.code) for each in failures] == [(0, "too-large")]
+    topic = pulsar.new_topic()
+    assert not written(made(pulsar, topic=topic, batching=False, chunking=True), rows)
+    assert [len(message.data()) for message in pulsar.messages(topic)] == [LARGEST + 1, 1]
+
+
+def test_messages_are_held_back(pulsar: Pulsar) -> None:
+    import pulsar as client_library
+
+    topic = pulsar.new_topic()
+    with pulsar.client() as client:
+        consumer = client.subscribe(topic, "s", client_library.ConsumerType.Shared)
+        written(made(pulsar, topic=topic, delay="1h"), [{"text": "late"}])
+        written(made(pulsar, topic=topic), [{"text": "now"}])
+        assert consumer.receive(30_000).data() == b"now"
+        with pytest.raises(client_library.Timeout):
+            consumer.receive(500)

@@ -1,0 +1,276 @@
+"""What is particular to RabbitMQ: declarations, bindings, headers, rights, refusals, TLS."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from taking import Take, Taking
+
+from penstock.connectors.rabbitmq import RabbitmqSink, RabbitmqSource, RabbitmqStreamSource
+from penstock.sdk import Context, Permanent
+from servers.certificates import Authority
+from servers.rabbitmq import OTHER_HOST, Rabbit
+
+
+@pytest.fixture
+def received(taking: Take, rabbitmq: Rabbit, tmp_path: Path) -> Callable[..., Taking]:
+    counter = count()
+
+    def received(**options: Any) -> Taking:
+        state = tmp_path / f"{next(counter)}"
+        config = RabbitmqSource.config_type.model_validate({**rabbitmq.login, **options})
+        source = RabbitmqSource(config, Context("tests", state.name, state))
+        source.check()
+        return taking(source)
+
+    return received
+
+
+@pytest.fixture
+def queue(rabbitmq: Rabbit) -> Iterator[str]:
+    name = rabbitmq.new_queue()
+    yield name
+    rabbitmq.forget(name)
+
+
+def named() -> str:
+    return f"made-up-{uuid.uuid4().hex[:12]}"
+
+
+def bodies(broker: Rabbit, queue: str) -> list[bytes]:
+    return [message.body for message in broker.messages(queue)]
+
+
+# The source
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_queue_is_declared_and_bound(rabbitmq: Rabbit, received: Any, kind: str) -> None:
+    exchange, queue = named(), named()
+    bind = {"exchange": exchange, "routing_key": ["order.*.large", "order.eu.#"], "declare": {}}
+    source = received(queue=queue, declare={"type": kind}, bind=[bind])
+    for key in ("order.us.large", "order.us.small", "order.eu", "order.eu.small"):
+        rabbitmq.publish(key, [key.encode()], exchange)
+    assert source.payloads(3) == [b"order.us.large", b"order.eu", b"order.eu.small"]
+    declared = RabbitmqSink.config_type.model_validate(
+        {**rabbitmq.login, "exchange": exchange, "declare": {"type": "direct"}}
+    )
+    with pytest.raises(Permanent, match="inequivalent arg 'type'"):
+        RabbitmqSink(declared).open()
+    again = RabbitmqSource.config_type.model_validate(
+        {**rabbitmq.login, "queue": queue, "declare": {"type": kind, "durable": True}}
+    )
+    RabbitmqSource(again).check()
+
+
+def test_a_queue_is_declared_with_its_options(rabbitmq: Rabbit, received: Any) -> None:
+    queue = named()
+    arguments = {"x-max-length": 10}
+    source = received(
+        queue=queue, declare={"durable": False, "auto_delete": True, "arguments": arguments}
+    )
+    rabbitmq.do(
+        lambda channel: channel.declare_queue(
+            queue, durable=False, auto_delete=True,
+            arguments={"x-queue-type": "classic", **arguments},
+        )
+    )  # fmt: skip
+    source.receiving.close()
+    with pytest.raises(Permanent, match="no queue"):
+        RabbitmqSource(
+            RabbitmqSource.config_type.model_validate({**rabbitmq.login, "queue": queue})
+        ).check()
+
+
+@pytest.mark.parametrize(("match", "expected"), [("all", [b"2"]), ("any", [b"1", b"2"])])
+def test_a_queue_is_bound_by_headers(
+    rabbitmq: Rabbit, received: Any, queue: str, match: str, expected: list[bytes]
+) -> None:
+    exchange = named()
+    bind = {"exchange": exchange, "headers": {"kind": "k", "large": True}, "match": match,
+            "declare": {"type": "headers", "durable": False, "auto_delete": True}}  # fmt: skip
+    source = received(queue=queue, bind=[bind])
+    rabbitmq.publish("", [b"0"], exchange)
+    rabbitmq.publish("", [b"1"], exchange, headers={"kind": "k", "large": False})
+    rabbitmq.publish("", [b"2"], exchange, headers={"kind": "k", "large": True})
+    assert source.payloads(len(expected)) == expected
+
+
+def test_metadata(rabbitmq: Rabbit, received: Any, queue: str) -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    exchange = named()
+    bind = {"exchange": exchange, "routing_key": "k", "declare": {"type": "direct"}}
+    source = received(queue=queue, bind=[bind])
+    rabbitmq.publish(
+        "k", [b"1"], exchange, message_id="m-1", timestamp=at, content_type="text/plain",
+        content_encoding="utf-8", correlation_id="c-1", reply_to="r", type="t", app_id="a",
+        priority=3, expiration=60, headers={"text": "x", "number": 5, "list": [1, "a"]},
+    )  # fmt: skip
+    names = source.source.about().names
+    (row,) = source.rows(1, *names, "received")
+    assert row.pop("received") is not None
+    assert {name: row[name] for name in names} == {
+        "exchange": exchange, "routing_key": "k", "message_id": "m-1", "timestamp": at,
+        "headers": [("list", '[1, "a"]'), ("number", "5"), ("text", "x")],
+        "content_type": "text/plain", "content_encoding": "utf-8", "correlation_id": "c-1",
+        "reply_to": "r", "type": "t", "user_id": None, "app_id": "a", "priority": 3,
+        "expiration": 60_000, "persistent": True, "redelivered": False, "delivery_count": None,
+    }  # fmt: skip
+
+
+def test_what_was_handed_out_before(rabbitmq: Rabbit, received: Any) -> None:
+    """Given back by somebody who took it and left."""
+    queue = rabbitmq.new_queue("quorum")
+    rabbitmq.publish(queue, [b"1"])
+
+    async def take(channel: Any) -> None:
+        await (await channel.get_queue(queue)).get()
+
+    rabbitmq.do(take)
+    (row,) = received(queue=queue).rows(1, "redelivered", "delivery_count", "persistent")
+    assert (row["redelivered"], row["delivery_count"], row["persistent"]) == (True, 1, True)
+    rabbitmq.forget(queue)
+
+
+def test_what_is_acknowledged_is_gone(rabbitmq: Rabbit, received: Any, queue: str) -> None:
+    source = received(queue=queue)
+    rabbitmq.publish(queue, [b"1", b"2"])
+    assert source.payloads(2) == [b"1", b"2"]
+    source.receiving.close()
+    assert bodies(rabbitmq, queue) == []
+
+
+def test_no_more_is_handed_out_than_prefetched(rabbitmq: Rabbit, received: Any, queue: str) -> None:
+    """Those that wait for room in the journal stay with the broker; others can have the rest."""
+    source = received(queue=queue, prefetch=2, journal={"size": "1 MiB"})
+    large = [b"%d" % number + b"x" * 600_000 for number in range(6)]
+    rabbitmq.publish(queue, large)
+    source.receiving.await_end(1)
+    rest = rabbitmq.messages(queue)
+    assert len(rest) >= len(large) - 4
+
+
+def test_one_that_receives_alone(rabbitmq: Rabbit, received: Any, queue: str) -> None:
+    received(queue=queue, exclusive=True)
+
+    async def consume(channel: Any) -> None:
+        async def take(message: Any) -> None: ...
+
+        await (await channel.get_queue(queue)).consume(take)
+
+    with pytest.raises(Exception, match="exclusive"):
+        rabbitmq.do(consume)
+
+
+def test_the_one_with_the_highest_priority_receives(
+    rabbitmq: Rabbit, received: Any, queue: str
+) -> None:
+    low, high = received(queue=queue, priority=1), received(queue=queue, priority=2)
+    rabbitmq.publish(queue, [b"%d" % number for number in range(20)])
+    assert len(high.payloads(20)) == 20
+    assert low.receiving.journal.end() == 0
+
+
+def test_a_queue_that_is_deleted(rabbitmq: Rabbit, received: Any) -> None:
+    """The receiver notices, and is there again once the queue is."""
+    queue = named()
+    source = received(queue=queue, declare={})
+    rabbitmq.publish(queue, [b"1"])
+    source.receiving.await_end(1)
+    source.receiving.receiver.ready.clear()
+    rabbitmq.do(lambda channel: channel.queue_delete(queue))
+    source.receiving.await_ready()
+    rabbitmq.publish(queue, [b"2"])
+    assert source.payloads(2) == [b"1", b"2"]
+
+
+def test_another_virtual_host(rabbitmq: Rabbit, received: Any) -> None:
+    queue = rabbitmq.new_queue(host=OTHER_HOST)
+    source = received(queue=queue, virtual_host=OTHER_HOST)
+    rabbitmq.publish(queue, [b"1"], host=OTHER_HOST)
+    assert source.payloads(1) == [b"1"]
+    source.receiving.close()
+    rabbitmq.forget(queue)
+
+
+# The connection
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"username": "nobody"}, "login"),
+        ({"virtual_host": "missing"}, "virtual-host"),
+        ({"queue": "missing", "stream": "missing", "exchange": "missing"}, "not-found"),
+        (
+            {"queue": "missing", "stream": "missing", "exchange": "", "routing_key": "missing"},
+            "not-found",
+        ),
+    ],
+)
+@pytest.mark.parametrize("component", [RabbitmqSource, RabbitmqStreamSource, RabbitmqSink])
+def test_what_the_broker_does_not_have(
+    rabbitmq: Rabbit, component: Any, wrong: dict[str, Any], code: str
+) -> None:
+    given = {**rabbitmq.login, "queue": "q", "stream": "s", "exchange": "amq.topic", **wrong}
+    known = component.config_type.model_fields
+    options = {name: value for name, value in given.items() if name in known}
+    with pytest.raises(Permanent) as caught:
+        component(component.config_type.model_validate(options)).check()
+    assert caught.value.code == code and caught.value.hint
+
+
+def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    with Rabbit(certificate=authority.issue("broker")) as broker:
+        stream, queue = broker.new_queue("stream"), broker.new_queue()
+        given = {**broker.login, "url": f"amqps://127.0.0.1:{broker.tls_port}"}
+        for component, more in (
+            (RabbitmqSource, {"queue": queue}),
+            (RabbitmqStreamSource, {"stream": stream}),
+            (RabbitmqSink, {"routing_key": queue}),
+        ):
+            options = {**given, **more}
+            trusted = {**options, "tls": {"ca": str(authority.root)}}
+            component(component.config_type.model_validate(trusted)).check()
+            with pytest.raises(Permanent, match="not trusted") as caught:
+                component(component.config_type.model_validate(options)).check()
+            assert "ca" in (caught.value.hint or "")
+
+
+def test_a_broker_that_is_paused_is_left(rabbitmq: Rabbit, received: Any, queue: str) -> None:
+    """No heartbeat comes: the receiver ends, and the next one is connected again."""
+    source = received(queue=queue, heartbeat="1s")
+    rabbitmq.pause()
+    try:
+        until = time.monotonic() + 30
+        while source.receiving.receiver.ready.is_set():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    finally:
+        rabbitmq.resume()
+    source.receiving.await_ready()
+    rabbitmq.publish(queue, [b"1"])
+    assert source.payloads(1) == [b"1"]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://localhost", "amqp://HOST"),
+        ("amqp://", "amqp://HOST"),
+        ("amqp://made-up:up@localhost", "username and password"),
+        ("amqp://localhost/shop", "virtual_host"),
+    ],
+)
+def test_urls_that_cannot_be(url: str, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        RabbitmqSource.config_type.model_validate({"url": url, "queue": "q"})

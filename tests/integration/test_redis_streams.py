@@ -1,0 +1,122 @@
+"""Streams that are read by their ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.redis_reading import Make, maker, payloads, read
+from penstock.sdk import Permanent, Read, Transient
+from servers.redis import Redis
+
+
+@pytest.fixture
+def make(redis: Redis, tmp_path: Path) -> Make:
+    return maker(redis, tmp_path)
+
+
+@pytest.fixture
+def client(redis: Redis) -> Iterator[Any]:
+    with redis.client() as client:
+        yield client
+
+
+@pytest.fixture
+def key(redis: Redis) -> str:
+    return redis.new_key()
+
+
+def test_where_a_stream_begins(client: Any, key: str, make: Make) -> None:
+    for number in range(1, 5):
+        client.xadd(key, {"payload": number}, id=f"{number}-7")
+    assert payloads(make(stream=key)) == [b"1", b"2", b"3", b"4"]
+    assert payloads(make(stream=key, start="3-7")) == [b"3", b"4"]
+    assert payloads(make(stream=key, start="3")) == [b"3", b"4"]
+    latest = make(stream=key, start="latest")
+    start = latest.initial()
+    client.xadd(key, {"payload": 5}, id="5-0")
+    assert payloads(latest, start=start) == [b"5"]
+
+
+def test_streams_are_merged_by_time_where_a_batch_is_limited(
+    client: Any, key: str, make: Make
+) -> None:
+    streams = [f"{key}:{each}" for each in "ab"]
+    for number in range(6):
+        client.xadd(streams[number % 2], {"payload": number}, id=f"{number + 1}-0")
+    source = make(stream=[*streams, f"{key}:none"], max_records=3)
+    start = source.initial()
+    assert sorted(payloads(source)) == [b"0", b"1", b"2"]
+    stop = source.advance(start, source.latest(start))
+    assert sorted(payloads(source, start=stop)) == [b"3", b"4", b"5"]
+    assert source.earlier(start, stop) == source.earlier(stop, start) == start
+
+
+def test_what_is_known_of_an_entry(client: Any, key: str, make: Make) -> None:
+    client.xadd(key, {"body": b"\xff", "kind": "k"}, id="1700000000000-3")
+    client.xadd(key, {"kind": "k"}, id=f"{2**63}-{2**63}")
+    first, second = read(make(stream=key, field="body"), "stream", "id", "timestamp", "fields")
+    assert (first["payload"], first["stream"], first["id"]) == (b"\xff", key, "1700000000000-3")
+    assert first["timestamp"] == datetime.fromtimestamp(1_700_000_000, UTC)
+    assert first["fields"] == [("kind", b"k")] and first["position"] == 3
+    assert second["payload"] is None and second["timestamp"] is None
+
+
+def test_all_fields_are_the_payload(client: Any, key: str, make: Make) -> None:
+    client.xadd(key, {"name": "Größe", "n": 1})
+    assert json.loads(payloads(make(stream=key, field="*"))[0]) == {"name": "Größe", "n": "1"}
+    assert json.loads(make(stream=key, field="*").sample(1)[0].as_py())["n"] == "1"
+
+
+def test_entries_that_were_trimmed(client: Any, key: str, make: Make) -> None:
+    for number in range(1, 6):
+        client.xadd(key, {"payload": number}, id=f"{number}-0")
+    source = make(stream=key)
+    start = source.initial()
+    client.xdel(key, "3-0")
+    assert payloads(source, start=start) == [b"1", b"2", b"4", b"5"]
+    client.xtrim(key, maxlen=1, approximate=False)
+    with pytest.raises(Permanent) as caught:
+        source.latest(start)
+    assert caught.value.code == "data-gone"
+    wanted = Read()
+    assert payloads(make(stream=key, on_data_loss="skip"), start=start, wanted=wanted) == [b"5"]
+    assert [bad.error.code for bad in wanted.bad] == ["data-gone"]
+    assert payloads(make(stream=key)) == [b"5"], "a new pipeline misses nothing"
+
+
+def test_a_stream_that_was_made_again(client: Any, key: str, make: Make) -> None:
+    client.xadd(key, {"payload": 1}, id="7-0")
+    start = make(stream=key).latest(make(stream=key).initial())
+    client.delete(key)
+    client.xadd(key, {"payload": 1}, id="1-0")
+    with pytest.raises(Permanent) as caught:
+        make(stream=key).latest(start)
+    assert caught.value.code == "data-gone"
+
+
+def test_a_source_outlives_its_server(redis: Redis, client: Any, key: str, make: Make) -> None:
+    client.xadd(key, {"payload": 1})
+    source = make(stream=key)
+    assert payloads(source) == [b"1"]
+    redis.kill()
+    with pytest.raises(Transient):
+        payloads(source)
+    redis.start()
+    assert payloads(source) == [b"1"]
+    source.close()
+
+
+def test_large_entries_are_read_in_small_pages(client: Any, key: str, make: Make) -> None:
+    for _ in range(130):
+        client.xadd(key, {"payload": b"x" * 200_000})
+    source = make(stream=key)
+    start = source.initial()
+    (partition,) = source.partitions(start, source.latest(start))
+    sizes = [batch.num_rows for batch in source.read(partition, Read())]
+    assert sum(sizes) == 130 and max(sizes[1:]) < 30

@@ -1,0 +1,143 @@
+"""Protocol Buffers with a registry: messages by their indexes, imports, both forms of schemas."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
+from google.protobuf import descriptor_pool, message_factory
+from registry_formats import BY_TOPIC, context, formatted, payloads, told
+
+from penstock.core.errors import PlanError
+from penstock.formats.protobuf.compiled import compiled_text
+from servers.apicurio import Apicurio
+
+SHOP = """\
+syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+message Customer { string name = 1; }
+message Order {
+  int64 id = 1;
+  optional string name = 2;
+  google.protobuf.Timestamp at = 3;
+  message Line { int32 count = 1; }
+}
+"""
+
+
+@pytest.fixture
+def subject(apicurio: Apicurio) -> str:
+    return apicurio.new_subject()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    file = tmp_path / "shop.proto"
+    file.write_text(SHOP)
+    return str(file)
+
+
+def of_confluent(text: str, name: str) -> Any:
+    """A message as Google's library has it, of a package that it does not know yet."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+    package = f"p{uuid.uuid4().hex[:8]}"
+    made = compiled_text(f"{package}.proto", text.replace("shop", package), {})
+    file = FileDescriptorSet.FromString(made).file[-1]
+    pool = descriptor_pool.Default()
+    pool.AddSerializedFile(file.SerializeToString())
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Customer", {"name": "ann"}),
+        ("Order", {"id": 7, "name": "x"}),
+        ("Order.Line", {"count": 3}),
+    ],
+)
+def test_what_confluent_wrote_is_read(
+    apicurio: Apicurio, subject: str, name: str, value: dict[str, Any]
+) -> None:
+    message = of_confluent(SHOP, name)
+    serialize = ProtobufSerializer(message, apicurio.client, conf=BY_TOPIC)
+    found = serialize(message(**value), context(subject))
+    format_ = formatted("protobuf", apicurio, subject, message=message.DESCRIPTOR.full_name)
+    (row,) = format_.decode(payloads(found), format_.infer(payloads())).rows.to_pylist()
+    assert {key: row[key] for key in value} == value
+
+
+@pytest.mark.parametrize("name", ["Customer", "Order.Line"])
+def test_what_is_written_confluent_reads(
+    apicurio: Apicurio, subject: str, shop: str, name: str
+) -> None:
+    message = of_confluent(SHOP, name)
+    value = {"name": "ann"} if name == "Customer" else {"count": 3}
+    format_ = formatted("protobuf", apicurio, subject, schema_file=shop, message=f"shop.{name}")
+    encoded = format_.encode(pa.RecordBatch.from_pylist([value], schema=format_.declared()))
+    (payload,) = encoded.payloads.to_pylist()
+    found = ProtobufDeserializer(message, {"use.deprecated.format": False})(
+        payload, context(subject)
+    )
+    assert {key: getattr(found, key) for key in value} == value
+    (kept,) = apicurio.schemas(subject)
+    assert (kept.schema.schema_type, kept.schema.schema_str) == ("PROTOBUF", SHOP)
+
+
+def test_fields_that_came_later_are_left_out(apicurio: Apicurio, subject: str) -> None:
+    apicurio.register(subject, 'syntax = "proto3"; message M { int64 id = 1; }', "PROTOBUF")
+    columns = formatted("protobuf", apicurio, subject).infer(payloads())
+    later = 'syntax = "proto3"; message M { int64 number = 1; string more = 2; }'
+    apicurio.register(subject, later, "PROTOBUF")
+    writer = formatted("protobuf", apicurio, subject, registry={"register": False})
+    rows = pa.RecordBatch.from_pylist([{"number": 7, "more": "x"}])
+    encoded = writer.encode(rows)
+    decoded = formatted("protobuf", apicurio, subject).decode(encoded.payloads, columns)
+    assert decoded.rows.to_pylist() == [{"id": 7}], "fields go by their numbers"
+
+
+def test_a_payload_of_another_message(apicurio: Apicurio, subject: str, shop: str) -> None:
+    format_ = formatted("protobuf", apicurio, subject, schema_file=shop, message="shop.Order")
+    rows = pa.RecordBatch.from_pylist([{"id": 1}], schema=pa.schema([("id", pa.int64())]))
+    encoded = format_.encode(rows)
+    reader = formatted("protobuf", apicurio, subject)
+    decoded = reader.decode(encoded.payloads, reader.infer(payloads()))
+    assert told(decoded) == [(0, "another-message")]
+    wrong = encoded.payloads[0].as_py()[:5] + b"\x02\x12" + b"\x08\x01"
+    assert told(reader.decode(payloads(wrong), rows.schema)) == [(0, "unknown-message")]
+    for cut in (wrong[:5], wrong[:6], wrong[:5] + b"\xff"):
+        assert told(reader.decode(payloads(cut), rows.schema)) == [(0, "not-framed")]
+
+
+def test_imports(apicurio: Apicurio, subject: str) -> None:
+    money = apicurio.new_subject()
+    text = 'syntax = "proto3"; package shop; message Money { int64 cents = 1; }'
+    apicurio.register(money, text, "PROTOBUF")
+    order = (
+        'syntax = "proto3"; package shop; import "shop/money.proto"; '
+        "message Order { Money price = 1; }"
+    )
+    apicurio.register(subject, order, "PROTOBUF", [("shop/money.proto", money, 1)])
+    format_ = formatted("protobuf", apicurio, subject, registry={"register": False})
+    columns = format_.infer(payloads())
+    rows = pa.RecordBatch.from_pylist([{"price": {"cents": 5}}], columns.remove_metadata())
+    encoded = format_.encode(rows)
+    assert format_.decode(encoded.payloads, columns).rows.to_pylist() == rows.to_pylist()
+
+
+def test_what_cannot_be_registered(apicurio: Apicurio, subject: str, tmp_path: Path) -> None:
+    with pytest.raises(PlanError) as caught:
+        formatted("protobuf", apicurio, subject).encode(pa.RecordBatch.from_pylist([]))
+    assert "schema_file" in str(caught.value.hint)
+    (tmp_path / "a.proto").write_text('syntax = "proto3"; message A {}')
+    (tmp_path / "b.proto").write_text('syntax = "proto3"; import "a.proto"; message B { A a = 1; }')
+    options = {"schema_file": str(tmp_path / "b.proto"), "message": "B"}
+    with pytest.raises(PlanError) as caught:
+        formatted("protobuf", apicurio, subject, **options).encode(pa.RecordBatch.from_pylist([]))
+    assert caught.value.code == "unsupported-import"
