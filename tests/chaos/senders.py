@@ -1,0 +1,144 @@
+"""Those who send to a run that receives, and remember what they were told is safe."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from http.client import HTTPConnection, HTTPException
+from itertools import islice
+
+from servers.mosquitto import Mosquitto
+from servers.nats import Nats
+from servers.rabbitmq import Rabbit
+from servers.server import free_port
+
+PAUSE = 0.05
+GROUP = 100
+
+
+class Sender(ABC):
+    """`options` are the lines of the source, `acknowledged` the numbers that are safe."""
+
+    options: list[str]
+
+    def __init__(self) -> None:
+        self.acknowledged: set[int] = set()
+
+    @abstractmethod
+    def send(self, numbers: Iterable[int]) -> None:
+        """Sends each until it is acknowledged."""
+
+
+class HttpSender(Sender):
+    """Posts from several threads."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self.options = ["type: http", f"listen: 127.0.0.1:{port}"]
+        self._port, self._own = port, threading.local()
+
+    def send(self, numbers: Iterable[int]) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in pool.map(self._until_taken, numbers):
+                pass
+
+    def _until_taken(self, number: int) -> None:
+        while not self._taken(number):
+            time.sleep(PAUSE)
+        self.acknowledged.add(number)
+
+    def _taken(self, number: int) -> bool:
+        connection = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = HTTPConnection("127.0.0.1", self._port, timeout=10)
+        self._own.connection = None
+        try:
+            connection.request("POST", "/", b'{"number": %d}' % number)
+            answer = connection.getresponse()
+            answer.read()
+        except (OSError, HTTPException):
+            connection.close()
+            return False
+        self._own.connection = connection
+        return answer.status == 200
+
+
+class MqttSender(Sender):
+    """Publishes with QoS 1; the broker acknowledges, and keeps what is not taken yet."""
+
+    def __init__(self, broker: Mosquitto) -> None:
+        super().__init__()
+        login = [f"{name}: {value}" for name, value in broker.login.items()]
+        self.options = ["type: mqtt", *login, "topic: allowed/numbers"]
+        self._broker = broker
+
+    def send(self, numbers: Iterable[int]) -> None:
+        self._await_session()
+        client = self._broker.client()
+        waiting = []
+        for number in numbers:
+            waiting.append(
+                (number, client.publish("allowed/numbers", b'{"number": %d}' % number, 1))
+            )
+            if len(waiting) >= 100:
+                self._settle(waiting)
+        self._settle(waiting)
+        client.disconnect()
+        client.loop_stop()
+
+    def _settle(self, waiting: list) -> None:  # type: ignore[type-arg]
+        for number, message in waiting:
+            message.wait_for_publish(60)
+            self.acknowledged.add(number)
+        waiting.clear()
+
+    def _await_session(self) -> None:
+        """The broker keeps messages for those whom it knows."""
+        while "penstock-received-in" not in self._broker.log.read_text():
+            time.sleep(PAUSE)
+
+
+class GroupSender(Sender):
+    """Publishes groups of messages, each until the broker has confirmed all of it."""
+
+    def __init__(self, options: list[str], publish: Callable[[list[bytes]], object]) -> None:
+        super().__init__()
+        self.options = options
+        self._publish = publish
+
+    def send(self, numbers: Iterable[int]) -> None:
+        rest = iter(numbers)
+        while group := list(islice(rest, GROUP)):
+            self._publish([b'{"number": %d}' % number for number in group])
+            self.acknowledged.update(group)
+
+
+def _options(type_: str, **options: object) -> list[str]:
+    return [f"type: {type_}", *(f"{name}: {value}" for name, value in options.items())]
+
+
+@contextmanager
+def sender(source: str) -> Iterator[Sender]:
+    """A sender to a source, with the server that it needs."""
+    if source == "http":
+        yield HttpSender(free_port())
+    elif source == "mqtt":
+        with Mosquitto() as broker:
+            yield MqttSender(broker)
+    elif source == "rabbitmq":
+        with Rabbit() as broker:
+            queue = broker.new_queue()
+            options = _options("rabbitmq", **broker.login, queue=queue)
+            yield GroupSender(options, partial(broker.publish, queue))
+    elif source == "jetstream":
+        with Nats() as server:
+            stream = server.new_stream()
+            options = _options("nats", **server.login, stream=stream)
+            yield GroupSender(options, partial(server.put, f"{stream}.a"))
+    else:
+        raise SystemExit(f"there is no sender for {source}")
