@@ -16,7 +16,9 @@ from contextlib import redirect_stdout
 from inspect import cleandoc
 from pathlib import Path
 
+from matrix import connectors
 from members import documented, entry, imported
+from tables import table
 
 from penstock.cli.main import main as penstock
 from penstock.cli.main import make_app
@@ -29,19 +31,14 @@ from penstock.sdk.describe import (
     describe_model,
     shared_options,
 )
+from penstock.sdk.promise import TOLD
 from penstock.sdk.registry import Kind
 from penstock.spec.models import PipelineSpec
 
 REFERENCE = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/build.py from the code: do not edit. -->\n\n"
 WIDTH = "100"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [header, ["---"] * len(header), *rows]
-    cells = [[" ".join(c.split()).replace("|", "\\|") for c in row] for row in lines]
-    return "".join(f"| {' | '.join(row)} |\n" for row in cells) + "\n"
+MATRIX = "What they promise is side by side in [one table](connectors.md)."
 
 
 def options(found: Sequence[Option]) -> str:
@@ -81,7 +78,7 @@ def component(found: Description) -> str:
         page += f"It needs `pip install 'penstock[{found.extra}]'`.\n\n"
     if found.example:
         page += f"```yaml\n{found.example.rstrip()}\n```\n\n"
-    page += options(found.options)
+    page += promised(found) + options(found.options)
     for part in found.parts:
         page += f"`{part.name}`: {part.text}\n\n{options(part.options)}"
     if found.metadata:
@@ -96,6 +93,19 @@ def component(found: Description) -> str:
     return page
 
 
+def promised(found: Description) -> str:
+    """What a source or sink promises; a table where options change it."""
+    told = TOLD.get(found.kind, "")
+    if len(found.promises) > 1:
+        rows = [(f"`{p.variant}`", p.parallelism, p.guarantee, p.told) for p in found.promises]
+        return table(("with", "unit of parallelism", "guarantee", told), rows)
+    return "".join(
+        f"Unit of parallelism: {each.parallelism}. Guarantee: {each.guarantee}. "
+        f"{told.capitalize()}: {each.told}.\n\n"
+        for each in found.promises
+    )
+
+
 def capabilities() -> str:
     """What the words under `Capabilities` mean."""
     meanings = documented("penstock.sdk.capability", "Capability")
@@ -104,11 +114,11 @@ def capabilities() -> str:
 
 
 def sources() -> str:
-    return components("source", "Systems that are read.") + capabilities()
+    return components("source", f"Systems that are read. {MATRIX}") + capabilities()
 
 
 def sinks() -> str:
-    return components("sink", "Systems that are written to.") + capabilities()
+    return components("sink", f"Systems that are written to. {MATRIX}") + capabilities()
 
 
 def transforms() -> str:
@@ -215,9 +225,9 @@ def sdk() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "pipeline.md": pipeline, "sources.md": sources, "transforms.md": transforms,
-    "sinks.md": sinks, "formats.md": formats, "command-line.md": command_line,
-    "errors.md": error_classes, "sdk.md": sdk,
+    "pipeline.md": pipeline, "connectors.md": connectors, "sources.md": sources,
+    "transforms.md": transforms, "sinks.md": sinks, "formats.md": formats,
+    "command-line.md": command_line, "errors.md": error_classes, "sdk.md": sdk,
 }  # fmt: skip
 
 

@@ -4,7 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["penstock.testing.fixtures", "servers.kafka", "servers.s3"]
+pytest_plugins = [
+    "penstock.testing.fixtures",
+    *(
+        f"servers.{name}"
+        for name in (
+            "apicurio",
+            "aws",
+            "kafka",
+            "modbus",
+            "mosquitto",
+            "nats",
+            "peer",
+            "pulsar",
+            "pushing",
+            "rabbitmq",
+            "redis",
+            "s3",
+            "web",
+        )
+    ),
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

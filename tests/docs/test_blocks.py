@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from blocks import Reader, alike, blocks
 
+from servers.server import free_port
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/howto/*.md")])
 MADE = shutil.ignore_patterns(".penstock", "out")
@@ -21,6 +23,8 @@ def test_a_page_does_what_it_says(
     text, environment = page.read_text(), {}
     if "KAFKA" in text:
         environment["KAFKA"] = request.getfixturevalue("own_kafka")().address
+    if "PORT" in text:
+        environment["PORT"] = str(free_port())
     if "$ penstock run examples/" in text:
         shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=MADE)
     with closing(Reader(tmp_path, environment)) as reader:

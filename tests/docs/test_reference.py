@@ -10,7 +10,7 @@ import pytest
 from blocks import blocks
 from ruamel.yaml import YAML
 
-from penstock.sdk import registry
+from penstock.sdk import Context, Source, registry
 from penstock.sdk.describe import SHARED, describe
 from penstock.sdk.registry import KINDS, Kind
 
@@ -35,7 +35,13 @@ def test_the_example_of_a_component_is_accepted(kind: Kind, type_: str) -> None:
     assert node["type"] == type_
     shared = {f.alias or n for n, f in SHARED[kind].model_fields.items()} if kind in SHARED else ()
     given = {key: value for key, value in node.items() if key != "type" and key not in shared}
-    registry.find(kind, type_).config_type.model_validate(given)
+    component = registry.find(kind, type_)
+    config = component.config_type.model_validate(given)
+    if (wanted := node.get("metadata")) is not None:
+        source = component.of(config, Context())
+        assert isinstance(source, Source)
+        names = wanted.values() if isinstance(wanted, dict) else wanted
+        assert {*names} <= {*source.metadata().names}
     if kind in SHARED:
         SHARED[kind].model_validate({"from": "somewhere", **node} if kind == "sink" else node)
 

@@ -114,6 +114,13 @@ def test_hands_words_on_with_their_spaces_and_exit_codes(dev: Dev, environment: 
     assert result.returncode == 7
 
 
+@pytest.mark.usefixtures("environment")
+def test_all_tests_run_in_two_processes(dev: Dev, checkout: Path) -> None:
+    of_root = f"pytest -c {checkout}/pyproject.toml --rootdir {checkout} -n 2"
+    first, second = dev("test").stdout.splitlines()
+    assert first == "penstock doctor --cache" and second.startswith(of_root)
+
+
 def test_tests_of_the_checkout_run_from_anywhere(
     dev: Dev, checkout: Path, environment: Path
 ) -> None:

@@ -1,0 +1,12 @@
+"""Tables in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    cells = [[" ".join(c.split()).replace("|", "\\|") for c in row] for row in lines]
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells) + "\n"

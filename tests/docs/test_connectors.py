@@ -1,0 +1,56 @@
+"""The page of all connectors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from penstock.sdk import registry
+from penstock.sdk.promise import promises
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "connectors.md"
+BEYOND_THE_CONTRACT = {
+    "mqtt, qos: 0", "tcp, listen: 0.0.0.0:9000", "zeromq, bind: tcp://0.0.0.0:5555",
+}  # fmt: skip
+"""Sinks that tests in `tests/integration` are about instead."""
+
+
+def rows(kind: str) -> dict[str, list[str]]:
+    """The cells of each row, by the type and its variant."""
+    part = PAGE.read_text().partition(f"## {kind.title()}s\n")[2].partition("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| [")]
+    return {", ".join(re.findall(r"`([^`]+)`", cells[0])): cells for cells in lines}
+
+
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_each_variant_has_a_row_with_what_it_promises(kind: registry.Kind) -> None:
+    found = rows(kind)
+    expected = {
+        ", ".join([type_, *filter(None, [each.variant])]): each
+        for type_ in registry.types(kind)
+        for each in promises(registry.find(kind, type_))
+    }
+    assert found.keys() == expected.keys()
+    for name, said in expected.items():
+        _, parallelism, guarantee, told, *_ = found[name]
+        assert (parallelism, told) == (said.parallelism, said.told)
+        assert guarantee.partition("[^")[0] == said.guarantee
+
+
+def test_each_row_passes_the_contract_but_for_a_few() -> None:
+    found = {**rows("source"), **rows("sink")}
+    beyond = {name for name, cells in found.items() if not cells[-1][0].isdigit()}
+    assert beyond == BEYOND_THE_CONTRACT
+
+
+def test_footnotes() -> None:
+    text = PAGE.read_text()
+    told = set(re.findall(r"^(\[\^\d+\]): \S", text, re.MULTILINE))
+    assert told and told == set(re.findall(r"\[\^\d+\](?!:)", text))
+
+
+def test_at_most_once_is_told_with_the_reason() -> None:
+    for name, cells in rows("source").items():
+        assert ("at most once" in cells[2]) == ("[^" in cells[2]), name
