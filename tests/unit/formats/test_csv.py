@@ -69,6 +69,7 @@ NOON = dt.datetime(2024, 1, 2, 12, 0, tzinfo=UTC)
         (pa.timestamp("us", "UTC"), "soon", BAD),
         (pa.binary(), "YWI=", b"ab"),
         (pa.binary(), "!", BAD),
+        (pa.binary(), '""', b""),
         (pa.string(), '""', ""),
         (pa.string(), "", None),
         (pa.string(), " x ", " x "),
@@ -213,6 +214,13 @@ def _without_carriage_returns(rows: pa.RecordBatch) -> pa.Array:
     return pa.array(
         ["\r" not in (text or "") for text in rows.column("text").to_pylist()], pa.bool_()
     )
+
+
+def test_empty_bytes_beside_several_lines() -> None:
+    schema = pa.schema([("text", pa.string()), ("bytes", pa.binary())])
+    rows = batch([{"text": "\n", "bytes": b""}, {"text": "\n", "bytes": None}], schema)
+    same(outcome(CSV, CSV.encode(rows).payloads.to_pylist(), schema).rows, rows)
+    assert read(CSV, written(CSV, rows), schema)[0] == rows.to_pylist()
 
 
 def test_quotes_only_where_needed() -> None:

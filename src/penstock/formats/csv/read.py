@@ -115,7 +115,8 @@ class Reader:
     def _value(self, field: pa.Field, found: tuple[bytes, bool] | None) -> bytes:
         text, quoted = found or (b"", False)
         value = _text(text, field.name)
-        loose = not quoted or not pa.types.is_string(field.type)
+        may_be_empty = pa.types.is_string(field.type) or pa.types.is_binary(field.type)
+        loose = not quoted or not may_be_empty
         if found is None or (loose and (value in self.nulls or (quoted and not value))):
             if not field.nullable:
                 raise DecodeError(f'column "{field.name}" may not be null', code="missing-value")
