@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 pytest_plugins = [
@@ -33,3 +35,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         names = vars(getattr(item, "module", None) or object).values()
         if any(str(getattr(each, "__module__", "")).startswith("servers.") for each in names):
             item.add_marker("server")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """In CI a failure is told at once: a run that is cut off tells nothing at its end."""
+    if report.failed and os.environ.get("CI") and not os.environ.get("PYTEST_XDIST_WORKER"):
+        print(f"\n{report.nodeid} failed in {report.when}:\n{report.longreprtext}", flush=True)
