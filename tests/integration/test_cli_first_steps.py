@@ -42,3 +42,13 @@ def test_doctor_sees_to_the_class_cache(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("ok   class cache     "), done.stdout
     assert list(classcache.directory().glob("classes/*/seal.json"))
+
+
+def test_doctor_says_that_there_can_be_no_class_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "classes").touch()
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    done = penstock(tmp_path, "doctor", "--cache")
+    assert done.returncode == 1
+    assert f"could not be made in {tmp_path}" in done.stdout, done.stdout

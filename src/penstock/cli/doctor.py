@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_text
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -83,15 +82,19 @@ def _made() -> Check:
     from penstock.engine import classcache
     from penstock.runtime.health import Check
 
-    began = time.monotonic()
+    classcache.forget_failures()
     with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
         path = Path(directory, "first.yaml")
         path.write_text(FIRST)
         app.run(path)
-    place = classcache.directory()
-    if not classcache.await_made():
-        return Check("class cache", "ok", f"was made before, in {place}")
-    return Check("class cache", "ok", f"made in {time.monotonic() - began:.0f} s, in {place}")
+    made, place = classcache.await_made(), classcache.directory()
+    if made is None:
+        advice = "an option of Java's excludes it, or a directory on its class path"
+        return Check("class cache", "fail", "this Java can have none", advice)
+    if not made:
+        advice = "is the disk full, is it read-only? PENSTOCK_CACHE names another directory"
+        return Check("class cache", "fail", f"could not be made in {place}", advice)
+    return Check("class cache", "ok", f"is made, in {place}")
 
 
 def _well(found: Iterable[Check]) -> bool:

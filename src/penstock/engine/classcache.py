@@ -8,6 +8,7 @@ imports the standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -32,6 +33,8 @@ RETRY_AFTER = 3600.0
 _OWN_ARCHIVE = ("-Xshare", "-XX:SharedArchiveFile", "-XX:AOT", "-javaagent", "-agent")
 _STREAMING = "/MicroBatchExecution id:"
 _GENERATED = "/GeneratedClass"
+_rooms: list[Room] = []
+"""Those of this process's Spark sessions."""
 _making: list[subprocess.Popen[bytes]] = []
 """What this process has let begin."""
 
@@ -95,6 +98,7 @@ class ClassCache:
     def __init__(self, room: Room, command: Sequence[str], scratch: Path) -> None:
         """`command` starts this Java with everything that an archive depends on."""
         self._room = room
+        _rooms.append(room)
         self._command = list(command)
         self._list = scratch / "classes.txt"
         seal = room.sealed()
@@ -169,12 +173,25 @@ class ClassCache:
         _making.append(making)
 
 
-def await_made() -> bool:
-    """Waits for the archives that this process has let begin. False if there are none."""
-    waited = bool(_making)
+def await_made() -> bool | None:
+    """Waits for the archive of this process's last Spark session, whoever makes it.
+
+    Returns whether it is there; None if this Java can have none.
+    """
     while _making:
         _making.pop().wait()
-    return waited
+    if not _rooms:
+        return None
+    room = _rooms[-1]
+    with contextlib.suppress(OSError), (room.path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return room.sealed() is not None
+
+
+def forget_failures() -> None:
+    """Lets the next run try again, also where making an archive has failed lately."""
+    for failure in directory().glob("classes/*/failed"):
+        failure.unlink(missing_ok=True)
 
 
 def build(room: Room, given: Path, streaming: bool, command: Sequence[str]) -> None:

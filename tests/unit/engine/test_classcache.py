@@ -1,0 +1,61 @@
+"""Who makes the class cache, and what is said of it."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from penstock.engine import classcache
+from penstock.engine.classcache import ClassCache, Room
+
+DUMPS = """\
+#!/bin/sh
+for word; do
+    case $word in -XX:SharedArchiveFile=*) echo classes >"${word#*=}" ;; esac
+done
+sleep 0.5
+"""
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    monkeypatch.setattr(classcache, "_rooms", [])
+    room = Room(tmp_path / "classes/one")
+    room.path.mkdir(parents=True)
+    return room
+
+
+def build(room: Room, java: str) -> None:
+    given = room.path / "given"
+    given.touch()
+    classcache.build(room, given, True, [java, "-cp", "none"])
+
+
+def test_a_failure_stands_until_it_is_forgotten(room: Room, tmp_path: Path) -> None:
+    build(room, "false")
+    cache = ClassCache(room, ["false"], tmp_path)
+    assert cache.flags == [] and classcache.await_made() is False
+    classcache.forget_failures()
+    assert "-XX:DumpLoadedClassList" in ClassCache(room, ["false"], tmp_path).flags[0]
+
+
+def test_waits_for_another_that_makes_it(room: Room, tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text(DUMPS)
+    java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    ClassCache(room, [str(java)], tmp_path)
+    other = threading.Thread(target=build, args=(room, str(java)))
+    other.start()
+    while not list(room.path.glob("classes.[0-9]*")):
+        assert other.is_alive()
+    assert not room.archive.exists()
+    assert classcache.await_made() is True
+    other.join()
+
+
+def test_none_without_a_session(room: Room) -> None:
+    assert classcache.await_made() is None
