@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from urllib.parse import urlsplit
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from penstock.connectors.http.auth import Auth
 from penstock.sdk import Config, Duration, Secret
+from penstock.sdk.kit.address import url_of
 from penstock.sdk.kit.tls import Tls
 
-
-def url_of(*schemes: str) -> Callable[[str], str]:
-    """A validator: the URL has one of these schemes, and no password."""
-
-    def valid(text: str) -> str:
-        parts = urlsplit(text)
-        if parts.scheme not in schemes or not parts.hostname:
-            raise ValueError(f"expected {' or '.join(f'{each}://HOST/...' for each in schemes)}")
-        if parts.username or parts.password:
-            raise ValueError("write the user as auth: {username: ..., password: ...}")
-        return text
-
-    return valid
+AUTH = "auth: {username: ..., password: ...}"
+HttpUrl = Annotated[str, AfterValidator(url_of("http", "https", user=AUTH))]
+"""Where a server is asked."""
 
 
 class EndpointConfig(Config):

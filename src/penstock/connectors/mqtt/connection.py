@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from penstock.sdk import Config, Duration, Permanent, Secret, Transient
+from penstock.sdk.kit.address import url_of
 from penstock.sdk.kit.tls import Tls, tls_context
 
 CONNECT_SECONDS = 10.0
@@ -17,17 +18,8 @@ _LOGIN = frozenset([4, 5, 134, 135, 138, 140])
 _BUSY = frozenset([3, 136, 137, 151, 159])
 
 
-def _url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError("expected mqtt://HOST or mqtts://HOST, with :PORT if it is another")
-    if parts.username or parts.password:
-        raise ValueError("write the user as the options username and password")
-    return text
-
-
 class ConnectionConfig(Config):
-    url: Annotated[str, AfterValidator(_url)]
+    url: Annotated[str, AfterValidator(url_of(*_PORTS))]
     """The broker, as `mqtt://host:port`, or `mqtts://host:port` for TLS."""
     username: str | None = None
     """The user."""

@@ -21,6 +21,7 @@ from penstock.sdk import (
     Transient,
     UserPath,
 )
+from penstock.sdk.kit.address import url_of
 from penstock.sdk.kit.tls import Tls
 
 if TYPE_CHECKING:
@@ -56,11 +57,7 @@ class ConnectionConfig(Config):
     @classmethod
     def _urls(cls, url: str | list[str]) -> str | list[str]:
         for each in [url] if isinstance(url, str) else url:
-            parts = urlsplit(each)
-            if parts.scheme not in ("nats", "tls") or not parts.hostname:
-                raise ValueError("expected nats://HOST or tls://HOST, with :PORT if it is another")
-            if parts.username or parts.password:
-                raise ValueError("write the user as the options username and password")
+            url_of("nats", "tls")(each)
         if not url:
             raise ValueError("give at least one")
         return url

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from penstock.core.secret import revealed
 from penstock.sdk import Config, Duration, Secret
+from penstock.sdk.kit.address import url_of
 from penstock.sdk.kit.tls import Tls, tls_context
 
 if TYPE_CHECKING:
@@ -23,19 +24,15 @@ _LEAVE_SECONDS = 2.0
 _PORTS = {"amqp": 5672, "amqps": 5671}
 
 
-def _url(text: str) -> str:
+def _alone(text: str) -> str:
     parts = urlsplit(text)
-    if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError("expected amqp://HOST or amqps://HOST, with :PORT if it is another")
-    if parts.username or parts.password:
-        raise ValueError("write the user as the options username and password")
     if parts.path.strip("/") or parts.query:
         raise ValueError("write the virtual host as the option virtual_host, and no parameters")
     return text
 
 
 class ConnectionConfig(Config):
-    url: Annotated[str, AfterValidator(_url)]
+    url: Annotated[str, AfterValidator(url_of(*_PORTS)), AfterValidator(_alone)]
     """The broker, as `amqp://host:port`, or `amqps://host:port` for TLS."""
     username: str = "guest"
     """The user."""

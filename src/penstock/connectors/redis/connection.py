@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from penstock.connectors.redis.faults import faults
 from penstock.core.secret import revealed
 from penstock.sdk import Config, Duration, Secret
+from penstock.sdk.kit.address import url_of
 from penstock.sdk.kit.tls import Tls
 
 CONNECT_SECONDS = 10.0
@@ -39,12 +40,8 @@ class ConnectionConfig(Config):
     def _urls(cls, url: str | list[str]) -> str | list[str]:
         given = [url] if isinstance(url, str) else url
         for each in given:
-            parts = urlsplit(each)
-            if parts.scheme not in ("redis", "rediss") or not parts.hostname:
-                raise ValueError("expected redis://HOST or rediss://HOST, with :PORT if another")
-            if parts.username or parts.password:
-                raise ValueError("write the user as the options username and password")
-            if parts.path not in ("", "/") and not parts.path.removeprefix("/").isdigit():
+            path = urlsplit(url_of("redis", "rediss")(each)).path
+            if path not in ("", "/") and not path.removeprefix("/").isdigit():
                 raise ValueError(
                     "what follows the port is the number of a database: redis://HOST/1"
                 )

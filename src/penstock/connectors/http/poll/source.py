@@ -6,14 +6,14 @@ import asyncio
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 import pyarrow as pa
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from penstock.connectors.http.asking import Answer, Asking, Request, Retry, refused
 from penstock.connectors.http.bodies import Framing, divided
-from penstock.connectors.http.endpoint import EndpointConfig, url_of
+from penstock.connectors.http.endpoint import EndpointConfig, HttpUrl
 from penstock.connectors.http.jsontext import Pointer
 from penstock.connectors.http.poll.paging import Paging
 from penstock.sdk import (
@@ -33,7 +33,7 @@ _NOT_MODIFIED = 304
 
 
 class HttpPollSourceConfig(EndpointConfig, ReceivingConfig):
-    url: Annotated[str, AfterValidator(url_of("http", "https"))]
+    url: HttpUrl
     """What is asked for."""
     interval: Duration = Field(default=10.0, gt=0)
     """The pause before it is asked for again."""

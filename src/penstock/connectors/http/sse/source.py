@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Any
 
 import pyarrow as pa
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from penstock.connectors.http.asking import Answer, reaching, refused, session
-from penstock.connectors.http.endpoint import EndpointConfig, url_of
+from penstock.connectors.http.endpoint import EndpointConfig, HttpUrl
 from penstock.connectors.http.sse.events import Events
 from penstock.sdk import (
     ByteSize,
@@ -30,7 +30,7 @@ _TYPE = "text/event-stream"
 
 
 class SseSourceConfig(EndpointConfig, ReceivingConfig):
-    url: Annotated[str, AfterValidator(url_of("http", "https"))]
+    url: HttpUrl
     """The stream."""
     events: list[str] = []
     """The events to take, by name; all if left out. Those without a name are `message`."""

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import AfterValidator, Field
 
 from penstock.connectors.http.asking import reaching, session, unreachable
-from penstock.connectors.http.endpoint import EndpointConfig, url_of
+from penstock.connectors.http.endpoint import AUTH, EndpointConfig
 from penstock.sdk import ByteSize, Duration, Permanent, Secret, Transient
+from penstock.sdk.kit.address import url_of
 
 _TOO_BIG = 1009
 _CLOSE_SECONDS = 2.0
@@ -19,7 +20,7 @@ Kind = Literal["text", "binary", "pong"]
 
 
 class WebsocketConfig(EndpointConfig):
-    url: Annotated[str, AfterValidator(url_of("ws", "wss"))]
+    url: Annotated[str, AfterValidator(url_of("ws", "wss", user=AUTH))]
     """The server, as `ws://host:port/path`, or `wss://host/path` for TLS."""
     messages: list[Secret] = []
     """What is sent, as text, after each connect: a login, subscriptions."""

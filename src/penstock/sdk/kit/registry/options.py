@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from penstock.core.secret import Secret, revealed
 from penstock.core.units import Duration
 from penstock.sdk.config import Config
+from penstock.sdk.kit.address import url_of
 from penstock.sdk.kit.tls import Tls
 
 RETRIES = 2
@@ -55,11 +55,9 @@ class RegistryOptions(Config):
     def _urls(cls, url: str | list[str]) -> str | list[str]:
         urls = [url] if isinstance(url, str) else url
         for each in urls:
-            parts = urlsplit(each)
-            if parts.scheme not in ("http", "https") or not parts.hostname or "," in each:
-                raise ValueError("a URL begins with http:// or https:// and a host")
-            if parts.username is not None:
-                raise ValueError("write who we are as username and password, not into the URL")
+            url_of("http", "https")(each)
+            if "," in each:
+                raise ValueError("give several URLs as a list")
         if not urls:
             raise ValueError("give at least one URL")
         return url
