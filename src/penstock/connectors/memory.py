@@ -86,7 +86,8 @@ class MemorySource(ReplayableSource[MemorySourceConfig]):
     def infer(self) -> pa.Schema | None:
         if self.config.payloads is None or self.format is None:
             return self.schema()
-        return self.format.declared() or self.format.infer(_binary(self.config.payloads))
+        texts = self.format.records(_binary(self.config.payloads)).texts
+        return self.format.declared() or self.format.infer(texts)
 
     def format_for(self) -> str | None:
         return "json" if self.config.payloads is not None else None
@@ -153,9 +154,9 @@ class MemorySource(ReplayableSource[MemorySourceConfig]):
         if self.format is None:
             raise PlanError("payloads need a format")
         payloads = _binary((self.config.payloads or [])[start:stop])
-        rows, index, failures = self.format.decode(payloads, self._columns())
-        for at, error in failures:
-            read.reject(payloads[at].as_py(), self.context.node, start + at + 1, error)
+        rows, index, bad = self.format.rows(payloads, self._columns())
+        for at, text, part, error in bad:
+            read.reject(text, self.context.node, start + at + 1, error, part)
         positions = _positions(start, stop)
         if rows.num_rows:
             yield rows, positions if index is None else positions.take(index)

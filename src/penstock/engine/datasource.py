@@ -117,7 +117,7 @@ class PenstockDataSource(DataSource):
         if found is None and Capability.ROWS in source.capabilities:
             found = source.infer()
         if found is None and source.format is not None:
-            found = source.format.infer(source.sample(1000))
+            found = source.format.infer(source.format.records(source.sample(1000)).texts)
         if found is None:
             raise PlanError(
                 "the columns are not known", code="no-schema", hint='add .schema("id LONG, ...")'

@@ -141,12 +141,10 @@ class SourceTask:
     def _decode(self, batch: pa.RecordBatch, letters: Letters) -> pa.RecordBatch:
         assert self.source.format is not None
         assert self.source.columns is not None
-        decoded = self.source.format.decode(batch.column("payload"), self.source.columns)
-        for index, error in decoded.failures:
-            letters.add(
-                batch.column("payload")[index].as_py(), error,
-                batch.column("origin")[index].as_py(), batch.column("position")[index].as_py(),
-            )  # fmt: skip
+        decoded = self.source.format.rows(batch.column("payload"), self.source.columns)
+        for index, text, part, error in decoded.bad:
+            origin, position = batch.column("origin")[index], batch.column("position")[index]
+            letters.add(text, error, origin.as_py(), position.as_py(), part)
         rows = decoded.rows
         for name in self.metadata.values():
             column = batch.column(name)
@@ -160,7 +158,7 @@ class SourceTask:
 
     def _reject(self, read: Read, letters: Letters) -> None:
         for bad in read.bad:
-            letters.add(bad.payload, bad.error, bad.origin, bad.position)
+            letters.add(bad.payload, bad.error, bad.origin, bad.position, bad.part)
         read.bad.clear()
 
 

@@ -97,8 +97,12 @@ class Letters:
         error: RecordError,
         origin: str | None = None,
         position: int | None = None,
+        part: int | None = None,
     ) -> None:
-        """Keeps a bad record. Raises the error itself where the node says `on_error: fail`."""
+        """Keeps a bad record; `part` counts those of one position.
+
+        Raises the error itself where the node says `on_error: fail`.
+        """
         spool = self.spool
         if spool.on_error == "fail" or (spool.on_error == "dead_letter" and not spool.directory):
             at = f" ({origin}, {position})" if origin is not None else ""
@@ -111,7 +115,7 @@ class Letters:
             return
         self._rows.append(
             {
-                "id": self._identity(payload, origin, position),
+                "id": self._identity(payload, origin, position, part),
                 "pipeline": spool.pipeline,
                 "node": spool.node,
                 "stage": spool.stage,
@@ -153,13 +157,17 @@ class Letters:
         yield hidden
         hidden.rename(final)
 
-    def _identity(self, payload: bytes | None, origin: str | None, position: int | None) -> str:
+    def _identity(
+        self, payload: bytes | None, origin: str | None, position: int | None, part: int | None
+    ) -> str:
         """The same for the same record, however often and by whichever query it is met.
 
         Equal rows of a batch that are not known by their position share it until they are
         collected (see `numbered`).
         """
         key: list[object] = [self.spool.node, origin, position]
+        if part is not None:
+            key.append(part)
         if origin is None or position is None:
             content = hashlib.sha1(payload or b"").hexdigest()
             key = [self.spool.node, self.spool.query, self.batch, content]

@@ -11,9 +11,9 @@ from penstock.core.errors import EncodeError
 from penstock.sdk.config import Config
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.kit.arrays import values_of
-from penstock.sdk.kit.lines import LineWriter, read_lines, too_long_error
+from penstock.sdk.kit.lines import Framing, LineWriter, read_lines, records_of, too_long_error
 from penstock.sdk.kit.whole import chosen, decode_values, encode_values, value_column
-from penstock.sdk.record import Decoded, Encoded, Failure, Read
+from penstock.sdk.record import Decoded, Encoded, Failure, Read, Records
 
 
 class TextConfig(Config):
@@ -21,6 +21,8 @@ class TextConfig(Config):
 
     column: str | None = None
     """The column that a sink writes, if there are several."""
+    framing: Framing = "none"
+    """What a payload holds: one record, or with `lines` one on each line that is not blank."""
     keep_blank: bool = False
     """Whether the empty lines of a file are records."""
 
@@ -34,15 +36,18 @@ class Text(FileFormat[TextConfig]):
 
     The text must be UTF-8. Lines of a file (`.txt`) end with `\\n` or `\\r\\n`; empty ones are
     skipped unless `keep_blank`; one of more than 64 MB is an error, and so is writing a text of
-    several lines into a file. A payload may have several lines. A record without a value (a
-    deletion, a tombstone) is a null, or an error where the column is NOT NULL; writing a null is an
-    error.
+    several lines into a file. A payload may have several lines, and is one record unless
+    `framing: lines`. A record without a value (a deletion, a tombstone) is a null, or an error
+    where the column is NOT NULL; writing a null is an error.
     """
 
     extension: ClassVar[str] = ".txt"
     position: ClassVar[str] = "line"
     concatenable: ClassVar[bool] = True
     lines: ClassVar[bool] = True
+
+    def records(self, payloads: pa.BinaryArray) -> Records:
+        return records_of(payloads) if self.config.framing == "lines" else Records(payloads, None)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         value_column(schema, "text", (pa.string(),))

@@ -64,7 +64,7 @@ def _infer(node: Node) -> pa.Schema:
         if Capability.ROWS in source.capabilities:
             columns = source.infer()
         elif source.format is not None:
-            columns = source.format.infer(source.sample(SAMPLE))
+            columns = source.format.infer(source.format.records(source.sample(SAMPLE)).texts)
     except PenstockError as error:
         error.where = error.where or node.where
         raise

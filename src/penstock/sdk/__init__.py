@@ -19,16 +19,51 @@ from penstock.sdk.config import Config, UserPath
 from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.isolate import isolate
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
-from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read
+from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read, Records
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, ReplayableSource, Source
 from penstock.sdk.transform import Relation, Transform
 
 __all__ = [
-    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Component", "Config", "Conjunct", "Context",
-    "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure", "FileFormat",
-    "FileWriter", "Format", "Journal", "Message", "MissingExtra", "Mode", "Offset", "Permanent",
-    "PlanError", "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Rejected",
-    "Relation", "ReplayableSource", "Secret", "Sink", "Source", "Transform", "Transient",
-    "UserPath", "Writer", "isolate",
+    "PAYLOAD",
+    "BatchId",
+    "ByteSize",
+    "Capability",
+    "Component",
+    "Config",
+    "Conjunct",
+    "Context",
+    "DecodeError",
+    "Decoded",
+    "Duration",
+    "EncodeError",
+    "Encoded",
+    "Failure",
+    "FileFormat",
+    "FileWriter",
+    "Format",
+    "Journal",
+    "Message",
+    "MissingExtra",
+    "Mode",
+    "Offset",
+    "Permanent",
+    "PlanError",
+    "Read",
+    "Receipt",
+    "ReceivingConfig",
+    "ReceivingSource",
+    "RecordError",
+    "Records",
+    "Rejected",
+    "Relation",
+    "ReplayableSource",
+    "Secret",
+    "Sink",
+    "Source",
+    "Transform",
+    "Transient",
+    "UserPath",
+    "Writer",
+    "isolate",
 ]  # fmt: skip

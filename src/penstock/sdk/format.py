@@ -6,15 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import BinaryIO, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.sdk.component import C, Component
-from penstock.sdk.record import Decoded, Encoded, Read
+from penstock.sdk.record import Bad, Decoded, Encoded, Read, Records, Rows
 
 
 class Format(Component[C]):
-    """A pair of functions between payloads and rows, one payload a record.
+    """A pair of functions between payloads and rows, one payload a record (but see `records`).
 
     Both are total: a payload or row that cannot be converted is a `Failure` (DecodeError,
     EncodeError), never an exception, and never costs its neighbours.
@@ -22,6 +23,23 @@ class Format(Component[C]):
 
     messages: ClassVar[bool] = True
     """Whether a record can be a payload of its own; otherwise the format is for files only."""
+
+    def records(self, payloads: pa.BinaryArray) -> Records:
+        """The records in payloads, where one may hold several. A null stays one that is null."""
+        return Records(payloads, None)
+
+    def rows(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Rows:
+        """Rows of exactly `schema` from all records in the payloads, as `records` and `decode`."""
+        texts, whole = self.records(payloads)
+        rows, index, failures = self.decode(texts, schema)
+        if whole is None:
+            return Rows(rows, index, [Bad(at, texts[at].as_py(), None, e) for at, e in failures])
+        bad = []
+        for at, error in failures:
+            payload = whole[at].as_py()
+            part = at - int(np.searchsorted(whole, payload))
+            bad.append(Bad(payload, texts[at].as_py(), part, error))
+        return Rows(rows, whole if index is None else whole.take(index), bad)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         """Rows of exactly `schema`. Raises PlanError if the format has no messages."""

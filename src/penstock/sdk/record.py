@@ -31,6 +31,30 @@ class Failure(NamedTuple):
     error: RecordError
 
 
+class Records(NamedTuple):
+    """`texts` are the records in the payloads at `index` (None: one in each, in order)."""
+
+    texts: pa.BinaryArray
+    index: pa.Int64Array | None  # type: ignore[assignment]
+
+
+class Bad(NamedTuple):
+    """The record `text` of the payload at `index` failed; it is the `part`th, if it has several."""
+
+    index: int  # type: ignore[assignment]
+    text: bytes | None
+    part: int | None
+    error: RecordError
+
+
+class Rows(NamedTuple):
+    """`rows` came from the payloads at `index` (None: one row of each, in order)."""
+
+    rows: pa.RecordBatch
+    index: pa.Int64Array | None  # type: ignore[assignment]
+    bad: Sequence[Bad]
+
+
 class Decoded(NamedTuple):
     """`rows` came from the payloads at `index` (None: one row of each, in order)."""
 
@@ -49,12 +73,13 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class BadRecord:
-    """A record that a source could not make a row of."""
+    """A record that a source could not make a row of; `part` counts those of one position."""
 
     payload: bytes | None
     origin: str
     position: int
     error: RecordError
+    part: int | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +117,13 @@ class Read:
     bad: list[BadRecord] = field(default_factory=list)
     skipped: int = 0
 
-    def reject(self, payload: bytes | None, origin: str, position: int, error: RecordError) -> None:
+    def reject(
+        self,
+        payload: bytes | None,
+        origin: str,
+        position: int,
+        error: RecordError,
+        part: int | None = None,
+    ) -> None:
         """Hands a record to the dead letters; reading goes on."""
-        self.bad.append(BadRecord(payload, origin, position, error))
+        self.bad.append(BadRecord(payload, origin, position, error, part))

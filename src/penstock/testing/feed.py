@@ -71,7 +71,9 @@ class Feed:
             utc = pa.timestamp("us", tz="UTC")
             return pa.schema([f.with_type(utc) if f.name == event_time else f for f in schema])
         payloads = self._payloads(node)
-        inferred = node.source.format.infer(payloads) if node.source.format and payloads else None
+        form, inferred = node.source.format, None
+        if form is not None and payloads:
+            inferred = form.infer(form.records(payloads).texts)
         if inferred is not None and len(inferred):
             return inferred
         raise PlanError(

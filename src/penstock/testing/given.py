@@ -64,9 +64,9 @@ class Given(ReplayableSource[Config]):
     def _decoded(self, payloads: pa.BinaryArray, before: int, read: Read) -> pa.RecordBatch:
         assert self.format is not None
         assert self.columns is not None
-        rows, _, failures = self.format.decode(payloads, self.columns)
-        for at, error in failures:
-            read.reject(payloads[at].as_py(), self.context.node, before + at + 1, error)
+        rows, _, bad = self.format.rows(payloads, self.columns)
+        for at, text, part, error in bad:
+            read.reject(text, self.context.node, before + at + 1, error, part)
         nothing = batch_of([{}] * rows.num_rows, self._metadata)
         for name in read.metadata:
             rows = rows.append_column(f"metadata:{name}", nothing.column(name))

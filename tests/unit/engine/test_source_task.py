@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -131,3 +132,17 @@ def test_small_batches_are_put_together() -> None:
 
 def test_large_rows_are_not_gathered_without_bound() -> None:
     assert sizes(1, 1, 1, 1, width=ENOUGH_BYTES // 2 + 1) == [2, 2]
+
+
+def test_payloads_with_a_record_on_each_line(tmp_path: Path) -> None:
+    given = task('{"n": 1}\n{"n": 2}\n\n', "", '{"n": "x"}\r\n{"n": 3}\r\nno')
+    given.source.format = Json(JsonConfig(framing="lines"))
+    given = replace(given, spool=Spool("p", "q", "numbers", "decode", directory=str(tmp_path)))
+    rows, letters = read(given)
+    assert [(row["n"], row["place"]) for row in rows] == [(1, 0), (2, 0), (3, 2)]
+    letters.close()
+    (kept,) = (pa.ipc.open_file(path).read_all() for path in tmp_path.rglob("*.arrow"))
+    assert kept.column("payload").to_pylist() == [b'{"n": "x"}', b"no"]
+    assert kept.column("position").to_pylist() == [2, 2]
+    assert len(set(kept.column("id").to_pylist())) == 2
+    assert given.again(b'{"n": 4}', "t", 2).column("n").to_pylist() == [4]

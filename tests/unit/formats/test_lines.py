@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from penstock.core.errors import PlanError
 from penstock.formats.raw import Raw, RawConfig
 from penstock.formats.text import Text, TextConfig
-from penstock.sdk.kit.lines import read_lines
+from penstock.sdk.kit.lines import read_lines, records_of
 
 TEXT, RAW = Text(TextConfig()), Raw(RawConfig())
 VALUE = pa.schema([("value", pa.string())])
@@ -32,6 +32,28 @@ def test_lines(texts: list[bytes]) -> None:
     assert lines(b"\xef\xbb\xbf" + content, block=8, blank=True) == expected
     windows = b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n")
     assert lines(windows, block=8) == [each for each in expected if each[1]]
+
+
+def test_the_lines_of_payloads() -> None:
+    given = pa.array([b"a\nb\r\n\n", None, b"", b" \n\xff \n", b"c"], pa.binary())
+    found = records_of(given.slice(0))
+    assert found.texts.to_pylist() == [b"a", b"b", None, b"\xff ", b"c"]
+    assert found[1].to_pylist() == [0, 0, 1, 3, 4]
+    assert records_of(given.slice(3)).texts.to_pylist() == [b"\xff ", b"c"]
+    nothing = records_of(pa.array([], pa.binary()))
+    assert (len(nothing.texts), len(nothing[1])) == (0, 0)
+
+
+@given(st.lists(st.none() | st.binary(max_size=9).map(lambda text: text.replace(b"x", b"\n"))))
+def test_each_line_is_of_its_payload(payloads: list[bytes | None]) -> None:
+    found = records_of(pa.array(payloads, pa.binary()))
+    expected = [
+        (text if text is None else text.removesuffix(b"\r"), at)
+        for at, payload in enumerate(payloads)
+        for text in (payload.split(b"\n") if payload is not None else [None])
+        if text is None or text.strip(b" \t\n\r\f")
+    ]
+    assert list(zip(found.texts.to_pylist(), found[1].to_pylist(), strict=True)) == expected
 
 
 def test_a_line_that_is_too_long() -> None:
@@ -90,3 +112,16 @@ def test_raw() -> None:
         RAW.encode(two)
     with pytest.raises(PlanError, match="no column"):
         Raw(RawConfig(column="c")).encode(two)
+
+
+def test_a_payload_of_several_lines_is_rows_of_its_own() -> None:
+    text = Text(TextConfig(framing="lines"))
+    payloads = pa.array([b"a\n\xff\nb", b"c"], pa.binary())
+    rows, index, bad = text.rows(payloads, VALUE)
+    assert (rows.to_pylist(), index.to_pylist()) == (
+        [{"value": "a"}, {"value": "b"}, {"value": "c"}],
+        [0, 0, 1],
+    )
+    assert [(each[0], each.text, each.part, each.error.code) for each in bad] == [
+        (0, b"\xff", 1, "not-utf8")
+    ]

@@ -201,7 +201,7 @@ def _hand_over(own: Read, read: Read, shift: int) -> int:
     top = 0
     for bad in own.bad:
         top = max(top, bad.position)
-        read.reject(bad.payload, bad.origin, bad.position + shift, bad.error)
+        read.reject(bad.payload, bad.origin, bad.position + shift, bad.error, bad.part)
     own.bad.clear()
     return top
 

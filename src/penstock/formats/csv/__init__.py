@@ -6,11 +6,11 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Annotated, BinaryIO, ClassVar, cast
+from typing import Annotated, BinaryIO, ClassVar, Self, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from penstock.core.errors import EncodeError, PlanError
 from penstock.formats.csv import write
@@ -23,9 +23,9 @@ from penstock.sdk.kit.arrays import joined, without_nulls
 from penstock.sdk.kit.closely import decode_closely
 from penstock.sdk.kit.columns import conform, gather_payloads, reason, sql_name
 from penstock.sdk.kit.infer import merged, of_text
-from penstock.sdk.kit.lines import Lines, Recoded, read_lines
+from penstock.sdk.kit.lines import Framing, Lines, Recoded, read_lines, records_of
 from penstock.sdk.kit.values import Times
-from penstock.sdk.record import Decoded, Encoded, Read
+from penstock.sdk.record import Decoded, Encoded, Read, Records
 
 _SAMPLE = 1000
 _INT = re.compile(r"-?(0|[1-9]\d{0,17})\Z")
@@ -58,10 +58,18 @@ class CsvConfig(Config):
     """What stands for null, where it is not quoted."""
     comment: str = Field(default="", max_length=1)
     """Lines of a file that begin with this character are left out."""
+    framing: Framing = "none"
+    """What a payload holds: one record, or with `lines` one on each line that is not blank."""
     timestamps: Times = "iso"
     """How times are written: ISO 8601 text, or numbers since 1970 in this unit."""
     encoding: Annotated[str, AfterValidator(_encoding)] = "utf-8"
     """The encoding when reading. Written is always UTF-8."""
+
+    @model_validator(mode="after")
+    def _lines_of_bytes(self) -> Self:
+        if self.framing == "lines" and self.encoding not in ("utf-8", "ascii", "iso8859-1"):
+            raise ValueError("framing: lines is for payloads in utf-8, ascii or latin-1")
+        return self
 
 
 class Csv(FileFormat[CsvConfig]):
@@ -76,11 +84,11 @@ class Csv(FileFormat[CsvConfig]):
     declared columns in order, or those of `columns`. A record with more or fewer fields than that
     is an error.
 
-    An empty field is null, `""` the empty text (null where the column is no STRING). Integers,
-    DECIMAL, DOUBLE, TIMESTAMP, DATE and BINARY (base64) are read as by the format `json`, from
-    text; BOOLEAN is true, false, 1 or 0; white space around anything but text is ignored. ARRAY,
-    MAP and STRUCT are not possible. A bad value is an error of its record only, and so is a quote
-    that is not closed within 1 MB. The position is the number of a record's first line; blank
+    An empty field is null, `""` the empty text (null if the column is neither STRING nor BINARY).
+    Integers, DECIMAL, DOUBLE, TIMESTAMP, DATE and BINARY (base64) are read as by the format `json`,
+    from text; BOOLEAN is true, false, 1 or 0; white space around anything but text is ignored.
+    ARRAY, MAP and STRUCT are not possible. A bad value is an error of its record only, and so is a
+    quote that is not closed within 1 MB. The position is the number of a record's first line; blank
     lines are skipped. Written with quotes where they are needed, and `\\n` as line end.
     """
 
@@ -90,6 +98,9 @@ class Csv(FileFormat[CsvConfig]):
     @property
     def _dialect(self) -> Dialect:
         return Dialect(self.config.delimiter, self.config.quote, self.config.escape)
+
+    def records(self, payloads: pa.BinaryArray) -> Records:
+        return records_of(payloads) if self.config.framing == "lines" else Records(payloads, None)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         names = self.config.columns or schema.names

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, ClassVar, Literal
+from typing import BinaryIO, ClassVar, Literal, Self
 
 import numpy as np
 import pyarrow as pa
+from pydantic import model_validator
 
 from penstock.core.errors import DecodeError, EncodeError
 from penstock.formats.json import write
@@ -20,10 +21,10 @@ from penstock.sdk.isolate import isolate
 from penstock.sdk.kit.arrays import without_nulls
 from penstock.sdk.kit.closely import decode_closely
 from penstock.sdk.kit.columns import gather_payloads, reason
-from penstock.sdk.kit.lines import LineWriter, read_lines, too_long_error
+from penstock.sdk.kit.lines import Framing, LineWriter, read_lines, records_of, too_long_error
 from penstock.sdk.kit.registry import RegistryOptions
 from penstock.sdk.kit.values import Times
-from penstock.sdk.record import Decoded, Encoded, Failure, Read
+from penstock.sdk.record import Decoded, Encoded, Failure, Read, Records
 
 _SAMPLE = 1000
 
@@ -37,8 +38,16 @@ class JsonConfig(Config):
     """How times are written: ISO 8601 text, or numbers since 1970 in this unit."""
     nulls: Literal["omit", "keep"] = "omit"
     """Whether a null is written as `null` or its key left out."""
+    framing: Framing = "none"
+    """What a payload holds: one record, or with `lines` one on each line that is not blank."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload begins with the id of its JSON Schema there."""
+
+    @model_validator(mode="after")
+    def _one_frame(self) -> Self:
+        if self.registry is not None and self.framing != "none":
+            raise ValueError("with a registry a payload is one record: no framing")
+        return self
 
 
 class Json(FileFormat[JsonConfig]):
@@ -66,6 +75,9 @@ class Json(FileFormat[JsonConfig]):
       numbers.
     * STRUCT is an object, ARRAY an array, MAP an object whose keys are text of the key's type.
 
+    With `framing: lines` a payload may hold several objects, one a line; a line that is bad is a
+    dead letter of its own.
+
     White space around and inside an object is fine, pretty-printed or not; a byte order mark is
     dropped. A payload that is empty, not an object, or more than one, is an error, as is a line
     of more than 64 MB. Blank lines of a file are skipped. Rules: RFC 8259, read leniently (control
@@ -89,6 +101,9 @@ class Json(FileFormat[JsonConfig]):
         from penstock.formats.json.registered import RegisteredJson
 
         return RegisteredJson(config, context)
+
+    def records(self, payloads: pa.BinaryArray) -> Records:
+        return records_of(payloads) if self.config.framing == "lines" else Records(payloads, None)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         return without_nulls(payloads, lambda some: self._decode(some, schema))

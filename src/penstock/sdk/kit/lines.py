@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.core.errors import DecodeError
 from penstock.core.units import size_text
 from penstock.sdk.format import FileWriter, Format
 from penstock.sdk.kit.arrays import joined
-from penstock.sdk.record import Encoded
+from penstock.sdk.record import Encoded, Records
 
 BLOCK = 1 << 20
 LONGEST = 64 << 20
+
+
+Framing = Literal["none", "lines"]
+"""What a payload holds: one record, or one on each of its lines, without those that are blank."""
 
 
 class Lines(NamedTuple):
@@ -29,6 +34,22 @@ class Lines(NamedTuple):
     texts: pa.BinaryArray
     numbers: npt.NDArray[np.int64]
     too_long: list[tuple[int, bytes]]
+
+
+def records_of(payloads: pa.BinaryArray) -> Records:
+    """The lines of payloads that are not blank, without their ends."""
+    lines = pc.split_pattern(payloads, "\n")
+    texts = pc.replace_substring_regex(lines.flatten(), r"\r$", "")
+    index = pc.list_parent_indices(lines).cast(pa.int64())
+    some = pc.match_substring_regex(texts, r"[^\s]")
+    texts, index = texts.filter(some), index.filter(some)
+    if payloads.null_count:
+        absent = np.flatnonzero(np.asarray(payloads.is_null()))
+        texts = pa.concat_arrays([texts, pa.nulls(len(absent), texts.type)])
+        index = pa.concat_arrays([index, pa.array(absent, pa.int64())])
+        order = pa.array(np.argsort(index, kind="stable"))
+        texts, index = texts.take(order), index.take(order)
+    return Records(texts, index)
 
 
 def split(block: bytes) -> pa.BinaryArray:
