@@ -17,6 +17,8 @@ from servers.apicurio import Apicurio
 
 BY_TOPIC = {"subject.name.strategy": topic_subject_name_strategy}
 """So that Confluent's serializers do not ask for what only Confluent's registry knows."""
+UNKNOWN = 1_000_000
+"""The id of no schema."""
 ID = pa.field("id", pa.int64(), nullable=False)
 
 
@@ -60,6 +62,11 @@ def written_json(apicurio: Apicurio, subject: str, schema: Any, *values: Any) ->
     """The same with a JSON Schema."""
     serialize = JSONSerializer(json.dumps(schema), apicurio.client, conf=BY_TOPIC)
     return [serialize(value, context(subject)) for value in values]
+
+
+def renamed(payload: bytes, id_: int) -> bytes:
+    """A payload that says it was written by another schema."""
+    return payload[:1] + id_.to_bytes(4, "big") + payload[5:]
 
 
 def read(apicurio: Apicurio, subject: str, payloads: Any) -> list[Any]:

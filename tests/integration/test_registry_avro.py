@@ -10,12 +10,14 @@ import pyarrow as pa
 import pytest
 from registry_formats import (
     ID,
+    UNKNOWN,
     batch,
     formatted,
     optional,
     payloads,
     read,
     record,
+    renamed,
     told,
     written,
 )
@@ -98,6 +100,27 @@ def test_declared_columns_are_taken_from_what_was_written(apicurio: Apicurio, su
     columns = pa.schema([("name", pa.string()), ("missing", pa.int64())])
     decoded = formatted("avro", apicurio, None).decode(payloads(*found), columns)
     assert decoded.rows.to_pylist() == [{"name": "ann", "missing": None}]
+
+
+def test_ids_that_are_replaced(apicurio: Apicurio, subject: str) -> None:
+    values = {"id": 1, "name": "ann"}, {"id": 2, "name": "bob"}
+    ours, foreign = written(apicurio, subject, record(optional("name")), *values)
+    schema = apicurio.schemas(subject)[0].schema_id
+    mixed = payloads(ours, renamed(foreign, UNKNOWN))
+    columns = formatted("avro", apicurio, subject).infer(payloads())
+    without = formatted("avro", apicurio, subject).decode(mixed, columns)
+    assert told(without) == [(1, "unknown-schema")]
+    replacing = {"replace_ids": {UNKNOWN: schema, UNKNOWN + 1: UNKNOWN}}
+    format_ = formatted("avro", apicurio, subject, registry=replacing)
+    assert format_.decode(mixed, columns).rows.to_pylist() == list(values)
+    twice = format_.decode(payloads(renamed(foreign, UNKNOWN + 1)), columns)
+    assert told(twice) == [(0, "unknown-schema")], "an id is replaced once"
+
+
+@pytest.mark.parametrize("ids", [{7: 7}, {0: 7}, {7: 0}, {2**31: 7}, {7: 2**31}, {7: "x"}])
+def test_ids_that_cannot_be_replaced(ids: dict[int, Any]) -> None:
+    with pytest.raises(ValueError, match="replace_ids"):
+        formatted("avro", "http://nowhere", None, registry={"replace_ids": ids})
 
 
 def test_an_older_version(apicurio: Apicurio, subject: str) -> None:

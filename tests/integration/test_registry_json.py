@@ -7,7 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from registry_formats import ID, batch, formatted, payloads, read_json, told, written_json
+from registry_formats import (
+    ID,
+    UNKNOWN,
+    batch,
+    formatted,
+    payloads,
+    read_json,
+    renamed,
+    told,
+    written_json,
+)
 
 from penstock.core.errors import PlanError
 from servers.apicurio import Apicurio
@@ -49,6 +59,16 @@ def test_what_confluent_wrote_is_read(apicurio: Apicurio, subject: str) -> None:
     expected = {**value, "at": AT, "day": DAY, "counts": [("k", 2)], "either": "7"}
     assert first == expected
     assert second == {**dict.fromkeys(expected), "id": 2}
+
+
+def test_ids_that_are_replaced(apicurio: Apicurio, subject: str) -> None:
+    (found,) = written_json(apicurio, subject, ORDER, {"id": 2})
+    foreign, columns = payloads(renamed(found, UNKNOWN)), pa.schema([ID])
+    without = formatted("json", apicurio, subject).decode(foreign, columns)
+    assert told(without) == [(0, "unknown-schema")]
+    replacing = {"replace_ids": {UNKNOWN: apicurio.schemas(subject)[0].schema_id}}
+    format_ = formatted("json", apicurio, subject, registry=replacing)
+    assert format_.decode(foreign, columns).rows.to_pylist() == [{"id": 2}]
 
 
 def test_what_is_written_confluent_reads_and_finds_valid(apicurio: Apicurio, subject: str) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from google.protobuf import descriptor_pool, message_factory
-from registry_formats import BY_TOPIC, context, formatted, payloads, told
+from registry_formats import BY_TOPIC, UNKNOWN, context, formatted, payloads, renamed, told
 
 from penstock.core.errors import PlanError
 from penstock.formats.protobuf.compiled import compiled_text
@@ -113,6 +113,16 @@ def test_a_payload_of_another_message(apicurio: Apicurio, subject: str, shop: st
     assert told(reader.decode(payloads(wrong), rows.schema)) == [(0, "unknown-message")]
     for cut in (wrong[:5], wrong[:6], wrong[:5] + b"\xff"):
         assert told(reader.decode(payloads(cut), rows.schema)) == [(0, "not-framed")]
+
+
+def test_ids_that_are_replaced(apicurio: Apicurio, subject: str, shop: str) -> None:
+    format_ = formatted("protobuf", apicurio, subject, schema_file=shop, message="shop.Order.Line")
+    rows = pa.RecordBatch.from_pylist([{"count": 3}], schema=format_.declared())
+    foreign = payloads(renamed(format_.encode(rows).payloads[0].as_py(), UNKNOWN))
+    assert told(format_.decode(foreign, rows.schema)) == [(0, "unknown-schema")]
+    replacing = {"replace_ids": {UNKNOWN: apicurio.schemas(subject)[0].schema_id}}
+    reader = formatted("protobuf", apicurio, subject, registry=replacing, message="shop.Order.Line")
+    assert reader.decode(foreign, rows.schema).rows.to_pylist() == [{"count": 3}]
 
 
 def test_imports(apicurio: Apicurio, subject: str) -> None:

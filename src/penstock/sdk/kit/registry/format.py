@@ -132,10 +132,11 @@ class RegistryFormat(Format[Any]):
         groups: dict[Origin, tuple[list[int], list[bytes]]] = {}
         for index, payload in enumerate(payloads.to_pylist()):
             try:
-                origin, body = opened(payload, self.kind == "PROTOBUF")
+                named, body = opened(payload, self.kind == "PROTOBUF")
             except DecodeError as error:
                 failures.append(Failure(index, error))
                 continue
+            origin = named._replace(id=self.options.replace_ids.get(named.id, named.id))
             places, bodies = groups.setdefault(origin, ([], []))
             places.append(index)
             bodies.append(body)

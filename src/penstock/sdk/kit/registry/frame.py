@@ -8,7 +8,8 @@ from typing import NamedTuple
 from penstock.core.errors import DecodeError
 
 _HEAD = struct.Struct(">BI")
-_LARGEST = 2**31 - 1
+LARGEST = 2**31 - 1
+"""No id is larger."""
 
 
 class Origin(NamedTuple):
@@ -23,7 +24,7 @@ def opened(payload: bytes, messages: bool) -> tuple[Origin, bytes]:
     if len(payload) < _HEAD.size or payload[0]:
         raise _unframed("it does not begin with a zero byte and the id of a schema")
     _, id_ = _HEAD.unpack_from(payload)
-    if id_ > _LARGEST:
+    if id_ > LARGEST:
         raise _unframed(f"{id_:,} is not the id of a schema")
     if not messages:
         return Origin(id_), payload[_HEAD.size :]

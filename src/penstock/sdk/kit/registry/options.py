@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -10,10 +10,14 @@ from penstock.core.secret import Secret, revealed
 from penstock.core.units import Duration
 from penstock.sdk.config import Config
 from penstock.sdk.kit.address import url_of
+from penstock.sdk.kit.registry.frame import LARGEST
 from penstock.sdk.kit.tls import Tls
 
 RETRIES = 2
 """How often a question is asked again, at each URL."""
+
+
+SchemaId = Annotated[int, Field(ge=1, le=LARGEST)]
 
 
 class RegistryOptions(Config):
@@ -31,6 +35,9 @@ class RegistryOptions(Config):
     `register: false`."""
     registers: bool = Field(default=True, alias="register")
     """Whether a sink registers its schema; otherwise that of the subject is used, and must fit."""
+    replace_ids: dict[SchemaId, SchemaId] = {}
+    """Ids in payloads that a source reads as others, as in `{12: 15}`: payloads that name schema
+    12 were written by schema 15. Each is replaced once."""
     compatibility: (
         Literal[
             "NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL",
@@ -61,6 +68,14 @@ class RegistryOptions(Config):
         if not urls:
             raise ValueError("give at least one URL")
         return url
+
+    @field_validator("replace_ids")
+    @classmethod
+    def _others(cls, ids: dict[int, int]) -> dict[int, int]:
+        for id_, other in ids.items():
+            if id_ == other:
+                raise ValueError(f"{id_} is replaced by itself: give the id that is meant")
+        return ids
 
     @model_validator(mode="after")
     def _who(self) -> Self:
