@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import pickle
 from decimal import Decimal
 from pathlib import Path
@@ -149,6 +150,67 @@ def test_files(orders: Protobuf) -> None:
     for payload in TORTURE:
         read(orders, payload or b"", schema)
     assert read(orders, b"\xff" * 9 + b"\x01", schema)[2].bad[0].error.code == "too-long"
+
+
+@pytest.fixture(scope="module")
+def delimited(orders: Protobuf) -> Protobuf:
+    return Protobuf(orders.config.model_copy(update={"length_delimited": True}))
+
+
+def test_lengths_before_payloads(orders: Protobuf, delimited: Protobuf) -> None:
+    schema = declared(orders)
+    rows = batch([{"id": 1}, {"kind": "ZZ"}, {}, {"user": "x" * 300}], schema)
+    encoded = delimited.encode(rows)
+    assert [failure[0] for failure in encoded.failures] == [1]
+    payloads = encoded.payloads.to_pylist()
+    assert payloads[:2] == [b"\x02\x08\x01", b"\x00"]
+    assert payloads[2].startswith(b"\xaf\x02\x12\xac\x02xx"), "303 and 300 in two bytes each"
+    found = outcome(delimited, payloads, schema).rows
+    assert [(row["id"], row["user"]) for row in found.to_pylist()] == [
+        (1, ""), (0, ""), (0, "x" * 300),
+    ]  # fmt: skip
+    assert written(delimited, rows) == written(orders, rows) == b"".join(payloads)
+    assert read(delimited, b"".join(payloads), schema)[1] == [1, 2, 3]
+
+
+def test_wrong_lengths(delimited: Protobuf) -> None:
+    schema = declared(delimited)
+    for payload, why in (
+        (None, "no-value"), (b"", "cut-off"), (b"\x82", "cut-off"),
+        (b"\x03\x08\x01", "wrong-length"), (b"\x01\x08\x01", "wrong-length"),
+        (b"\x02\x08\x01" * 2, "wrong-length"), (b"\xff" * 9 + b"\x01", "too-long"),
+        (b"\x80" * 10, "too-long"), (b"\x01\xff", "not-protobuf"),
+    ):  # fmt: skip
+        assert code(delimited, payload, schema) == why
+    mixed = [b"\x02\x08\x07", b"\x08\x07", None, b"\x01\xff", b"\x02\x08\x09"]
+    found = outcome(delimited, mixed, schema)
+    assert found.rows.column("id").to_pylist() == [7, 9]
+    assert [(each.index, each.error.code) for each in found.failures] == [
+        (1, "wrong-length"), (2, "no-value"), (3, "not-protobuf"),
+    ]  # fmt: skip
+    assert found.failures[0].error.message == "the length says 8 bytes, and 1 follow"
+    outcome(delimited, TORTURE, schema)
+
+
+def test_what_google_wrote_behind_lengths(where: Path) -> None:
+    from google.protobuf.proto import serialize_length_prefixed
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    proto = where / "time.proto"
+    proto.write_text('syntax = "proto3"; message Time { int64 seconds = 1; int32 nanos = 2; }')
+    out = io.BytesIO()
+    serialize_length_prefixed(Timestamp(seconds=300, nanos=7), out)
+    format_ = Protobuf(
+        ProtobufConfig(schema_file=str(proto), message="Time", length_delimited=True)
+    )
+    found = outcome(format_, [out.getvalue()], declared(format_))
+    assert found.rows.to_pylist() == [{"seconds": 300, "nanos": 7}]
+    assert format_.encode(found.rows).payloads.to_pylist() == [out.getvalue()]
+
+
+def test_lengths_do_not_go_with_a_registry() -> None:
+    with pytest.raises(ValueError, match="length_delimited"):
+        ProtobufConfig.model_validate({"registry": {"url": "http://x"}, "length_delimited": True})
 
 
 def test_enums_as_numbers_and_pickles(where: Path) -> None:

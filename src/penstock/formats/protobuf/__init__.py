@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import BinaryIO, ClassVar, Literal, Self
 
@@ -11,16 +10,13 @@ from pydantic import model_validator
 
 from penstock.core.errors import DecodeError
 from penstock.formats.protobuf.compiled import descriptors_of
+from penstock.formats.protobuf.lengths import behind_length, messages, unpacked
 from penstock.formats.protobuf.message import Message
 from penstock.sdk.component import Component, Context
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.kit.registry import RegistryOptions
-from penstock.sdk.kit.streams import buffered
-from penstock.sdk.record import Decoded, Encoded, Read
-
-_BLOCK = 4096
-_LONGEST = 64 << 20
+from penstock.sdk.record import Decoded, Encoded, Failure, Read
 
 
 class ProtobufConfig(Config):
@@ -34,6 +30,9 @@ class ProtobufConfig(Config):
     """Directories of imported files, beside that of `schema_file`."""
     enums: Literal["name", "number"] = "name"
     """Whether an enum is STRING or INT."""
+    length_delimited: bool = False
+    """Whether each payload is a message behind its length (varint), as `writeDelimitedTo` of
+    Google's libraries writes it. In files it always is."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload begins with the id of its schema there and says which of its
     messages it is. `schema_file` and `message` can be left out then."""
@@ -44,6 +43,8 @@ class ProtobufConfig(Config):
             raise ValueError("give schema_file and message, or a registry")
         if self.schema_file is not None and self.message is None:
             raise ValueError("which message of schema_file? as in message: shop.Order")
+        if self.registry is not None and self.length_delimited:
+            raise ValueError("payloads of a registry have no length: leave out length_delimited")
         return self
 
 
@@ -97,17 +98,35 @@ class Protobuf(FileFormat[ProtobufConfig]):
         return columns
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        if self.config.length_delimited:
+            return self._decode_behind_lengths(payloads, schema)
         return self.message.decode(payloads, schema)
 
+    def _decode_behind_lengths(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        found: list[bytes | None] = []
+        wrong: dict[int, DecodeError] = {}
+        for at, payload in enumerate(payloads.to_pylist()):
+            try:
+                found.append(None if payload is None else unpacked(payload))
+            except DecodeError as error:
+                found.append(None)
+                wrong[at] = error
+        rows, index, failures = self.message.decode(pa.array(found, pa.binary()), schema)
+        return Decoded(rows, index, [Failure(at, wrong.get(at, error)) for at, error in failures])
+
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        return self.message.encode(rows)
+        encoded = self.message.encode(rows)
+        if not self.config.length_delimited:
+            return encoded
+        payloads = [behind_length(each) for each in encoded.payloads.to_pylist()]
+        return encoded._replace(payloads=pa.array(payloads, pa.binary()))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         before = 0
-        for payloads, error in _messages(file):
-            found = self.decode(pa.array(payloads, pa.binary()), schema)
+        for payloads, error in messages(file):
+            found = self.message.decode(pa.array(payloads, pa.binary()), schema)
             for failure in found.failures:
                 at = failure[0]
                 read.reject(payloads[at], origin, before + at + 1, failure.error)
@@ -119,7 +138,7 @@ class Protobuf(FileFormat[ProtobufConfig]):
                 read.reject(None, origin, before + 1, error)
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
-        return _Writer(file, self)
+        return _Writer(file, self.message)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         return self.declared()
@@ -134,63 +153,14 @@ def given(config: ProtobufConfig) -> Message:
 
 
 class _Writer(FileWriter):
-    def __init__(self, file: BinaryIO, format_: Protobuf) -> None:
+    def __init__(self, file: BinaryIO, message: Message) -> None:
         self.file = file
-        self.format = format_
+        self.message = message
 
     def write(self, rows: pa.RecordBatch) -> Encoded | None:
-        encoded = self.format.encode(rows)
-        out = io.BytesIO()
-        for payload in encoded.payloads.to_pylist():
-            out.write(_varint(len(payload)))
-            out.write(payload)
-        self.file.write(out.getbuffer())
+        encoded = self.message.encode(rows)
+        self.file.write(b"".join(map(behind_length, encoded.payloads.to_pylist())))
         return encoded if encoded.failures else None
 
     def close(self) -> None:
         pass
-
-
-def _messages(file: BinaryIO) -> Iterator[tuple[list[bytes], DecodeError | None]]:
-    """Messages in groups; with the last, what is wrong with the rest of the file."""
-    stream = buffered(file)
-    found: list[bytes] = []
-    size = 0
-    while True:
-        length, error = _length(stream)
-        if length is not None:
-            payload = stream.read(length)
-            if len(payload) == length:
-                found.append(payload)
-                size += length
-            else:
-                length, error = None, DecodeError("the file ends within a message", code="cut-off")
-        if length is None or len(found) >= _BLOCK or size >= 1 << 22:
-            if found or error is not None:
-                yield found, error
-            found, size = [], 0
-        if length is None:
-            return
-
-
-def _length(stream: io.BufferedReader) -> tuple[int | None, DecodeError | None]:
-    value = 0
-    for place in range(10):
-        byte = stream.read(1)
-        if not byte:
-            cut = DecodeError("the file ends within a length", code="cut-off")
-            return None, cut if place else None
-        value |= (byte[0] & 0x7F) << (7 * place)
-        if byte[0] < 0x80:
-            break
-    if value > _LONGEST:
-        return None, DecodeError(f"a message of {value:,} bytes", code="too-long")
-    return value, None
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*found, value])
