@@ -7,7 +7,7 @@ import re
 from pydantic import SecretStr
 
 _VALUE = re.compile(
-    r"""(?<!\$\{)((?:password|passwd|passphrase|secret|token|api_?key|private_?key|credentials?)["']?\s*[:=]\s*)
+    r"""(?<!\$\{)((?:password|passwd|passphrase|secret|token|(?:api|private|secret)_?key|credentials?)["']?\s*[:=]\s*)
     ("[^"]*"?|'[^']*'?|[^\s,}\]]+)""",
     re.IGNORECASE | re.VERBOSE,
 )
