@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from penstock.connectors.aws.faults import faults
 from penstock.core.secret import revealed
 from penstock.sdk import Config, Duration, Secret
+from penstock.sdk.kit.accesskeys import need_whole
 
 CONNECT_SECONDS = 5.0
 
@@ -29,10 +30,7 @@ class AccessConfig(Config):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if (self.access_key is None) != (self.secret_key is None):
-            raise ValueError("access_key and secret_key belong together")
-        if self.session_token is not None and self.access_key is None:
-            raise ValueError("session_token needs access_key and secret_key")
+        need_whole(self.access_key, self.secret_key, self.session_token)
         return self
 
     def client(self, service: str, *, wait: float = 0, connections: int = 10) -> Any:

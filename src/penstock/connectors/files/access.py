@@ -19,6 +19,7 @@ from penstock.core.errors import PlanError
 from penstock.core.secret import Secret, revealed
 from penstock.core.text import did_you_mean
 from penstock.sdk import Config, UserPath
+from penstock.sdk.kit.accesskeys import need_whole
 
 SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 PATIENCE = {"gs": "retry_limit_seconds=15", "gcs": "retry_limit_seconds=15"}
@@ -58,10 +59,7 @@ class ObjectStore(Config):
 
     @model_validator(mode="after")
     def _whole(self) -> ObjectStore:
-        if (self.access_key is None) != (self.secret_key is None):
-            raise ValueError("access_key and secret_key belong together")
-        if self.session_token is not None and self.access_key is None:
-            raise ValueError("session_token needs access_key and secret_key")
+        need_whole(self.access_key, self.secret_key, self.session_token)
         if self.anonymous and self.access_key is not None:
             raise ValueError("anonymous uses no access_key")
         return self
