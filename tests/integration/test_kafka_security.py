@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 import pytest
 from kafka_records import Reading, rows, sink, source, write
 
+from penstock.connectors.kafka.client import Admin
+from penstock.connectors.kafka.msk import Signer
 from penstock.core.errors import ConnectError, Permanent, report
 from penstock.sdk import Read
 from servers.certificates import Authority
@@ -18,6 +22,14 @@ from servers.kafka_security import PASSWORD, USER
 
 SECONDS_TO_NOTICE = 20
 USERS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+MSK = {
+    "sasl": {
+        "mechanism": "AWS_MSK_IAM", "region": "eu-west-1", "access_key": "AKIDEXAMPLE",
+        "secret_key": "wrong",
+    }
+}  # fmt: skip
+TOKEN_SECONDS = 8
+"""So long that a broker never finds that a client logs in again too soon."""
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +98,65 @@ def test_wrong_passwords(secure: Kafka, mechanism: str) -> None:
     planned = reading.source.partitions(reading.at, reading.plan())
     reader = source(secure, topic, **wrong)
     assert refused(lambda: list(reader.read(planned[0], Read()))).code == "authentication"
+
+
+def test_a_token_that_keys_have_signed_is_refused_by_others_than_amazon(secure: Kafka) -> None:
+    topic = secure.create_topic()
+    options = {**trust(secure), **MSK}
+    for act in (
+        source(secure, topic, **options).check, sink(secure, topic, **options).check,
+        lambda: write(sink(secure, topic, **options), [{"id": 1}]),
+    ):  # fmt: skip
+        error = refused(act)
+        assert error.code == "authentication" and "IAM" in (error.hint or "")
+        assert "invalid_token" in error.message, "the broker has read it"
+
+
+class Tokens:
+    """Makes tokens that the broker takes, where those for Amazon are made; `fails` ends that."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.made = 0
+        self.fails = False
+        monkeypatch.setattr(Signer, "__call__", self._make)
+
+    def _make(self) -> tuple[str, float]:
+        if self.fails:
+            raise Permanent("no credentials any more", hint="get some")
+        self.made += 1
+        until = time.time() + TOKEN_SECONDS
+        claims = {"sub": USER, "scope": PASSWORD, "iat": time.time() - 1, "exp": until}
+        parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
+        return ".".join(urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + ".", until
+
+
+def test_tokens_made_here(own_kafka: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All clients have them and renew them: the broker ends connections that do not."""
+    session = {"connections.max.reauth.ms": 1000 * TOKEN_SECONDS}
+    broker: Kafka = own_kafka(security="sasl_ssl", properties=session)
+    topic, tokens = broker.create_topic(), Tokens(monkeypatch)
+    options = {**trust(broker), **MSK}
+    assert not write(sink(broker, topic, **options), [{"id": 1}])
+    assert not write(sink(broker, topic, **options, delivery="exactly_once"), [{"id": 2}])
+    reading = Reading(source(broker, topic, **options))
+    assert reading.values() == [b'{"id":1}', b'{"id":2}']
+    reading.source.commit(reading.at)
+    admin = Admin(reading.source.config)
+    made = tokens.made
+    ended = time.monotonic() + 1.5 * TOKEN_SECONDS
+    while time.monotonic() < ended:
+        list_topics(admin)
+    assert tokens.made > made
+    assert not write(sink(broker, topic, **options), [{"id": 3}])
+    assert reading.values() == [b'{"id":3}']
+    tokens.fails = True
+    error = refused(lambda: [list_topics(admin) for _ in range(1000)])
+    assert error.message == "no credentials any more", "not that the cluster refuses the old token"
+
+
+def list_topics(admin: Admin) -> Any:
+    time.sleep(0.02)
+    return admin.ask("look", lambda timeout: admin.client.list_topics(timeout=timeout))
 
 
 @pytest.mark.parametrize("make", [source, sink])

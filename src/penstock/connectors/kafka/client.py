@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from penstock.connectors.kafka import msk
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.faults import Notes, fault, said, silent, told
-from penstock.core.errors import MissingExtra, OptionError
+from penstock.core.errors import ConnectError, MissingExtra, OptionError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -42,6 +43,8 @@ def require() -> None:
 def examine(config: ConnectionConfig) -> None:
     """Raises UserError if the library is missing or does not know a property. Contacts nobody."""
     require()
+    if config.signs:
+        msk.require()
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -75,7 +78,7 @@ def consumer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Cons
     }
     settings = {**config.client_properties(), **properties, **config.given(), **own}
     with told("configure a Kafka consumer", notes):
-        return Consumer({**settings, "error_cb": notes.add}), notes
+        return Consumer({**settings, **_called(config, notes)}), notes
 
 
 def producer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Producer, Notes]:
@@ -87,7 +90,31 @@ def producer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Prod
     notes = Notes(config.address)
     settings = {**config.client_properties(), **properties, **config.given()}
     with told("configure a Kafka producer", notes):
-        return Producer({**settings, "error_cb": notes.add}), notes
+        return Producer({**settings, **_called(config, notes)}), notes
+
+
+def _called(config: ConnectionConfig, notes: Notes) -> dict[str, Any]:
+    """What a client calls: with its complaints, and for tokens if they are made here.
+
+    Raises as `Signer` does, because a client without a token waits, and does not say why.
+    """
+    if not config.signs:
+        return {"error_cb": notes.add}
+    assert config.sasl is not None
+    msk.require()
+    sign = msk.Signer(config.sasl)
+    sign()
+
+    def token(_config: str) -> tuple[str, float]:
+        try:
+            made = sign()
+        except ConnectError as error:
+            notes.no_token = error
+            raise
+        notes.no_token = None
+        return made
+
+    return {"error_cb": notes.add, "oauth_cb": token}
 
 
 class Admin:
@@ -100,8 +127,9 @@ class Admin:
         config.need_files()
         self.notes = Notes(config.address)
         settings = {**config.client_properties(), **config.given()}
+        calls = _called(config, self.notes)
         with told("configure a Kafka client", self.notes):
-            self.client: AdminClient = AdminClient({**settings, "error_cb": self.notes.add})
+            self.client: AdminClient = AdminClient({**settings, **calls})
 
     def ask(self, doing: str, call: Callable[[float], T]) -> T:
         """`call(timeout)` until it is answered, as by `answered`."""

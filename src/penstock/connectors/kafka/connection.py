@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
 from penstock.core.secret import revealed
 from penstock.sdk import Config, Secret
+from penstock.sdk.kit.accesskeys import need_whole
 from penstock.sdk.kit.tls import Tls
 
 
@@ -30,8 +31,11 @@ def tls_properties(tls: Tls) -> dict[str, Any]:
 class Sasl(Config):
     """Who the client is."""
 
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
-    """How the client proves it. OAUTHBEARER asks `token_url` for a token."""
+    mechanism: Literal[
+        "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"
+    ] = "PLAIN"  # fmt: skip
+    """How the client proves it. OAUTHBEARER asks `token_url` for a token; AWS_MSK_IAM makes one
+    with keys of Amazon's, which needs `penstock[aws]`."""
     username: str | None = None
     """The user, or the client id of OAUTHBEARER."""
     password: Secret | None = None
@@ -42,21 +46,46 @@ class Sasl(Config):
     """The scope to ask for with OAUTHBEARER."""
     extensions: dict[str, str] = {}
     """Extensions that brokers want with OAUTHBEARER, such as `logicalCluster`."""
+    region: str | None = None
+    """The region of AWS_MSK_IAM, as in `eu-west-1`."""
+    access_key: str | None = None
+    """The id of the access key of AWS_MSK_IAM; without it credentials are found as Amazon's own
+    tools do."""
+    secret_key: Secret | None = None
+    """The secret that belongs to the access key."""
+    session_token: Secret | None = None
+    """The token of temporary credentials."""
 
     @model_validator(mode="after")
-    def _complete(self) -> Sasl:
-        if self.mechanism != "OAUTHBEARER":
-            if self.username is None or self.password is None:
+    def _complete(self) -> Self:
+        need_whole(self.access_key, self.secret_key, self.session_token)
+        self._need_own("OAUTHBEARER", "token_url", "scope", "extensions")
+        self._need_own("AWS_MSK_IAM", "region", "access_key")
+        if self.mechanism == "AWS_MSK_IAM":
+            if not self.region:
+                raise ValueError("AWS_MSK_IAM needs the region of the cluster, as in eu-west-1")
+            if self.username is not None or self.password is not None:
+                raise ValueError("AWS_MSK_IAM takes access_key and secret_key, or finds them")
+        elif self.username is None or self.password is None:
+            if self.mechanism != "OAUTHBEARER":
                 raise ValueError(f"{self.mechanism} needs username and password")
             if self.token_url is not None:
-                raise ValueError("token_url is for mechanism: OAUTHBEARER")
-        elif self.token_url is not None and (self.username is None or self.password is None):
-            raise ValueError("token_url needs username and password: the client's id and secret")
+                raise ValueError(
+                    "token_url needs username and password: the client's id and secret"
+                )
         return self
+
+    def _need_own(self, mechanism: str, *options: str) -> None:
+        """Raises ValueError for an option of another mechanism."""
+        for name in options:
+            if getattr(self, name) and self.mechanism != mechanism:
+                raise ValueError(f"{name} is for mechanism: {mechanism}")
 
     def properties(self) -> dict[str, Any]:
         """As librdkafka's properties."""
         password = revealed(self.password)
+        if self.mechanism == "AWS_MSK_IAM":
+            return {"sasl.mechanism": "OAUTHBEARER"}
         found: dict[str, Any] = {"sasl.mechanism": self.mechanism}
         if self.mechanism != "OAUTHBEARER":
             return {**found, "sasl.username": self.username, "sasl.password": password}
@@ -130,6 +159,17 @@ class ConnectionConfig(Config):
                     f"{name} cannot be set: positions are kept in the pipeline's state"
                 )
         return properties
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> Self:
+        if self.signs and not self.tls:
+            raise ValueError("AWS_MSK_IAM needs tls: true, so that nobody sees the tokens")
+        return self
+
+    @property
+    def signs(self) -> bool:
+        """Whether tokens are made here."""
+        return self.sasl is not None and self.sasl.mechanism == "AWS_MSK_IAM"
 
     @property
     def address(self) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 
 from penstock.core.errors import ConnectError, Permanent, Transient
 
+_WHO = "username and password, or the keys and what IAM allows them"
 _REFUSED = {
-    "_AUTHENTICATION": ("authentication", "check sasl: mechanism, username and password"),
-    "SASL_AUTHENTICATION_FAILED": ("authentication", "check sasl: username and password"),
+    "_AUTHENTICATION": ("authentication", f"check sasl: mechanism, {_WHO}"),
+    "SASL_AUTHENTICATION_FAILED": ("authentication", f"check sasl: {_WHO}"),
     "UNSUPPORTED_SASL_MECHANISM": ("authentication", "check sasl: mechanism"),
     "_SSL": (
         "tls",
@@ -56,6 +57,8 @@ class Notes:
 
     def __init__(self, address: str) -> None:
         self.address = address
+        self.no_token: ConnectError | None = None
+        """Why the client has no new token: then a cluster that refuses us is not to blame."""
         self.refused: Any = None
         self.last: Any = None
         self.down = False
@@ -75,7 +78,7 @@ class Notes:
         self.down = False
 
     def raise_refused(self, doing: str) -> None:
-        """Raises Permanent if the cluster has refused us."""
+        """Raises Permanent if the cluster has refused us; the reason, if we had no token."""
         if self.refused is not None:
             raise fault(self.refused, doing, self)
 
@@ -85,6 +88,8 @@ def fault(error: Any, doing: str, notes: Notes) -> ConnectError:
     if _name(error) not in _REFUSED and notes.refused is not None:
         error = notes.refused
     name = _name(error)
+    if name in _REFUSED and notes.no_token is not None:
+        return notes.no_token
     if name in _REFUSED:
         code, hint = _REFUSED[name]
         return Permanent(
