@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from taking import Take, Taking
 
 from penstock.connectors.tcp import TcpSink, TcpSource
+from penstock.runtime.receivers import LOG
 from penstock.sdk import BatchId, Context, Failure, Permanent, Transient
 from servers.certificates import Authority
 from servers.peer import Peer
@@ -95,6 +97,57 @@ def test_a_length(listening: Any, size: int, order: Any) -> None:
     assert server.payloads(3) == [b"ab\n", b"", b"c"]
 
 
+def test_a_length_in_digits(listening: Any) -> None:
+    server = listening(framing={"digits": 10})
+    to = sink(connect=server.source.config.listen, framing={"digits": 10})
+    assert written(to, b"hello", b"", b"00\n") == []
+    data = b"0000000005hello"
+    server.send(*(data[at : at + 1] for at in range(len(data))))
+    assert sorted(server.payloads(4)) == [b"", b"00\n", b"hello", b"hello"]
+
+
+def test_digits_as_they_are_sent(peer: Peer) -> None:
+    assert written(sink(connect=peer.address, framing={"digits": 10}), b"hello", b"") == []
+    assert peer.kept() == [b"0000000005hello0000000000"]
+    peer.forget()
+
+
+def test_what_is_no_length_ends_the_connection(listening: Any) -> None:
+    """The others go on, and the log says what came."""
+    server = listening(framing={"digits": 4})
+    with server.connect() as good, server.connect() as bad:
+        bad.sendall(b"0001aGET / HTTP/1.1\r\n0001b")
+        bad.settimeout(20)
+        with suppress(ConnectionResetError):
+            assert bad.recv(1) == b""
+        good.sendall(b"0001c")
+        assert server.payloads(2) == [b"a", b"c"]
+    assert server.source.lost() == 1
+    log = (server.source.directory / LOG).read_text()
+    assert "expected the length of a message in 4 digits, not 'GET '" in log
+    assert "0001b" not in log
+
+
+def test_where_we_connect_what_is_no_length_is_an_error(peer: Peer, tmp_path: Path) -> None:
+    options = {"connect": peer.giving_address, "framing": {"digits": 2}}
+    source = TcpSource(
+        TcpSource.config_type.model_validate(options), Context("t", "in", tmp_path / "in")
+    )
+    with source.journal() as journal:
+
+        def give() -> None:
+            journal.ready.wait()
+            peer.give(b"01a{}")
+
+        giving = Thread(target=give)
+        giving.start()
+        with pytest.raises(Transient, match=r"in 2 digits, not '\{\}'") as caught:
+            asyncio.run(source.receive(journal))
+        giving.join()
+    assert caught.value.code == "out-of-step" and caught.value.hint
+    assert source.latest(source.initial()) == {"position": 1} and source.lost() == 1
+
+
 def test_a_message_that_is_cut_off(listening: Any) -> None:
     server = listening(framing={"length": 2})
     server.send(b"\0\x01a\0\x09bc")
@@ -110,6 +163,8 @@ def test_a_message_that_is_cut_off(listening: Any) -> None:
                                  b"|0123456789||c"]),
         ({"length": 2}, [b"\0\x01a\0\x0b" + b"x" * 11 + b"\0\x01b\1\0", b"y" * 256,
                          b"\0\x0a0123456789\0\x01c"]),
+        ({"digits": 3}, [b"001a011" + b"x" * 11 + b"001b256", b"y" * 256, b"010",
+                         b"0123456789001c"]),
     ],
 )  # fmt: skip
 def test_what_is_too_long_is_counted(listening: Any, framing: Any, data: list[bytes]) -> None:
@@ -147,13 +202,18 @@ def test_an_address_that_is_taken(listening: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("framing", "said"), [("lines", "delimiter"), ({"length": 1}, "more than 1 bytes")]
+    ("framing", "said"),
+    [
+        ("lines", "delimiter"),
+        ({"length": 1}, "more than 1 bytes"),
+        ({"digits": 2}, "than 2 digits"),
+    ],
 )
 def test_rows_that_cannot_be_told_apart(peer: Peer, framing: Any, said: str) -> None:
     to = sink(connect=peer.address, framing=framing)
     (failure,) = written(to, b"good", b"bad\n" + b"x" * 300)
     assert failure.index == 1 and said in failure.error.message
-    assert [data.strip(b"\n\x04") for data in peer.kept()] == [b"good"]
+    assert [data.strip(b"\n\x0404") for data in peer.kept()] == [b"good"]
     peer.forget()
 
 
@@ -254,6 +314,7 @@ def test_subscribers_with_tls(tmp_path: Path) -> None:
         ({"listen": "a:1", "tls": True}, "certificate and key"),
         ({"listen": "a"}, "host:port"),
         ({"connect": "a:1", "framing": {"delimiter": ""}}, "at least one character"),
+        ({"connect": "a:1", "framing": {"digits": 0}}, "greater than or equal to 1"),
     ],
 )
 def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:

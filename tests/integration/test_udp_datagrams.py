@@ -72,7 +72,12 @@ def test_a_datagram_is_a_message(listening: Any) -> None:
 
 @pytest.mark.parametrize(
     ("framing", "size"),
-    [("lines", 14), ({"delimiter": "||"}, 17), ({"length": 2, "order": "little"}, 17)],
+    [
+        ("lines", 14),
+        ({"delimiter": "||"}, 17),
+        ({"length": 2, "order": "little"}, 17),
+        ({"digits": 3}, 20),
+    ],
 )
 def test_several_messages_in_a_datagram(listening: Any, framing: Any, size: int) -> None:
     server = listening(framing=framing)
@@ -97,6 +102,12 @@ def test_what_is_too_long_is_counted(listening: Any) -> None:
     lines = listening(max_message=10, framing="lines")
     lines.send(b"a\n" + b"x" * 11 + b"\nb")
     assert lines.payloads(2) == [b"a", b"b"] and lines.source.lost() == 1
+
+
+def test_what_is_no_length_ends_the_datagram(listening: Any) -> None:
+    server = listening(framing={"digits": 2})
+    server.send(b"01a02", b"01b0x01-", b"01c")
+    assert server.payloads(3) == [b"a", b"b", b"c"] and server.source.lost() == 2
 
 
 def test_what_a_full_journal_cannot_take_is_counted(listening: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from penstock.sdk import Config, Duration, Permanent, Transient
+from penstock.sdk import Config, DecodeError, Duration, Permanent, Transient
 from penstock.sdk.kit.address import Address, host_and_port
 from penstock.sdk.kit.framing import Framing
 from penstock.sdk.kit.tls import Tls, tls_context
@@ -23,8 +23,9 @@ class ConnectionConfig(Config):
     connect: Address | None = None
     """The address to connect to, as `host:port`, instead of listening."""
     framing: Framing = "lines"
-    """Where messages end: `lines`, `{delimiter: TEXT}`, or `{length: 4}` for that many bytes with
-    the length before each message, and `order: little` if they are in that order."""
+    """Where messages end: `lines`, `{delimiter: TEXT}`, `{length: 4}` for that many bytes with the
+    length before each message, and `order: little` if they are in that order, or `{digits: 10}`
+    for that many decimal digits with it."""
     tls: Tls | bool = False
     """Encrypt. Who listens gives `certificate` and `key`, and with `ca` takes only those who have
     a certificate by it; who connects gives what the other side asks for, or just `true`."""
@@ -81,6 +82,14 @@ class ConnectionConfig(Config):
             f"the connection to {self.connect} was lost: {why}",
             code="connection-lost",
             hint="the program there may have been stopped",
+        )
+
+    def out_of_step(self, error: DecodeError, host: str) -> Transient:
+        """What came from there cannot be divided, and nothing that comes after it can."""
+        return Transient(
+            f"the connection with {host} was left: {error.message}",
+            code="out-of-step",
+            hint="does the program there frame messages as framing says?",
         )
 
 

@@ -31,6 +31,10 @@ class TcpSource(ReceivingSource[TcpSourceConfig]):
     message without an end, when its sender leaves, is taken where messages end with a delimiter,
     and is lost where its length says that more should come.
 
+    Where a length in digits is no number, nothing that follows can be told apart: the connection
+    is left, what came is counted as lost, and an error says what it was, or `receiver.log` beside
+    the journal where others connect to us.
+
     ```yaml
     type: tcp
     listen: 0.0.0.0:9000

@@ -7,12 +7,14 @@ import socket
 
 from penstock.connectors.tcp.connection import ConnectionConfig
 from penstock.core.errors import PenstockError, Transient
+from penstock.core.log import make
 from penstock.sdk import Journal, Message
 from penstock.sdk.kit.framing import Divider, divider
 
 CHUNK = 256 << 10
 _TOGETHER = 1000
 """The most messages of one append: even if they are empty, they fit into any journal."""
+_MOST_TOLD = 100
 
 
 class Taking:
@@ -25,6 +27,7 @@ class Taking:
     def __init__(self, config: ConnectionConfig, most: int, journal: Journal) -> None:
         self._config, self._most, self._journal = config, most, journal
         self._tasks: set[asyncio.Task[None]] = set()
+        self._told: set[str] = set()
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -33,8 +36,8 @@ class Taking:
         self._tasks.add(task)
         try:
             await self.take(reader, writer)
-        except Transient:
-            pass
+        except Transient as error:
+            self._tell(error)
         except PenstockError as error:
             if not self.failed.done():
                 self.failed.set_exception(error)
@@ -43,7 +46,10 @@ class Taking:
             writer.transport.abort()
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Takes what comes until the other side leaves. Raises Transient if it is gone."""
+        """Takes what comes until the other side leaves.
+
+        Raises Transient if it is gone, or if what comes cannot be divided.
+        """
         sock = writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         host, port, *_ = writer.get_extra_info("peername")
@@ -53,6 +59,8 @@ class Taking:
             while data := await reader.read(CHUNK):
                 await self._keep(messages.divided(data), about)
                 self._count(messages)
+                if messages.out_of_step is not None:
+                    raise self._config.out_of_step(messages.out_of_step, host)
             await self._keep(messages.ended(), about)
         except OSError as error:
             messages.ended()
@@ -65,6 +73,13 @@ class Taking:
         for task in [*self._tasks]:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _tell(self, error: Transient) -> None:
+        """Writes into the receiver's log, once, what a sender has to mend."""
+        new = error.message not in self._told and len(self._told) < _MOST_TOLD
+        if error.code == "out-of-step" and new:
+            self._told.add(error.message)
+            make().warning(error.message, code=error.code, hint=error.hint)
 
     async def _keep(self, payloads: list[bytes], about: dict[str, object]) -> None:
         every = [Message(payload, about) for payload in payloads]

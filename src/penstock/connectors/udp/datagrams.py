@@ -24,7 +24,8 @@ def _address(text: str) -> str:
 class DatagramConfig(Config):
     framing: Literal["datagram"] | Framing = "datagram"
     """What is in a datagram: one message (`datagram`), or several as `lines`, with a
-    `{delimiter: TEXT}`, or with the `{length: 4}` before each, and `order: little`."""
+    `{delimiter: TEXT}`, or with the length before each, in bytes (`{length: 4}`, and
+    `order: little`) or in decimal digits (`{digits: 10}`)."""
     interface: Annotated[str, AfterValidator(_address)] = "0.0.0.0"
     """Our own address in the network that multicast goes through; the system chooses one for
     0.0.0.0."""

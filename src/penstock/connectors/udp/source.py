@@ -54,7 +54,7 @@ class UdpSource(ReceivingSource[UdpSourceConfig]):
 
     A sender of datagrams does not wait: those that come while nobody listens are lost. Those that
     come while the journal or the system's buffer is full are lost and counted, the latter on
-    Linux.
+    Linux. So is the rest of a datagram, as one message, where a length in digits is no number.
 
     ```yaml
     type: udp

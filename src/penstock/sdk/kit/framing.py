@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from typing import Annotated, Literal
 
 import pyarrow as pa
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
-from penstock.core.errors import Rejected
+from penstock.core.errors import DecodeError, Rejected
+from penstock.core.text import plural
 from penstock.core.units import size_text
 from penstock.sdk.config import Config
 from penstock.sdk.record import Failure
@@ -35,19 +36,76 @@ class Prefixed(Config):
     order: Literal["big", "little"] = "big"
     """The order of its bytes."""
 
+    @property
+    def size(self) -> int:
+        """The bytes of a length."""
+        return self.length
 
-Framing = Literal["lines"] | Delimited | Prefixed
+    @property
+    def unit(self) -> str:
+        """What a length is made of."""
+        return "bytes"
+
+    @property
+    def most(self) -> int:
+        """The longest message that it can tell."""
+        return (1 << 8 * self.length) - 1
+
+    def written(self, length: int) -> bytes:
+        return length.to_bytes(self.length, self.order)
+
+    def read(self, data: bytes) -> int:
+        """The length that these bytes are."""
+        return int.from_bytes(data, self.order)
+
+
+class Numbered(Config):
+    """Messages with their length before each of them, as a decimal number."""
+
+    digits: int = Field(ge=1, le=18)
+    """How many digits the length takes, with zeros in front: 10 for `0000000005hello`."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of a length."""
+        return self.digits
+
+    @property
+    def unit(self) -> str:
+        """What a length is made of."""
+        return "digits"
+
+    @property
+    def most(self) -> int:
+        """The longest message that it can tell."""
+        return int(10**self.digits) - 1
+
+    def written(self, length: int) -> bytes:
+        return b"%0*d" % (self.digits, length)
+
+    def read(self, data: bytes) -> int:
+        """The length that these bytes are, or begin. Raises DecodeError if they cannot be one."""
+        if data and not data.isdigit():
+            raise DecodeError(
+                f"expected the length of a message in {plural(self.digits, 'digit')}, "
+                f"not {data.decode('latin-1')!a}",
+                code="out-of-step",
+            )
+        return int(data or b"0")
+
+
+Framing = Literal["lines"] | Delimited | Prefixed | Numbered
 
 
 def framed(payload: bytes, framing: Framing) -> bytes:
     """A message as it is sent. Raises Rejected where it would not arrive as one."""
-    if isinstance(framing, Prefixed):
-        if len(payload) >= 1 << 8 * framing.length:
+    if isinstance(framing, Prefixed | Numbered):
+        if len(payload) > framing.most:
             raise Rejected(
-                f"{size_text(len(payload))} are more than {framing.length} bytes can tell",
+                f"{size_text(len(payload))} are more than {framing.size} {framing.unit} can tell",
                 code="too-long",
             )
-        return len(payload).to_bytes(framing.length, framing.order) + payload
+        return framing.written(len(payload)) + payload
     end = b"\n" if framing == "lines" else framing.delimiter.encode()
     if end in payload:
         raise Rejected("the message has a delimiter in it", code="framing")
@@ -70,10 +128,14 @@ class Divider(ABC):
 
     Those of more than `most` bytes are left out, and counted in `lost`; at no time is more kept
     in memory than that and what was just given.
+
+    Once `out_of_step` says why the end of a message cannot be told, nothing more is found, and
+    what comes belongs nowhere: whoever reads a connection leaves it.
     """
 
     def __init__(self, most: int) -> None:
         self.lost = 0
+        self.out_of_step: DecodeError | None = None
         self._most = most
         self._held = bytearray()
 
@@ -88,7 +150,7 @@ class Divider(ABC):
 
 def divider(framing: Framing, most: int) -> Divider:
     """A new one, for one connection."""
-    if isinstance(framing, Prefixed):
+    if isinstance(framing, Prefixed | Numbered):
         return _ByLength(framing, most)
     return _ByEnd(framing, most)
 
@@ -133,30 +195,22 @@ class _ByEnd(Divider):
 
 
 class _ByLength(Divider):
-    def __init__(self, framing: Prefixed, most: int) -> None:
+    def __init__(self, framing: Prefixed | Numbered, most: int) -> None:
         super().__init__(most)
-        self._size, self._order = framing.length, framing.order
+        self._framing = framing
         self._to_skip = 0
 
     def divided(self, data: bytes) -> list[bytes]:
+        if self.out_of_step is not None:
+            return []
         self._held += data
-        found, at = [], 0
-        while True:
-            skipped = min(self._to_skip, len(self._held) - at)
-            self._to_skip -= skipped
-            at += skipped
-            body = at + self._size
-            if body > len(self._held):
-                break
-            length = int.from_bytes(self._held[at:body], self._order)
-            if length > self._most:
-                self.lost += 1
-                at, self._to_skip = body, length
-                continue
-            if body + length > len(self._held):
-                break
-            found.append(bytes(self._held[body : body + length]))
-            at = body + length
+        found: list[bytes] = []
+        try:
+            at = self._take(found)
+        except DecodeError as error:
+            self.out_of_step = error
+            self.lost += 1
+            at = len(self._held)
         del self._held[:at]
         return found
 
@@ -164,3 +218,23 @@ class _ByLength(Divider):
         self.lost += bool(self._held)
         self._held.clear()
         return []
+
+    def _take(self, found: list[bytes]) -> int:
+        """Adds the messages that are complete. Returns where the next one begins."""
+        at = 0
+        while True:
+            skipped = min(self._to_skip, len(self._held) - at)
+            self._to_skip -= skipped
+            at += skipped
+            body = at + self._framing.size
+            length = self._framing.read(self._held[at:body])
+            if body > len(self._held):
+                return at
+            if length > self._most:
+                self.lost += 1
+                at, self._to_skip = body, length
+                continue
+            if body + length > len(self._held):
+                return at
+            found.append(bytes(self._held[body : body + length]))
+            at = body + length
