@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from penstock.connectors.zeromq.endpoint import EndpointConfig
+from penstock.connectors.zeromq.endpoint import Endpoint, EndpointConfig
 from penstock.connectors.zeromq.sending import Outlet
+from penstock.connectors.zeromq.start import WORDS
 from penstock.core.errors import raise_all
 from penstock.sdk import (
     BatchId,
@@ -38,6 +39,28 @@ class ZeromqSinkConfig(EndpointConfig):
     patience: Duration = 60.0
     """How long the others may take nothing, while as much waits for them as `high_water_mark`
     says."""
+    sync: Endpoint | list[Endpoint] | None = None
+    """Start in step with programs of stream_data_processor: an endpoint for each of them (REP),
+    at which it asks when it is called. For `socket: pub` with `bind`, in place of `subscribers`."""
+
+    @model_validator(mode="after")
+    def _in_step(self) -> Self:
+        if self.sync is None:
+            return self
+        if self.socket != "pub" or self.bind is None:
+            raise ValueError("sync is for who publishes and binds: give socket: pub and bind")
+        if self.topic is not None:
+            raise ValueError("with sync messages have one part: leave out topic")
+        if "subscribers" in self.model_fields_set:
+            raise ValueError("sync names an endpoint for each subscriber: leave out subscribers")
+        if not self.endpoints or len({self.bind, *self.endpoints}) <= len(self.endpoints):
+            raise ValueError("sync needs endpoints that differ, another one for each subscriber")
+        return self
+
+    @property
+    def endpoints(self) -> list[str]:
+        """Those of `sync`."""
+        return [self.sync] if isinstance(self.sync, str) else self.sync or []
 
 
 class ZeromqSink(Sink[ZeromqSinkConfig]):
@@ -48,6 +71,14 @@ class ZeromqSink(Sink[ZeromqSinkConfig]):
 
     Who connects does so for each batch, and is done when the system has all of it. Who binds keeps
     the socket: the driver sends, so a batch has to fit into its memory.
+
+    With `sync` it starts as programs of stream_data_processor do. The first batch waits for up to
+    `timeout` until each of the endpoints was asked, and calls (`connect`) every second; a run that
+    ends by itself says `end`, one that is stopped does not. Such a subscriber asks only once, so
+    it is kept who has asked: after a stop or a crash the next run waits until as many subscribe
+    again, and calls once before it sends. Subscribers that were started meanwhile begin there; so
+    do all after `end` or `--fresh`, when each has to ask again. A row that is just `connect` or
+    `end` becomes a dead letter.
 
     ```yaml
     type: zeromq
@@ -99,7 +130,11 @@ class ZeromqSink(Sink[ZeromqSinkConfig]):
             self._bound().send(taken(receipts))
 
     def complete(self) -> None:
-        self.close()
+        try:
+            if self._outlet is not None:
+                self._outlet.end()
+        finally:
+            self.close()
 
     def close(self) -> None:
         if self._outlet is not None:
@@ -108,7 +143,7 @@ class ZeromqSink(Sink[ZeromqSinkConfig]):
 
     def _bound(self) -> Outlet:
         if self._outlet is None:
-            self._outlet = Outlet(self.config)
+            self._outlet = Outlet(self.config, self.context.state)
         return self._outlet
 
 
@@ -148,7 +183,7 @@ class ZeromqWriter(Writer):
         self, rows: pa.RecordBatch, payloads: list[bytes]
     ) -> tuple[list[list[bytes]], list[Failure]]:
         if self._config.topic is None:
-            return [[payload] for payload in payloads], []
+            return self._alone(payloads)
         messages, failures = [], []
         topics = self._config.topic.fill(rows)
         for at, (topic, payload) in enumerate(zip(topics, payloads, strict=True)):
@@ -157,3 +192,12 @@ class ZeromqWriter(Writer):
             else:
                 messages.append([topic.encode(), payload])
         return messages, failures
+
+    def _alone(self, payloads: list[bytes]) -> tuple[list[list[bytes]], list[Failure]]:
+        words = WORDS if self._config.sync is not None else ()
+        failures = [
+            Failure(at, Rejected(f'"{payload.decode()}" is a word of sync', code="sync"))
+            for at, payload in enumerate(payloads)
+            if payload in words
+        ]
+        return [[payload] for payload in payloads if payload not in words], failures

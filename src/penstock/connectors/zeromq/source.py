@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pyarrow as pa
+from pydantic import model_validator
 
-from penstock.connectors.zeromq.endpoint import EndpointConfig, Opened
-from penstock.sdk import Journal, Message, ReceivingConfig, ReceivingSource
+from penstock.connectors.zeromq.endpoint import Endpoint, EndpointConfig, Opened
+from penstock.connectors.zeromq.start import Following
+from penstock.sdk import Journal, Message, ReceivingConfig, ReceivingSource, Transient
 
 _TOGETHER = 128 << 10
 """The bytes of one append: they fit into any journal."""
@@ -21,6 +23,21 @@ class ZeromqSourceConfig(EndpointConfig, ReceivingConfig):
     """Our end: `sub` where the others publish (PUB), `pull` where they push (PUSH)."""
     topic: str | list[str] = ""
     """The beginnings of topics to subscribe to (`sub`); all if left out."""
+    sync: Endpoint | None = None
+    """Start in step with a program of stream_data_processor: the endpoint (REP) at which we ask
+    when it calls. For `socket: sub` with one `connect`."""
+
+    @model_validator(mode="after")
+    def _in_step(self) -> Self:
+        if self.sync is None:
+            return self
+        if self.socket != "sub" or len(self.others) != 1:
+            raise ValueError("sync is for who subscribes to one: give socket: sub and a connect")
+        if self.topics != [""]:
+            raise ValueError("with sync messages have one part: leave out topic")
+        if self.sync in self.others:
+            raise ValueError("sync needs another endpoint than connect")
+        return self
 
     @property
     def topics(self) -> list[str]:
@@ -34,6 +51,11 @@ class ZeromqSource(ReceivingSource[ZeromqSourceConfig]):
     `parts` are all before the payload. While the journal is full nothing is taken: those who push
     wait then, and those who publish lose what is above their own mark. ZeroMQ tells a sender
     nothing of what became of its messages, and those in our memory are lost when we are killed.
+
+    With `sync` the publisher is a program of stream_data_processor, or our sink with `sync`. When
+    it calls (`connect`) we ask, and what it sends then has no gap; what it sends without a call
+    is taken as well. Its `end` does not end a run: we wait for the next call, also from another
+    publisher at the same endpoint. Neither word is a row.
 
     ```yaml
     type: zeromq
@@ -61,14 +83,23 @@ class ZeromqSource(ReceivingSource[ZeromqSourceConfig]):
 
     async def receive(self, journal: Journal) -> None:
         opened = await asyncio.to_thread(self._opened)
+        following = Following(self.config, self.config.sync)
         try:
             await asyncio.to_thread(opened.await_others)
             journal.ready.set()
+            lost: Transient | None = None
             while True:
-                opened.look()
-                if messages := await _some(opened.socket):
-                    await journal.append(messages)
+                lost = lost or _lost(opened)
+                if messages := await _some(opened.socket, 0 if lost else _LOOK_SECONDS):
+                    await journal.append(following.rows(messages))
+                    if following.called:
+                        await asyncio.to_thread(following.answer)
+                elif lost is not None:
+                    if not following.ended:
+                        raise lost
+                    lost = None
         finally:
+            following.close()
             opened.close()
 
     def _opened(self) -> Opened:
@@ -80,7 +111,16 @@ class ZeromqSource(ReceivingSource[ZeromqSourceConfig]):
         return opened
 
 
-async def _some(socket: Any) -> list[Message]:
+def _lost(opened: Opened) -> Transient | None:
+    """A connection that is not there any more; what came before may wait to be taken."""
+    try:
+        opened.look()
+    except Transient as error:
+        return error
+    return None
+
+
+async def _some(socket: Any, seconds: float) -> list[Message]:
     """What is there, once something is; nothing if that takes long."""
     import zmq
 
@@ -89,7 +129,7 @@ async def _some(socket: Any) -> list[Message]:
     loop.add_reader(socket.fd, came.set)
     try:
         if not socket.events & zmq.POLLIN:
-            await asyncio.wait_for(came.wait(), _LOOK_SECONDS)
+            await asyncio.wait_for(came.wait(), seconds)
     except TimeoutError:
         pass
     finally:

@@ -1,4 +1,4 @@
-"""What a source remembers beside its journal: how far the system was read."""
+"""What a node remembers beside its messages: how far the system was read, who has asked."""
 
 from __future__ import annotations
 
