@@ -227,7 +227,7 @@ class _ByLength(Divider):
             self._to_skip -= skipped
             at += skipped
             body = at + self._framing.size
-            length = self._framing.read(self._held[at:body])
+            length = self._framing.read(bytes(self._held[at:body]))
             if body > len(self._held):
                 return at
             if length > self._most:
