@@ -259,16 +259,24 @@ class Supervisor:
         self._ticked = time.monotonic()
         self.stop.look()
         for attempt in self.attempts:
-            if not attempt.running.runner.lock.locked():
-                self._collect(attempt.query.name, self.state.committed(attempt.query.name))
+            self._tick_between_batches(attempt)
         self._collect_tables()
         self._look_after_receivers()
         self.acknowledger.settle()
-        for node in self.plan.of("sink"):
-            node.sink.tick()
         self.state.write("status.json", self.metrics.snapshot())
         if self.on_tick is not None:
             self.on_tick()
+
+    def _tick_between_batches(self, attempt: Attempt) -> None:
+        lock = attempt.running.runner.lock
+        if not lock.acquire(blocking=False):
+            return
+        try:
+            self._collect(attempt.query.name, self.state.committed(attempt.query.name))
+            for name in attempt.query.sinks:
+                self.plan.nodes[name].sink.tick()
+        finally:
+            lock.release()
 
     def _collect_tables(self) -> None:
         """Those of static tables, which are read again with each phase, are told once."""
