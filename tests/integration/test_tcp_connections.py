@@ -279,7 +279,7 @@ def test_who_listens_with_tls(listening: Any, tmp_path: Path) -> None:
         sink(**to, tls=True).check()
     with pytest.raises((ConnectionError, ssl.SSLError, Transient)):
         for number in range(100):
-            written(sink(**to, tls={"ca": root}), b"no", number=number)
+            written(sink(**to, tls={"ca": root}, patience="1h"), b"no", number=number)
     assert server.payloads(1) == [b"1"]
 
 

@@ -37,12 +37,12 @@ class Link:
         """Returns when the system of the other side has all that was sent."""
         until, pause = time.monotonic() + self._patience, _PAUSE
         while self._on_its_way():
+            self._need_connection()
             if time.monotonic() > until:
                 raise self._lost(TimeoutError())
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        if number := self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            raise self._lost(OSError(number, "it was closed there"))
+        self._need_connection()
 
     def close(self) -> None:
         """Leaves."""
@@ -63,6 +63,11 @@ class Link:
             raise config.failed(error) from None
         opened.settimeout(self._patience)
         return opened
+
+    def _need_connection(self) -> None:
+        """Raises Transient if the other side has reset it."""
+        if number := self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise self._lost(OSError(number, "it was closed there"))
 
     def _on_its_way(self) -> int:
         """The bytes that were not acknowledged by the other side's system (Linux)."""
