@@ -19,6 +19,9 @@ from penstock.journal import Journal
 from penstock.sdk import ReceivingSource
 
 READY = "ready"
+CANCEL_AGAIN = 5.0
+"""Seconds after which a receiver that was cancelled is cancelled once more: in Python 3.11
+`asyncio.wait_for` may swallow it."""
 
 
 def main() -> int:
@@ -47,7 +50,7 @@ async def _receive(source: ReceivingSource[Any]) -> None:
     threading.Thread(target=await_end, daemon=True).start()
     with source.journal() as journal:
         threading.Thread(target=_tell, args=(journal,), daemon=True).start()
-        await _either(source.receive(journal), ended)
+        await either(source.receive(journal), ended)
 
 
 def _tell(journal: Journal) -> None:
@@ -55,13 +58,14 @@ def _tell(journal: Journal) -> None:
     print(READY, flush=True)
 
 
-async def _either(receiving: Coroutine[Any, Any, None], ended: asyncio.Event) -> None:
+async def either(receiving: Coroutine[Any, Any, None], ended: asyncio.Event) -> None:
     """Until one of them is done; the other is cancelled, and what it raises passes."""
     tasks = [asyncio.ensure_future(receiving), asyncio.ensure_future(ended.wait())]
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        task.cancel()
-    await asyncio.wait(pending)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=CANCEL_AGAIN)
     for task in done:
         task.result()
 

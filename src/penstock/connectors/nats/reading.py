@@ -65,7 +65,8 @@ class Asking:
                 raise TimeoutError
             seen = len(self._found)
             try:
-                await asyncio.wait_for(self._done.wait(), self._timeout)
+                async with asyncio.timeout(self._timeout):
+                    await self._done.wait()
             except TimeoutError:
                 continue
         if self._status is not None and not self._found:

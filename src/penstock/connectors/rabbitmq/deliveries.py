@@ -41,7 +41,8 @@ class Deliveries:
     async def arrival(self, seconds: float) -> None:
         """Returns when a message has arrived, or after that time."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
         if self._error is not None:
             raise self._error
 

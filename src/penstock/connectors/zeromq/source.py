@@ -129,7 +129,8 @@ async def _some(socket: Any, seconds: float) -> list[Message]:
     loop.add_reader(socket.fd, came.set)
     try:
         if not socket.events & zmq.POLLIN:
-            await asyncio.wait_for(came.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await came.wait()
     except TimeoutError:
         pass
     finally:
