@@ -19,9 +19,9 @@ from penstock.journal import Journal
 from penstock.sdk import ReceivingSource
 
 READY = "ready"
-CANCEL_AGAIN = 5.0
+CANCEL_AGAIN = 8.0
 """Seconds after which a receiver that was cancelled is cancelled once more: in Python 3.11
-`asyncio.wait_for` may swallow it."""
+`asyncio.wait_for` may swallow it. Longer than any connector takes to leave."""
 
 
 def main() -> int:

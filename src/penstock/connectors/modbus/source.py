@@ -76,10 +76,11 @@ class ModbusSource(ReceivingSource[ModbusSourceConfig]):
         asyncio.run(self._tried())
 
     async def receive(self, journal: Journal) -> None:
-        loop = asyncio.get_running_loop()
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
         async with self._connected() as client:
             due = loop.time()
-            while True:
+            while not task.cancelling():  # which the client may have swallowed
                 row = json.dumps(await self._polled(client), ensure_ascii=False).encode()
                 await journal.append([Message(row, {"unit_id": self.config.unit_id})])
                 journal.ready.set()
