@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from taking import Take, Taking
+from writing import written
 
 from penstock.connectors.mqtt import MqttSink, MqttSource
 from penstock.core.errors import PlanError
-from penstock.sdk import BatchId, Context, Failure, Permanent
+from penstock.sdk import Context, Failure, Permanent
 from servers.certificates import Authority
 from servers.mosquitto import Mosquitto, Subscriber
 
@@ -35,16 +36,7 @@ def subscribed(taking: Take, mosquitto: Mosquitto, tmp_path: Path) -> Callable[.
 def published(broker: Mosquitto, rows: list[dict[str, Any]], **options: Any) -> list[Failure]:
     """Writes rows whose column `text` is the payload."""
     sink = MqttSink(MqttSink.config_type.model_validate({**broker.login, **options}))
-    columns = pa.RecordBatch.from_pylist(rows)
-    sink.accepts(columns.schema)
-    client = sink.open()
-    try:
-        writer = sink.writer(client, BatchId("q", 0), 0, columns.schema)
-        failures = writer.write(columns, columns.column("text").cast(pa.binary()))
-        writer.commit()
-    finally:
-        client.close()
-    return list(failures)
+    return written(sink, rows)
 
 
 def heard(subscriber: Subscriber, count: int) -> list[Any]:

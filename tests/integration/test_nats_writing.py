@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
+from writing import written
 
 from penstock.connectors.nats import NatsSink
 from penstock.core.errors import PlanError
-from penstock.sdk import BatchId, Failure, Permanent
+from penstock.sdk import BatchId, Permanent
 from servers.gate import Gate
 from servers.nats import Nats
 
@@ -23,22 +23,6 @@ def made(nats: Nats, primary: tuple[str, ...] = (), **options: Any) -> NatsSink:
     if primary:
         sink.mode, sink.primary_key = "upsert", primary
     return sink
-
-
-def written(
-    sink: NatsSink, rows: list[dict[str, Any]], batch: BatchId = FIRST
-) -> Sequence[Failure]:
-    """Writes rows whose column `text` is the payload."""
-    columns = pa.RecordBatch.from_pylist(rows)
-    sink.accepts(columns.schema)
-    client = sink.open()
-    try:
-        writer = sink.writer(client, batch, 0, columns.schema)
-        failures = writer.write(columns, columns.column("text").cast(pa.binary()))
-        writer.commit()
-    finally:
-        client.close()
-    return failures
 
 
 def texts(nats: Nats, stream: str) -> list[str]:

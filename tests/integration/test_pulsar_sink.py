@@ -9,28 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
+from writing import written
 
 from penstock.connectors.pulsar import PulsarSink
 from penstock.core.errors import Mistakes
-from penstock.sdk import BatchId, Failure, Permanent
+from penstock.sdk import Permanent
 from servers.pulsar import LARGEST, Pulsar
 
 
 def made(pulsar: Pulsar, **options: Any) -> PulsarSink:
     return PulsarSink(PulsarSink.config_type.model_validate({**pulsar.login, **options}))
-
-
-def written(sink: PulsarSink, rows: list[dict[str, Any]]) -> Sequence[Failure]:
-    """Writes rows whose column `text` is the payload."""
-    columns = pa.RecordBatch.from_pylist(rows)
-    client = sink.open()
-    try:
-        writer = sink.writer(client, BatchId("query-1", 0), 0, columns.schema)
-        failures = writer.write(columns, columns.column("text").cast(pa.binary()))
-        writer.commit()
-    finally:
-        client.close()
-    return failures
 
 
 def sent(pulsar: Pulsar, count: int, **options: Any) -> list[Any]:

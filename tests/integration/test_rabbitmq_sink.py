@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
+from writing import written
 
 from penstock.connectors.rabbitmq import RabbitmqSink
 from penstock.core.errors import PlanError
@@ -30,16 +31,7 @@ def named() -> str:
 def published(broker: Rabbit, rows: list[dict[str, Any]], **options: Any) -> list[Failure]:
     """Writes rows whose column `text` is the payload."""
     sink = RabbitmqSink(RabbitmqSink.config_type.model_validate({**broker.login, **options}))
-    columns = pa.RecordBatch.from_pylist(rows)
-    sink.accepts(columns.schema)
-    client = sink.open()
-    try:
-        writer = sink.writer(client, BatchId("q", 0), 0, columns.schema)
-        failures = writer.write(columns, columns.column("text").cast(pa.binary()))
-        writer.commit()
-    finally:
-        client.close()
-    return list(failures)
+    return written(sink, rows)
 
 
 def bodies(broker: Rabbit, queue: str, host: str = "/") -> list[bytes]:
