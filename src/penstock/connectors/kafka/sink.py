@@ -211,21 +211,21 @@ class Producers:
 
     def transactor(self, line: Line, renew: bool) -> Transactor:
         """The producer of a line's transactions."""
-        if renew and line in self._transactors:
+        known = self._transactors.get(line)
+        if known is not None and (renew or known.spent):
             self._transactors.pop(line).close()
-        if line not in self._transactors:
+            known = None
+        if known is None:
             outbox = self._outbox({"transactional.id": line.name})
-            self._transactors[line] = Transactor(line, self._config, outbox)
-        return self._transactors[line]
+            known = self._transactors[line] = Transactor(line, self._config, outbox)
+        return known
 
     def close(self) -> None:
         """Lets go of the connections; what has not been sent yet is dropped."""
         for transactor in self._transactors.values():
             transactor.close()
-        outboxes = [self._plain, *(each.outbox for each in self._transactors.values())]
-        for outbox in outboxes:
-            if outbox is not None:
-                outbox.close()
+        if self._plain is not None:
+            self._plain.close()
         self._plain, self._transactors = None, {}
 
     def limits(self, topic: str) -> Limits:

@@ -66,10 +66,14 @@ class Marker:
 
 
 class Transactor:
-    """The producer of a line's transactions, and what it knows of its marker."""
+    """The producer of a line's transactions, and what it knows of its marker.
+
+    It is `spent` once a transaction was aborted: records that were discarded on their way have
+    taken sequence numbers, and the broker refuses those that follow.
+    """
 
     def __init__(self, line: Line, config: ConnectionConfig, outbox: Outbox) -> None:
-        self.outbox = outbox
+        self.outbox, self.spent = outbox, False
         self._line, self._config = line, config
         self._marker: Marker | None = None
         with told(outbox.doing, outbox.notes):
@@ -97,18 +101,23 @@ class Transactor:
 
     def abort(self) -> None:
         """Nothing of the transaction becomes visible."""
+        self.spent = True
         self.outbox.discard()
         with told(self.outbox.doing, self.outbox.notes):
             self.outbox.producer.abort_transaction(_TIMEOUT)
 
     def close(self) -> None:
-        """Lets go of the marker's connection."""
+        """Lets go of the connections; what has not been sent yet is dropped."""
+        self._let_go_of_marker()
+        self.outbox.close()
+
+    def _let_go_of_marker(self) -> None:
         if self._marker is not None:
             self._marker.close()
 
     def _marker_of(self, query: str) -> Marker:
         if self._marker is None or self._marker.query != query:
-            self.close()
+            self._let_go_of_marker()
             self._marker = Marker(self._line, query, self._config)
         return self._marker
 
