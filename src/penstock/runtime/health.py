@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import sys
@@ -175,7 +176,7 @@ def _installed(extra: str) -> bool:
         requirement, _, condition = line.partition(";")
         if f'"{extra}"' in condition.replace("'", '"'):
             try:
-                version(requirement.split(">")[0].split("=")[0].split("[")[0].strip())
+                version(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
             except PackageNotFoundError:
                 return False
     return True

@@ -22,6 +22,7 @@ from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.receivers import Receivers
 from penstock.runtime.restart import Tries, patiently
+from penstock.runtime.sink_clock import SinkClock
 from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.stop import Stopped, StopRequest
 
@@ -86,6 +87,7 @@ class Supervisor:
         self.attempts: list[Attempt] = []
         self.failed: dict[str, PenstockError] = {}
         self._ticked = 0.0
+        self._clock = SinkClock(plan, log)
         self._told_tables: set[str] = set()
         self._collecting = threading.Lock()
         for node in plan.nodes.values():
@@ -114,7 +116,7 @@ class Supervisor:
         """A batch begins: what came before it is committed."""
         if self.stop.asked.is_set():
             raise Stopped
-        self._collect(query.name, number - 1)
+        self._between_batches(query, number - 1)
         self.collector.clear(query.name, number)
 
     def wrote(self, query: Query, number: int, sink: str, rows: int, bad: int) -> None:
@@ -259,7 +261,7 @@ class Supervisor:
         self._ticked = time.monotonic()
         self.stop.look()
         for attempt in self.attempts:
-            self._tick_between_batches(attempt)
+            self._tick_if_idle(attempt)
         self._collect_tables()
         self._look_after_receivers()
         self.acknowledger.settle()
@@ -267,16 +269,18 @@ class Supervisor:
         if self.on_tick is not None:
             self.on_tick()
 
-    def _tick_between_batches(self, attempt: Attempt) -> None:
+    def _tick_if_idle(self, attempt: Attempt) -> None:
         lock = attempt.running.runner.lock
-        if not lock.acquire(blocking=False):
-            return
-        try:
-            self._collect(attempt.query.name, self.state.committed(attempt.query.name))
-            for name in attempt.query.sinks:
-                self.plan.nodes[name].sink.tick()
-        finally:
-            lock.release()
+        if lock.acquire(blocking=False):
+            try:
+                self._between_batches(attempt.query, self.state.committed(attempt.query.name))
+            finally:
+                lock.release()
+
+    def _between_batches(self, query: Query, committed: int | None) -> None:
+        """With the lock of the query's runner: no batch of it is under way."""
+        self._collect(query.name, committed)
+        self._clock.look(query)
 
     def _collect_tables(self) -> None:
         """Those of static tables, which are read again with each phase, are told once."""

@@ -133,7 +133,8 @@ class Sink(Component[C]):
     def tick(self) -> None:
         """Called on the driver about once a second, between batches and when none come.
 
-        For what is due by the clock (a file that is rolled by age). Never while `finish` runs.
+        For what is due by the clock (a file that is rolled by age). Never while a batch is under
+        way. An error is told in the log, and the next tick tries again.
         """
 
     def complete(self) -> None:

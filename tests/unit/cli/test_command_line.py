@@ -141,6 +141,8 @@ def test_doctor_without_a_session(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"Python", "PySpark", "Java", "memory", "disk", "loopback"} <= set(names)
     assert names["PySpark"]["state"] == names["Java"]["state"] == "ok"
     assert "session" not in names
+    assert "modbus" in names["extras"]["found"]
+    assert "not installed" not in names["extras"]["found"], "the tests need all extras"
 
 
 def test_doctor_fails_where_nothing_can_be_written(
