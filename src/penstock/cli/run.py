@@ -88,6 +88,9 @@ def run(
     except PenstockError as error:
         view.fail(error)
         return error.conduct.exit_code
+    except SystemExit:
+        view.note("stopped before it began: nothing was read")
+        raise
     view.end(outcome)
     return outcome.exit_code
 
