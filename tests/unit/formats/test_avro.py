@@ -35,9 +35,16 @@ AVRO = Avro(AvroConfig(schema=ORDER))
 DECLARED = AVRO.declared()
 
 
-def made(**options: Any) -> Avro:
+def made(**options: Any) -> Any:
     datum = {k: v for k, v in avro_schema(WIDE).items() if not k.startswith("__")}
-    return Avro(AvroConfig(schema=json.dumps(datum), **options))
+    return Avro.of(AvroConfig(schema=json.dumps(datum), **options))
+
+
+def contained(*rows: dict[str, Any], schema: dict[str, Any] = ORDER, codec: str = "null") -> bytes:
+    out = io.BytesIO()
+    usual = {"id": 1, "kind": "A", "at": 0, "prices": [], "hash": b"xy", "other": "B"}
+    fastavro.writer(out, schema, [{**usual, **row} for row in rows], codec=codec, sync_interval=40)
+    return out.getvalue()
 
 
 def payload(**values: Any) -> bytes:
@@ -63,7 +70,8 @@ def test_declared() -> None:
 @settings(max_examples=60, deadline=None)
 @given(samples.rows_of(WIDE))
 def test_round_trip(rows: pa.RecordBatch) -> None:
-    for format_ in (made(), made(framing="single_object")):
+    framings = ("none", "single_object", "container")
+    for format_ in [made(framing=framing) for framing in framings]:
         encoded = format_.encode(rows)
         assert not encoded.failures
         same(outcome(format_, encoded.payloads.to_pylist(), WIDE).rows, rows)
@@ -100,7 +108,56 @@ def test_single_object() -> None:
     assert code(framed, text[:2] + b"12345678" + text[10:], DECLARED) == "not-avro"
 
 
+def test_containers() -> None:
+    format_ = Avro.of(AvroConfig(framing="container"))
+    first = contained({"id": 1, "user": "é"}, {"id": 2}, {"id": 3}, codec="deflate")
+    other = {"type": "record", "name": "n", "fields": [{"name": "id", "type": "string"}]}
+    payloads = [first, b"nonsense", contained(), None, contained({"id": "7"}, schema=other), first]
+    given = pa.array(payloads, pa.binary())
+    assert format_.infer(given) == AVRO.declared()
+    rows, index, bad = format_.rows(given, pa.schema([("id", pa.int64()), ("user", pa.string())]))
+    assert rows.column("id").to_pylist() == [1, 2, 3, 7, 1, 2, 3]
+    assert rows.column("user").to_pylist() == ["é", None, None, None, "é", None, None]
+    assert index.to_pylist() == [0, 0, 0, 4, 5, 5, 5]
+    assert [(at, text, part, error.code) for at, text, part, error in bad] == [
+        (1, b"nonsense", None, "not-avro"),
+        (3, None, None, "no-value"),
+    ]
+
+
+def test_a_record_in_a_container_that_does_not_fit() -> None:
+    format_ = Avro.of(AvroConfig(framing="container"))
+    schema = pa.schema([("id", pa.int8()), ("at", pa.timestamp("us", "UTC"))])
+    payload = contained({"id": 5}, {"id": 1000, "at": 7000}, {"id": 6}, codec="deflate")
+    rows, index, bad = format_.rows(pa.array([payload], pa.binary()), schema)
+    assert (rows.column("id").to_pylist(), index.to_pylist()) == ([5, 6], [0, 0])
+    ((at, text, part, error),) = bad
+    assert (at, part, error.code) == (0, 1, "wrong-type")
+    (alone,) = fastavro.reader(io.BytesIO(text))
+    assert (alone["id"], alone["at"].second, alone["other"]) == (1000, 7, "B")
+
+
+def test_a_container_that_is_broken_gives_nothing() -> None:
+    format_ = Avro.of(AvroConfig(framing="container"))
+    whole = contained(*({"id": number} for number in range(20)))
+    for cut in (len(whole) - 1, len(whole) - 30, 10):
+        rows, _, bad = format_.rows(pa.array([whole[:cut]], pa.binary()), DECLARED)
+        assert rows.num_rows == 0, cut
+        assert [(text, error.code) for _, text, _, error in bad] == [(whole[:cut], "not-avro")]
+
+
+def test_a_container_is_what_others_read() -> None:
+    format_ = Avro.of(AvroConfig(framing="container"))
+    rows = pa.RecordBatch.from_pylist([{"id": 1, "name": "é"}, {"id": 2, "name": None}])
+    payloads = format_.encode(rows).payloads.to_pylist()
+    assert [list(fastavro.reader(io.BytesIO(each))) for each in payloads] == [
+        [row] for row in rows.to_pylist()
+    ]
+
+
 def test_torture() -> None:
+    contained_ = Avro.of(AvroConfig(framing="container"))
+    outcome(contained_, TORTURE, DECLARED)
     outcome(AVRO, TORTURE, DECLARED)
     good = payload()
     broken = [bytes([*good[:i], good[i] ^ 0xFF, *good[i + 1 :]]) for i in range(len(good))]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO, ClassVar, Literal, Self, cast
+from typing import Any, BinaryIO, ClassVar, Literal, Self
 
 import fastavro
 import numpy as np
@@ -13,6 +12,7 @@ from fastavro.schema import fingerprint, to_parsing_canonical_form
 from pydantic import Field, model_validator
 
 from penstock.core.errors import DecodeError, PlanError
+from penstock.formats.avro.container import ContainerWriter, blocks
 from penstock.formats.avro.datum import codec as codec_of
 from penstock.formats.avro.datum import (
     given,
@@ -36,9 +36,6 @@ from penstock.sdk.kit.streams import buffered
 from penstock.sdk.kit.tables import portable
 from penstock.sdk.record import Decoded, Encoded, Read
 
-_SYNC = bytes(range(16))
-_BLOCK = 1 << 20
-
 
 class AvroConfig(Config):
     """Options of `avro`."""
@@ -47,16 +44,14 @@ class AvroConfig(Config):
     """The Avro schema, as JSON text or written out in YAML. Files carry their own."""
     schema_file: UserPath | None = None
     """A file with the Avro schema (`.avsc`)."""
-    framing: Literal["none", "single_object"] = "none"
-    """What stands before a payload's datum: nothing, or the header of single-object encoding.
-
-    The header's fingerprint must be that of the schema.
-    """
+    framing: Literal["none", "single_object", "container"] = "none"
+    """What a payload is: a datum alone, one behind the header of single-object encoding (whose
+    fingerprint must be that of the schema), or an object `container` with any number of them."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload begins with the id of its schema there, and the schema of
     the registry is the one that is meant where none is given here."""
     compression: Literal["deflate", "none"] = "deflate"
-    """How the blocks of written files are compressed."""
+    """How the blocks of written files and containers are compressed."""
 
     @model_validator(mode="after")
     def _one_frame(self) -> Self:
@@ -72,15 +67,16 @@ class Avro(FileFormat[AvroConfig]):
     format: {type: avro, schema_file: schemas/order.avsc}
     ```
 
-    The schema is a record; its fields are the columns. Payloads need a schema; without one, rows
-    are written with a schema made from their columns. `long` is BIGINT, `bytes` and `fixed`
+    The schema is a record; its fields are the columns. Payloads need a schema, unless they are
+    containers, which bring their own; without one, rows are written with a schema made from their
+    columns. `long` is BIGINT, `bytes` and `fixed`
     BINARY, `enum` STRING, decimals, dates and times are what their logical types say
     (`timestamp-millis` and `-micros` TIMESTAMP, `local-timestamp-*` TIMESTAMP_NTZ), `[null, T]`
     is a T that may be null; other unions are not possible, nor are recursive schemas. Where the
     declared columns differ from the schema, values are converted if nothing is lost, missing
     columns are null, and anything else is an error of the record. Bytes left over after a datum
-    are an error. A broken block of a file costs the rest of that block only. The position in a
-    file is the row's number. Rules: the Avro 1.12 specification.
+    are an error. A broken block of a file costs the rest of that block only, one of a payload the
+    whole payload. The position in a file is the row's number. Rules: the Avro 1.12 specification.
 
     With `registry` the schema of each payload is fetched by its id. Its datum is read as the schema
     given here or, where none is and no columns are declared, as the one of the registry that the
@@ -95,10 +91,15 @@ class Avro(FileFormat[AvroConfig]):
         super().__init__(config, context)
         self.datum = given(config.datum, config.schema_file)
         self._codec = None if self.datum is None else codec_of(self.datum)
-        self._header = _single_object_header(self.datum) if config.framing != "none" else b""
+        self._single = config.framing == "single_object"
+        self._header = _single_object_header(self.datum) if self._single else b""
 
     @classmethod
     def of(cls, config: AvroConfig, context: Context | None = None) -> Component[AvroConfig]:
+        if config.framing == "container":
+            from penstock.formats.avro.contained import ContainedAvro
+
+            return ContainedAvro(config, context)
         if config.registry is None:
             return cls(config, context)
         from penstock.formats.avro.registered import RegisteredAvro
@@ -132,7 +133,7 @@ class Avro(FileFormat[AvroConfig]):
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         datum = self.datum if self.datum is not None else avro_schema(rows.schema)
         header = self._header
-        if self.config.framing != "none" and not header:
+        if self._single and not header:
             header = _single_object_header(datum)
         whole, codec = arrow_schema(datum), codec_of(datum)
 
@@ -148,7 +149,7 @@ class Avro(FileFormat[AvroConfig]):
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         before = 0
-        for values, count, whole, error in _blocks(file):
+        for values, count, whole, error in blocks(file):
             found = conform_each(rows_of(values, whole), schema)
             for failure in found.failures:
                 read.reject(None, origin, before + failure[0] + 1, failure.error)
@@ -162,9 +163,9 @@ class Avro(FileFormat[AvroConfig]):
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         datum = self.datum if self.datum is not None else avro_schema(schema)
         plain = self.config.model_copy(update={"framing": "none"})
-        format_ = Avro(plain, self.context)
-        format_.datum = datum
-        return _Writer(file, format_, datum, self.config.compression)
+        datums = Avro(plain, self.context)
+        datums.datum = datum
+        return ContainerWriter(file, datums.encode, datum, self.config.compression)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         try:
@@ -173,75 +174,8 @@ class Avro(FileFormat[AvroConfig]):
             return None
 
 
-class _Writer(FileWriter):
-    """Blocks of about 1 MB of data."""
-
-    def __init__(self, file: BinaryIO, format_: Avro, datum: Any, compression: str) -> None:
-        self.file = file
-        self.format = format_
-        self.deflate = compression == "deflate"
-        self.held: list[bytes] = []
-        self.size = 0
-        codec = "deflate" if self.deflate else "null"
-        fastavro.writer(file, datum, [], codec=codec, sync_marker=_SYNC)
-
-    def write(self, rows: pa.RecordBatch) -> Encoded | None:
-        encoded = self.format.encode(rows)
-        for payload in encoded.payloads.to_pylist():
-            self.held.append(payload)
-            self.size += len(payload)
-            if self.size >= _BLOCK:
-                self._flush()
-        return encoded if encoded.failures else None
-
-    def _flush(self) -> None:
-        if self.held:
-            data = b"".join(self.held)
-            if self.deflate:
-                packer = zlib.compressobj(wbits=-15)
-                data = packer.compress(data) + packer.flush()
-            self.file.write(_long(len(self.held)) + _long(len(data)) + data + _SYNC)
-        self.held, self.size = [], 0
-
-    def close(self) -> None:
-        self._flush()
-
-
 def _single_object_header(datum: Any) -> bytes:
     if datum is None:
         return b""
     print_ = fingerprint(to_parsing_canonical_form(datum), "CRC-64-AVRO")
     return b"\xc3\x01" + bytes.fromhex(print_)
-
-
-def _blocks(
-    file: BinaryIO,
-) -> Iterator[tuple[list[Any], int, pa.Schema, DecodeError | None]]:
-    """The values of each block up to the first bad one, the block's count, and what is wrong."""
-    whole = pa.schema([])
-    try:
-        reader = fastavro.block_reader(buffered(file))
-        whole, codec = arrow_schema(reader.writer_schema), codec_of(reader.writer_schema)
-        for block in reader:
-            values: list[Any] = []
-            stream = cast(Any, block).bytes_
-            try:
-                read = (fastavro.schemaless_reader(stream, codec) for _ in range(block.num_records))
-                values.extend(read)
-                yield values, block.num_records, whole, None
-            except Exception as error:
-                yield values, block.num_records, whole, undecodable(error)
-    except (PlanError, GeneratorExit):
-        raise
-    except Exception as error:
-        yield [], 0, whole, undecodable(error)
-
-
-def _long(value: int) -> bytes:
-    """A number as Avro writes it: zigzag, seven bits a byte."""
-    value <<= 1
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*found, value])
