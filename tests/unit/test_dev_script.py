@@ -115,8 +115,8 @@ def test_hands_words_on_with_their_spaces_and_exit_codes(dev: Dev, environment: 
 
 
 @pytest.mark.usefixtures("environment")
-def test_all_tests_run_in_two_processes(dev: Dev, checkout: Path) -> None:
-    of_root = f"pytest -c {checkout}/pyproject.toml --rootdir {checkout} -n 2"
+def test_all_tests_run_in_three_processes(dev: Dev, checkout: Path) -> None:
+    of_root = f"pytest -c {checkout}/pyproject.toml --rootdir {checkout} -n 3"
     first, second = dev("test").stdout.splitlines()
     assert first == "penstock doctor --cache" and second.startswith(of_root)
 

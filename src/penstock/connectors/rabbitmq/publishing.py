@@ -74,13 +74,18 @@ class Publisher:
                 await channel.get_queue(key)
 
     async def _ready(self) -> AbstractChannel:
-        """A channel that is open: the broker closes one when it refuses a message."""
-        if self._connection is not None and lost(self._connection):
+        """A channel that is open: the broker closes one when it refuses a message.
+
+        The next one is of another connection: what is still on its way to a closed channel makes
+        the broker close its connection, too.
+        """
+        closed = self._channel is not None and self._channel.is_closed
+        if self._connection is not None and (closed or lost(self._connection)):
             await left(self._connection)
             self._connection = self._channel = None
         if self._connection is None:
             self._connection = await connected(self._config)
-        if self._channel is None or self._channel.is_closed:
+        if self._channel is None:
             self._channel = await self._connection.channel(on_return_raises=True)
         return self._channel
 
