@@ -37,7 +37,7 @@ class _OnAws(System):
 class Sqs(_OnAws):
     name, source, sink = "sqs", SqsSource, SqsSink
     service = "sqs"
-    messages = 1_000
+    messages = 200
 
     def __init__(self, server: Any) -> None:
         super().__init__(server)

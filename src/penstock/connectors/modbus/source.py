@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Self
@@ -95,6 +96,7 @@ class ModbusSource(ReceivingSource[ModbusSourceConfig]):
     async def _connected(self) -> AsyncIterator[Any]:
         from pymodbus.client import AsyncModbusTcpClient
 
+        logging.getLogger("pymodbus.logging").addHandler(logging.NullHandler())
         host, port = host_and_port(self.config.connect)
         client = AsyncModbusTcpClient(
             host, port=port, timeout=self.config.timeout, retries=0, reconnect_delay=0
