@@ -250,8 +250,11 @@ def _install(home: Path) -> None:
         broker.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pulsar() -> Iterator[Pulsar]:
-    """One broker for all tests that ask for it."""
+    """One broker for all tests of a module that ask for it.
+
+    After a kill it may keep a core busy: two parts of it take a lock from each other for ever.
+    """
     with Pulsar() as broker:
         yield broker

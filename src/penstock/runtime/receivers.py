@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
 from penstock.core.errors import PenstockError, Transient, decode
@@ -63,12 +64,14 @@ class Receivers:
 
 
 class Receiver:
-    """One of them, over its restarts."""
+    """One of them, over its restarts; `python` is the program that runs it."""
 
     def __init__(
-        self, source: ReceivingSource[Any], log: Log, tries: Tries, where: Location | None = None
-    ) -> None:
+        self, source: ReceivingSource[Any], log: Log, tries: Tries, where: Location | None = None,
+        python: str | Path = sys.executable,
+    ) -> None:  # fmt: skip
         self.source = source
+        self._python = python
         self.ready = threading.Event()
         """Set while what is sent is received."""
         self._name = source.context.node
@@ -123,7 +126,7 @@ class Receiver:
             log = (directory / LOG).open("wb")
         with log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "penstock.runtime.receive"],
+                [self._python, "-m", "penstock.runtime.receive"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                 start_new_session=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )  # fmt: skip
