@@ -61,12 +61,14 @@ class Rabbit(Server):
         self._ports = {name: str(free_port()) for name in ("epmd", "node")}
         self._epmd: Process | None = None
         self._queues: dict[str, str] = {}
+        self._log_before = 0
         self.tls_port = free_port()
 
     def command(self) -> Sequence[str]:
         """With its settings and users, and beside it the daemon that Erlang would leave behind."""
         program("rabbitmq-server", "rabbitmq-server")
         data = self.directory.path
+        self._log_before = sum(log.stat().st_size for log in self._logs())
         settings = _SETTINGS.format(port=self.port, data=data)
         if self._certificate is not None:
             settings += _TLS.format(port=self.tls_port, certificate=self._certificate)
@@ -111,9 +113,13 @@ class Rabbit(Server):
             if queue.startswith("quorum-") and not self._led(queue):
                 raise RuntimeError(f"{queue} has no leader")
 
+    def _logs(self) -> list[Path]:
+        return list(self.directory.path.glob("logs/*localhost.log"))
+
     def _led(self, queue: str) -> bool:
-        (log,) = self.directory.path.glob("logs/*localhost.log")
-        lines = log.read_text().rpartition("Starting RabbitMQ")[2].splitlines()
+        """Whether this start has told of a leader; it writes its log some time after."""
+        (log,) = self._logs()
+        lines = log.read_bytes()[self._log_before :].decode().splitlines()
         return any(f"'{queue}'" in line and "-> leader" in line for line in lines)
 
     async def _look(self, queues: list[str], channel: Any) -> None:
