@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 
 from penstock.connectors.rabbitmq import RabbitmqSink, RabbitmqSource, RabbitmqStreamSource
 from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
-from penstock.testing.contract.receiving import Receiving
 from penstock.testing.contract.rows import SIMPLE, simple
 from servers.rabbitmq import Rabbit
 
@@ -44,20 +42,6 @@ class TestRabbitmqSource(OnRabbitmq, ReceivingContract):
 
 class TestRabbitmqSourceQuorum(TestRabbitmqSource):
     kind = "quorum"
-
-    def test_a_server_that_is_killed_in_the_middle(
-        self, make: Any, receiving: Receiving, put: Any, send: Any, server: Any
-    ) -> None:
-        """Nobody receives until the queue has a leader again; see `Rabbit.ready`."""
-        put(simple(*range(10)), SIMPLE)
-        receiving.close()
-        server.kill()
-        server.start()
-        with closing(Receiving(make())) as again:
-            again.await_ready()
-            send(self.encoded(simple(10), SIMPLE))
-            again.await_end(11)
-        self.arrived(make(), {*range(11)})
 
 
 class TestRabbitmqStreamSource(OnRabbitmq, SourceContract):
