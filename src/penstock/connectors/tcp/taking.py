@@ -57,8 +57,9 @@ class Taking:
         messages = divider(self._config.framing, self._most)
         try:
             while data := await reader.read(CHUNK):
-                await self._keep(messages.divided(data), about)
+                payloads = messages.divided(data)
                 self._count(messages)
+                await self._keep(payloads, about)
                 if messages.out_of_step is not None:
                     raise self._config.out_of_step(messages.out_of_step, host)
             await self._keep(messages.ended(), about)
