@@ -7,7 +7,6 @@ import pytest
 
 from penstock.connectors.rabbitmq import RabbitmqSink, RabbitmqSource, RabbitmqStreamSource
 from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
-from penstock.testing.contract.rows import SIMPLE, simple
 from servers.rabbitmq import Rabbit
 
 
