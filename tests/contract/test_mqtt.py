@@ -88,3 +88,8 @@ class TestMqttSink(OnMqtt, SinkContract):
 class TestMqttSinkExactlyOnce(TestMqttSink):
     variant = "qos: 2"
     qos = 2
+
+
+class TestMqttSinkAtMostOnce(TestMqttSink):
+    variant = "qos: 0"
+    qos = 0

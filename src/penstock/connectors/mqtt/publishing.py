@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.connectors.mqtt.connection import CONNECT_SECONDS
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from penstock.connectors.mqtt.sink import MqttSinkConfig
 
 _FAILED = 0x80
+_NOTHING = "penstock/nothing"
+"""What nobody has subscribed to."""
 
 
 class Outgoing(NamedTuple):
@@ -36,7 +38,8 @@ class Publisher:
     def send(self, messages: Sequence[Outgoing]) -> list[Rejected | None]:
         """Returns when the broker has acknowledged each message, or refused it for good.
 
-        A broker that closes the connection after a refusal is connected to again.
+        With QoS 0, which has no acknowledgements, when it has answered a request after them. A
+        broker that closes the connection after a refusal is connected to again.
         """
         answers: dict[int, str | None] = {}
         rest = list(range(len(messages)))
@@ -66,6 +69,7 @@ class Link:
         self._connected = False
         self._lost: Transient | Permanent | None = None
         self._answers: dict[int, str | None] = {}
+        self._has_answered = False
         five = config.version == "5"
         name = f"{config.client_id or 'penstock'}-{uuid.uuid4().hex[:12]}"
         client: Any = paho.Client(
@@ -75,6 +79,7 @@ class Link:
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
         client.on_publish = self._on_publish
+        client.on_unsubscribe = self._on_unsubscribe
         client.connect_timeout = CONNECT_SECONDS
         client.max_inflight_messages_set(config.in_flight)
         if config.username is not None:
@@ -101,6 +106,8 @@ class Link:
                 answers[under_way.pop(mid)] = why
             if self._lost is not None:
                 break
+        if self._config.qos == 0 and not self._read():
+            return [*wanted]
         return [at for at in wanted if at not in answers]
 
     def need(self) -> None:
@@ -136,16 +143,24 @@ class Link:
     def _answered(self, under_way: dict[int, int]) -> dict[int, str | None]:
         """The answers to those that are under way: waits for one, and takes all that are there."""
         with self._changed:
-            came = self._changed.wait_for(
-                lambda: self._lost or any(mid in self._answers for mid in under_way),
-                self._config.timeout,
-            )
-            if not came:
-                raise Transient(
-                    "the MQTT broker does not acknowledge what is published", code="timeout",
-                    hint="timeout says how long to wait",
-                )  # fmt: skip
+            self._await(lambda: any(mid in self._answers for mid in under_way))
             return {mid: self._answers.pop(mid) for mid in under_way if mid in self._answers}
+
+    def _read(self) -> bool:
+        """Whether the broker has read all that was sent: it answers requests in their order."""
+        self._client.unsubscribe(_NOTHING)
+        with self._changed:
+            self._await(lambda: self._has_answered)
+            self._has_answered = False
+        return self._lost is None
+
+    def _await(self, done: Callable[[], bool]) -> None:
+        """Until then, or until the connection is lost."""
+        if not self._changed.wait_for(lambda: self._lost or done(), self._config.timeout):
+            raise Transient(
+                "the MQTT broker does not acknowledge what is published", code="timeout",
+                hint="timeout says how long to wait",
+            )  # fmt: skip
 
     def _properties(self, message: Outgoing) -> Any:
         if self._config.version != "5":
@@ -175,6 +190,11 @@ class Link:
     def _on_disconnect(self, client: Any, data: Any, flags: Any, reason: Any, given: Any) -> None:
         with self._changed:
             self._lost = self._lost or self._config.unreachable("the connection was lost")
+            self._changed.notify_all()
+
+    def _on_unsubscribe(self, client: Any, data: Any, mid: int, reasons: Any, given: Any) -> None:
+        with self._changed:
+            self._has_answered = True
             self._changed.notify_all()
 
     def _on_publish(self, client: Any, data: Any, mid: int, reason: Any, given: Any) -> None:

@@ -54,7 +54,8 @@ class MqttSinkConfig(ConnectionConfig):
 class MqttSink(Sink[MqttSinkConfig]):
     """Publishes rows to topics of an MQTT broker, version 3.1.1 or 5.
 
-    Messages that the broker refuses by themselves (MQTT 5) become dead letters.
+    Messages that the broker refuses by themselves (MQTT 5) become dead letters. With `qos: 0` it
+    refuses nothing in words: messages that it does not allow are gone.
 
     ```yaml
     type: mqtt
@@ -73,7 +74,10 @@ class MqttSink(Sink[MqttSinkConfig]):
     def __init__(self, config: MqttSinkConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
         answer = {1: "PUBACK", 2: "PUBCOMP"}.get(config.qos)
-        self.acknowledges = answer and f"the broker has answered each message ({answer})"
+        self.acknowledges = (
+            f"the broker has answered each message ({answer})" if answer
+            else "the broker has answered a request that was sent after them (UNSUBACK)"
+        )  # fmt: skip
 
     def accepts(self, columns: pa.Schema) -> None:
         super().accepts(columns)
