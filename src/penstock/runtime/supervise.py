@@ -16,7 +16,7 @@ from penstock.engine.build import Builder
 from penstock.engine.start import Running, Until, start
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics
-from penstock.plan.model import Plan, Query
+from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
@@ -109,6 +109,7 @@ class Supervisor:
             self._halt()
             self.session.streams.removeListener(self.listener)
             self.acknowledger.close()
+            self._close_sinks()
 
     # Events of the batches, called on the queries' threads
 
@@ -131,10 +132,7 @@ class Supervisor:
             committed = self.state.committed(query.name)
             self._collect(query.name, committed)
         self.collector.skipped.clear()
-        sinks = list(self.plan.of("sink"))
-        if self.plan.dead_letter is not None:
-            sinks.append(self.plan.dead_letter)
-        for node in sinks:
+        for node in self._sinks:
             patiently(node.sink.recover, self.policy, self.log, self.stop)
 
     def _phase(self, queries: Iterable[Query], until: Until) -> None:
@@ -173,6 +171,19 @@ class Supervisor:
         if ending == "complete":
             self.state.write("complete", {"at": now(), "windows": bool(self.plan.with_windows)})
         return Outcome(ending, reason=self.stop.reason)
+
+    def _close_sinks(self) -> None:
+        for node in self._sinks:
+            try:
+                node.sink.close()
+            except Exception as error:
+                self.log.warning("not closed", sink=node.name, error=f"{error}")
+
+    @property
+    def _sinks(self) -> list[Node]:
+        """Those of the plan, and the one of its dead letters."""
+        last = self.plan.dead_letter
+        return [*self.plan.of("sink"), *([] if last is None else [last])]
 
     @property
     def _going_well(self) -> bool:
