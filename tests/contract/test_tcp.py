@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
+from threading import Event, Lock, Thread
 from typing import Any
 
 import pytest
@@ -114,6 +117,75 @@ class TestTcpSinkWithTls(TestTcpSink):
         tls = {"ca": str(root)}
         framing = {"length": 4}
         return {"connect": peer.address, "framing": framing, "timeout": "3s", "tls": tls}
+
+
+class TestTcpSinkThatListens(SinkContract):
+    component = TcpSink
+    variant = "listen: 0.0.0.0:9000"
+    listens = True
+
+    @pytest.fixture
+    def address(self) -> str:
+        return f"127.0.0.1:{free_port()}"
+
+    @pytest.fixture
+    def options(self, address: str) -> dict[str, Any]:
+        return {"listen": address, "framing": {"length": 4}, "subscribers": 1}
+
+    @pytest.fixture(autouse=True)
+    def subscriber(self, address: str) -> Iterator[Subscriber]:
+        with closing(Subscriber(address)) as subscriber:
+            yield subscriber
+
+    @pytest.fixture
+    def rows(self, subscriber: Subscriber) -> Any:
+        return lambda schema: self.decoded(divided(subscriber.taken()), schema)
+
+
+class Subscriber:
+    """Who connects whenever somebody listens there, and keeps what comes."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.split(":")
+        self._address = host, int(port)
+        self._data = b""
+        self._busy, self._ended = Lock(), Event()
+        self._connection: socket.socket | None = None
+        self._thread = Thread(target=self._take, daemon=True)
+        self._thread.start()
+
+    def taken(self) -> bytes:
+        """What has come, once nobody listens any more."""
+        until = time.monotonic() + 30
+        while True:
+            with self._busy:
+                if self._connection is None:
+                    return self._data
+            assert time.monotonic() < until, "somebody still listens"
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _take(self) -> None:
+        while not self._ended.wait(0.01):
+            with self._busy, suppress(OSError):
+                self._connection = socket.create_connection(self._address)
+            if self._connection is not None:
+                self._keep(self._connection)
+
+    def _keep(self, connection: socket.socket) -> None:
+        connection.settimeout(0.1)
+        with connection, suppress(ConnectionResetError):
+            while not self._ended.is_set():
+                with suppress(TimeoutError):
+                    data = connection.recv(1 << 20)
+                    self._data += data
+                    if not data:
+                        break
+        with self._busy:
+            self._connection = None
 
 
 def divided(data: bytes) -> list[bytes]:

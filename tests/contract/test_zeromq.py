@@ -56,3 +56,27 @@ class TestZeromqSinkThatPushes(SinkContract):
 
 class TestZeromqSinkThatPublishes(TestZeromqSinkThatPushes):
     socket, kind = "pub", "SUB"
+
+
+class TestZeromqSinkThatBindsAndPushes(SinkContract):
+    component = ZeromqSink
+    variant = "bind: tcp://0.0.0.0:5555"
+    listens = True
+    socket, kind = "push", "PULL"
+
+    @pytest.fixture
+    def options(self) -> dict[str, Any]:
+        return {"socket": self.socket, "bind": f"tcp://127.0.0.1:{free_port()}"}
+
+    @pytest.fixture(autouse=True)
+    def end(self, options: dict[str, Any]) -> Iterator[End]:
+        with End(self.kind, connect=options["bind"]) as end:
+            yield end
+
+    @pytest.fixture
+    def rows(self, end: End) -> Any:
+        return lambda schema: self.decoded([parts[-1] for parts in end.taken()], schema)
+
+
+class TestZeromqSinkThatBindsAndPublishes(TestZeromqSinkThatBindsAndPushes):
+    socket, kind = "pub", "SUB"

@@ -27,7 +27,8 @@ class End:
         _CONTEXTS.append(self._context)
         self._kind = kind
         self.socket = self._context.socket(getattr(zmq, kind))
-        self.socket.linger = self.socket.sndtimeo = SECONDS * 1000
+        self.socket.linger = 0 if kind in ("SUB", "PULL") else SECONDS * 1000
+        self.socket.sndtimeo = SECONDS * 1000
         for name, value in options.items():
             setattr(self.socket, name, value)
         self._events = self.socket.get_monitor_socket()
@@ -76,7 +77,7 @@ class End:
 
     def taken(self) -> list[list[bytes]]:
         """What came from those who have left by now; waits until all have."""
-        from zmq import EVENT_ACCEPTED, EVENT_DISCONNECTED
+        from zmq import EVENT_ACCEPTED, EVENT_CONNECTED, EVENT_DISCONNECTED
         from zmq.utils.monitor import recv_monitor_message
 
         until = time.monotonic() + SECONDS
@@ -88,7 +89,8 @@ class End:
                     found.append(self.socket.recv_multipart())
                 if self._events.poll(10):
                     event = recv_monitor_message(self._events)["event"]
-                    self._there += (event == EVENT_ACCEPTED) - (event == EVENT_DISCONNECTED)
+                    self._there += event in (EVENT_ACCEPTED, EVENT_CONNECTED)
+                    self._there -= event == EVENT_DISCONNECTED
         return found
 
     def _look(self) -> None:

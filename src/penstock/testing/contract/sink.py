@@ -92,8 +92,9 @@ class SinkContract(Writing):
         lost.commit()
         lost.abort()
         self.batch(sink, 0, simple(1, 2))
-        self.batch(make(), 1, simple(3))
-        sink.complete()
+        again = make()
+        self.batch(again, 1, simple(3))
+        again.complete()
         self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
 
     @needs(Capability.ORDERED)

@@ -24,6 +24,8 @@ class Writing(ComponentContract):
 
     bad_row: ClassVar[Row | None] = None
     """A row of `rows.SIMPLE` that the sink refuses for good."""
+    listens: ClassVar[bool] = False
+    """Whether the sink holds what only one process can have, such as an address to listen at."""
 
     @pytest.fixture
     @absent
@@ -38,11 +40,14 @@ class Writing(ComponentContract):
 
     @pytest.fixture
     def make(self, options: dict[str, Any]) -> Callable[..., Any]:
-        """`make()` gives a sink as a new process would."""
+        """`make()` gives a sink as a new process would; one that listens closes the last one."""
+        made: list[Sink[Any]] = []
 
         def make() -> Sink[Any]:
-            sink: Sink[Any] = self.built(options)
-            return sink
+            if self.listens and made:
+                made[-1].close()
+            made.append(self.built(options))
+            return made[-1]
 
         return make
 
