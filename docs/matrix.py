@@ -77,7 +77,8 @@ def _table(kind: Kind, found: Mapping[tuple[type[Any], str], Proof], notes: Note
         component = registry.find(kind, type_)
         for variant, made in variants(component).items():
             assert isinstance(made, Source | Sink)
-            said, proof = promise(made, variant), found.get((component, variant), Proof())
+            assert (component, variant) in found, f"no contract of {type_} with: {variant}"
+            said, proof = promise(made, variant), found[component, variant]
             name = f"[`{type_}`]({kind}s.md#{type_})" + (f"<br>`{variant}`" if variant else "")
             rows.append(
                 (
@@ -107,8 +108,6 @@ def _carried(made: Source[Any] | Sink[Any]) -> str:
 
 
 def _tests(said: Promise, proof: Proof, notes: Notes) -> str:
-    if not proof.cases:
-        return "its own"
     excused = proof.excused
     marks = notes.mark(f"`{test}`: {reason}" for test, reason in excused)
     return f"{proof.count(said.capabilities)}" + (
