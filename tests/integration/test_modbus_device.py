@@ -14,6 +14,7 @@ import pytest
 from taking import Take, Taking
 
 from penstock.connectors.modbus import ModbusSource
+from penstock.formats.json import Json
 from penstock.sdk import Context, Permanent, Transient
 from servers.modbus import SIZE, UNIT, Modbus
 
@@ -100,6 +101,23 @@ def test_what_registers_mean(
     modbus.set(40, *registers)
     (row, *_) = polling(points=[point(address=40, **options)]).polls(1)
     assert row["p"] == value
+
+
+def test_columns_that_nobody_declared() -> None:
+    points = [
+        {**point("coils"), "name": "on"},
+        {**point("coils", quantity=3), "name": "lamps"},
+        {**point(data_type="int16"), "name": "count"},
+        {**point(data_type="int16", scale=0.1), "name": "heat"},
+        {**point(data_type="float64", quantity=2), "name": "totals"},
+        {**point(data_type="string", quantity=4), "name": "model"},
+    ]
+    config = ModbusSource.config_type.model_validate({"connect": "nobody:502", "points": points})
+    found = Json(Json.config_type()).infer(ModbusSource(config).sample(10))
+    assert found is not None and [f"{field.name} {field.type}" for field in found] == [
+        "on bool", "lamps list<element: bool>", "count int64", "heat double",
+        "totals list<element: double>", "model string",
+    ]  # fmt: skip
 
 
 def test_what_changes_is_seen(modbus: Modbus, polling: Any) -> None:

@@ -68,6 +68,15 @@ class Point(Config):
             return self.quantity
         return self.quantity * self._width
 
+    @property
+    def zero(self) -> Any:
+        """Its value, or values, where all is 0."""
+        return (
+            self.of_bits([False] * self.count)
+            if self.is_bits
+            else self.of_registers([0] * self.count)
+        )
+
     def of_bits(self, bits: Sequence[bool]) -> Any:
         """Its value, or values."""
         return _single([bool(bit) for bit in bits[: self.quantity]])

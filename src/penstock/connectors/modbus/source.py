@@ -54,6 +54,8 @@ class ModbusSource(ReceivingSource[ModbusSourceConfig]):
     A device keeps nothing: what it measured while nobody polled, or while the journal was full, is
     gone. What was polled is read once.
 
+    The columns are those of the points, if there is no `schema` that says otherwise.
+
     ```yaml
     type: modbus
     connect: plc.example.com:502
@@ -76,13 +78,17 @@ class ModbusSource(ReceivingSource[ModbusSourceConfig]):
     def check(self) -> None:
         asyncio.run(self._tried())
 
+    def sample(self, most: int) -> pa.BinaryArray:
+        """What the points say, without the device."""
+        return pa.array([_row({point.name: point.zero for point in self.config.points})])
+
     async def receive(self, journal: Journal) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         async with self._connected() as client:
             due = loop.time()
             while not task.cancelling():  # which the client may have swallowed
-                row = json.dumps(await self._polled(client), ensure_ascii=False).encode()
+                row = _row(await self._polled(client))
                 await journal.append([Message(row, {"unit_id": self.config.unit_id})])
                 journal.ready.set()
                 due = max(due + self.config.interval, loop.time())
@@ -135,3 +141,7 @@ class ModbusSource(ReceivingSource[ModbusSourceConfig]):
         if code in _LASTING:
             return Permanent(message, code="refused", hint="look at its kind, address and quantity")
         return Transient(message, code="busy", hint="the device, or the one behind it, is busy")
+
+
+def _row(values: dict[str, Any]) -> bytes:
+    return json.dumps(values, ensure_ascii=False).encode()
