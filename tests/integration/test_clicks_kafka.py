@@ -159,7 +159,3 @@ def test_the_result_is_printed_in_order(ran: Ran) -> None:
     ]
     assert [(line[:19], *line[19:].split()[:2]) for line in lines] == expected
     assert "the shop is closed for a minute" in ran.printed
-
-
-def test_its_own_cases() -> None:
-    assert "3 passed" in penstock("nowhere:1", EXAMPLE, "test", "clicks.yaml")

@@ -16,6 +16,7 @@ from penstock.sdk.kit.registry import RegistryFormat
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 EXTRAS.pop("dev")
+INSTALL = ("-m", "pip", "install", "--quiet", "--no-compile")
 FOUND = [registry.find(k, name) for k in registry.KINDS for name in registry.types(k)]
 COMPONENTS = [*FOUND, RegistryFormat]
 _ALL = """
@@ -32,7 +33,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("bare")
     venv.create(directory, with_pip=True)
     python = directory / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", str(ROOT))
+    run(python, *INSTALL, str(ROOT))
     return python
 
 
@@ -58,5 +59,5 @@ def test_an_extra_alone(bare: Path, tmp_path: Path, extra: str) -> None:
     assert imports, "`clients` of the components are missing"
     with pytest.raises(AssertionError, match="ModuleNotFoundError"):
         run(bare, "-c", imports)
-    run(bare, "-m", "pip", "install", "-q", "--target", str(tmp_path), *EXTRAS[extra])
+    run(bare, *INSTALL, "--target", str(tmp_path), *EXTRAS[extra])
     run(bare, "-c", imports, path=tmp_path)
