@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.connectors.mqtt.connection import CONNECT_SECONDS
@@ -69,7 +69,6 @@ class Link:
         self._connected = False
         self._lost: Transient | Permanent | None = None
         self._answers: dict[int, str | None] = {}
-        self._has_answered = False
         five = config.version == "5"
         name = f"{config.client_id or 'penstock'}-{uuid.uuid4().hex[:12]}"
         client: Any = paho.Client(
@@ -143,24 +142,21 @@ class Link:
     def _answered(self, under_way: dict[int, int]) -> dict[int, str | None]:
         """The answers to those that are under way: waits for one, and takes all that are there."""
         with self._changed:
-            self._await(lambda: any(mid in self._answers for mid in under_way))
+            came = self._changed.wait_for(
+                lambda: self._lost or any(mid in self._answers for mid in under_way),
+                self._config.timeout,
+            )
+            if not came:
+                raise Transient(
+                    "the MQTT broker does not acknowledge what is published", code="timeout",
+                    hint="timeout says how long to wait",
+                )  # fmt: skip
             return {mid: self._answers.pop(mid) for mid in under_way if mid in self._answers}
 
     def _read(self) -> bool:
         """Whether the broker has read all that was sent: it answers requests in their order."""
-        self._client.unsubscribe(_NOTHING)
-        with self._changed:
-            self._await(lambda: self._has_answered)
-            self._has_answered = False
-        return self._lost is None
-
-    def _await(self, done: Callable[[], bool]) -> None:
-        """Until then, or until the connection is lost."""
-        if not self._changed.wait_for(lambda: self._lost or done(), self._config.timeout):
-            raise Transient(
-                "the MQTT broker does not acknowledge what is published", code="timeout",
-                hint="timeout says how long to wait",
-            )  # fmt: skip
+        _, mid = self._client.unsubscribe(_NOTHING)
+        return mid in self._answered({mid: 0})
 
     def _properties(self, message: Outgoing) -> Any:
         if self._config.version != "5":
@@ -194,7 +190,7 @@ class Link:
 
     def _on_unsubscribe(self, client: Any, data: Any, mid: int, reasons: Any, given: Any) -> None:
         with self._changed:
-            self._has_answered = True
+            self._answers[mid] = None
             self._changed.notify_all()
 
     def _on_publish(self, client: Any, data: Any, mid: int, reason: Any, given: Any) -> None:
