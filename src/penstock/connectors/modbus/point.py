@@ -71,11 +71,8 @@ class Point(Config):
     @property
     def zero(self) -> Any:
         """Its value, or values, where all is 0."""
-        return (
-            self.of_bits([False] * self.count)
-            if self.is_bits
-            else self.of_registers([0] * self.count)
-        )
+        zeros = [False] * self.count
+        return self.of_bits(zeros) if self.is_bits else self.of_registers(zeros)
 
     def of_bits(self, bits: Sequence[bool]) -> Any:
         """Its value, or values."""
