@@ -16,6 +16,6 @@ pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 )
 def test_at_random_moments(tmp_path: Path, source: End, sink: End, delivery: Delivery) -> None:
     kill_anywhere(
-        tmp_path, kills=2, records=20_000, seed=7, source=source, sink=sink, delivery=delivery,
+        tmp_path, kills=3, records=20_000, seed=7, source=source, sink=sink, delivery=delivery,
         broker_kills=1,
     )  # fmt: skip
