@@ -10,6 +10,8 @@ import pytest
 from kafka_records import Reading, Writing, numbered, put, rows, sink, source, write
 
 from penstock.core.errors import Transient, report
+from penstock.runtime.restart import pause_before
+from penstock.spec.models import Restart
 from servers.kafka import Kafka
 from servers.server import free_port
 
@@ -47,11 +49,12 @@ def test_a_name_that_is_unknown() -> None:
 
 def retried(act: Any) -> Any:
     """What it gives when it is tried as often as a query is started again."""
-    for _ in range(10):
+    policy = Restart()
+    for failures in range(1, policy.attempts + 1):
         try:
             return act()
         except Transient:
-            time.sleep(0.5)
+            time.sleep(pause_before(policy, failures))
     return act()
 
 

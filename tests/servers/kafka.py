@@ -289,4 +289,5 @@ def own_kafka() -> Iterator[Callable[..., Kafka]]:
 
     yield start
     for broker in started:
+        print(broker.last_words())
         broker.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from penstock.connectors.kafka import msk
 from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.connectors.kafka.faults import Notes, fault, said, silent, told
-from penstock.core.errors import ConnectError, MissingExtra, OptionError
+from penstock.core.errors import ConnectError, MissingExtra, OptionError, Transient
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -27,7 +27,8 @@ PAUSE = 0.05
 _PASSING = {
     "_TRANSPORT", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT", "LEADER_NOT_AVAILABLE",
     "NOT_LEADER_FOR_PARTITION", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE",
-    "NOT_COORDINATOR", "UNKNOWN_TOPIC_ID", "UNSTABLE_OFFSET_COMMIT",
+    "NOT_COORDINATOR", "UNKNOWN_TOPIC_ID", "UNSTABLE_OFFSET_COMMIT", "UNKNOWN_LEADER_EPOCH",
+    "FENCED_LEADER_EPOCH",
 }  # fmt: skip
 """What is over in a moment, as while a leader is elected."""
 
@@ -122,25 +123,39 @@ class Admin:
 
     def __init__(self, config: ConnectionConfig) -> None:
         require()
-        from confluent_kafka.admin import AdminClient
-
         config.need_files()
         self.notes = Notes(config.address)
-        settings = {**config.client_properties(), **config.given()}
-        calls = _called(config, self.notes)
-        with told("configure a Kafka client", self.notes):
-            self.client: AdminClient = AdminClient({**settings, **calls})
+        self._settings = {**config.client_properties(), **config.given()}
+        self._settings |= _called(config, self.notes)
+        self._client: AdminClient | None = self._made()
+
+    @property
+    def client(self) -> AdminClient:
+        """The client that asks; after a failure another one, with connections of its own."""
+        self._client = self._client or self._made()
+        return self._client
 
     def ask(self, doing: str, call: Callable[[float], T]) -> T:
         """`call(timeout)` until it is answered, as by `answered`."""
+        client = self.client
 
         def asked(timeout: float) -> T:
             try:
                 return call(timeout)
             finally:
-                self.client.poll(0)
+                client.poll(0)
 
-        return answered(doing, asked, self.notes)
+        try:
+            return answered(doing, asked, self.notes)
+        except Transient:
+            self._client = None
+            raise
+
+    def _made(self) -> AdminClient:
+        from confluent_kafka.admin import AdminClient
+
+        with told("configure a Kafka client", self.notes):
+            return AdminClient(self._settings)
 
 
 def answered(doing: str, call: Callable[[float], T], notes: Notes) -> T:
