@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from places import Place
+from places import Input
 
 LONGEST = 300.0
 
@@ -16,7 +16,7 @@ class Feeder:
     With no parts it puts all of them there at once.
     """
 
-    def __init__(self, place: Place, readings: Sequence[bytes], parts: int) -> None:
+    def __init__(self, place: Input, readings: Sequence[bytes], parts: int) -> None:
         self._place, self._readings = place, readings
         self._pool = ThreadPoolExecutor(1, "feeder")
         self._under_way: list[Future[None]] = []

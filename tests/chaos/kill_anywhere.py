@@ -1,7 +1,7 @@
 """Kills a run again and again, lets it end, and counts: nothing lost, nothing twice.
 
     python tests/chaos/kill_anywhere.py [--kills N] [--records N] [--seed N] [--moments]
-        [--from files|kafka] [--to files|kafka] [--delivery exactly_once|at_least_once]
+        [--from files|kafka] [--to files|kafka|both] [--delivery exactly_once|at_least_once]
         [--broker-kills N]
 
 The run is a `penstock run` through a stateless and a windowed branch, with bad records of every
@@ -32,7 +32,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from feeder import Feeder
 from moments import MOMENTS
-from places import Files, Place, Topics
+from places import Both, Files, Input, Output, Topics
 from readings import PIPELINE, closing_reading, make_readings
 from rich.console import Console
 from rich.table import Table
@@ -41,7 +41,8 @@ from victim import LONGEST, Victim
 
 from servers.kafka import Kafka
 
-End = Literal["files", "kafka"]
+From = Literal["files", "kafka"]
+To = Literal["files", "kafka", "both"]
 Delivery = Literal["exactly_once", "at_least_once"]
 
 
@@ -109,8 +110,8 @@ def kill_anywhere(
     seed: int,
     moments: Sequence[str] = (),
     *,
-    source: End = "files",
-    sink: End = "files",
+    source: From = "files",
+    sink: To = "files",
     delivery: Delivery = "exactly_once",
     broker_kills: int = 0,
 ) -> list[Tally]:
@@ -119,12 +120,14 @@ def kill_anywhere(
     Raises AssertionError.
     """
     with ExitStack() as stack:
-        places: dict[End, Place] = {"files": Files(directory, records)}
-        broker = None
-        if "kafka" in (source, sink):
+        files, broker = Files(directory, records), None
+        inputs: dict[From, Input] = {"files": files}
+        outputs: dict[To, Output] = {"files": files}
+        if {source, sink} != {"files"}:
             broker = stack.enter_context(Kafka())
-            places["kafka"] = Topics(broker, delivery)
-        from_, to = places[source], places[sink]
+            inputs["kafka"] = outputs["kafka"] = topics = Topics(broker, delivery)
+            outputs["both"] = Both(files, topics)
+        from_, to = inputs[source], outputs[sink]
         failing, most = max(3, records // 50_000), records // 40 * (1 if moments else 3)
         readings, expected = make_readings(records, seed, failing, from_.place, to.refused)
         sinks = {name: to.sink(name) for name in ("shares", "notes", "minutes")}
@@ -154,8 +157,8 @@ def kill_anywhere(
         found = tallies(directory, to, expected)
         _show(found)
         for each in found:
-            each.judge(repeats=sink == "kafka" and delivery == "at_least_once")
-        if isinstance(to, Topics):
+            each.judge(repeats=sink != "files" and delivery == "at_least_once")
+        if sink != "files":
             assert_in_order(to, from_)
         assert_tidy(directory)
         assert not (left := victim.left()), f"processes are left: {left}"
@@ -183,12 +186,12 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=random.randrange(1000))
     parser.add_argument("--moments", action="store_true", help="also at each named moment")
-    parser.add_argument("--from", dest="source", choices=get_args(End), default="files")
-    parser.add_argument("--to", dest="sink", choices=get_args(End), default="files")
+    parser.add_argument("--from", dest="source", choices=get_args(From), default="files")
+    parser.add_argument("--to", dest="sink", choices=get_args(To), default="files")
     parser.add_argument("--delivery", choices=get_args(Delivery), default="exactly_once")
     parser.add_argument("--broker-kills", type=int, help="of those; 2 with Kafka at an end")
     given = parser.parse_args()
-    kafka = "kafka" in (given.source, given.sink)
+    kafka = {given.source, given.sink} != {"files"}
     if given.moments and kafka:
         parser.error("the moments are those of files")
     broker_kills = given.broker_kills if given.broker_kills is not None else 2 * kafka

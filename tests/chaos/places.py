@@ -35,16 +35,11 @@ class Row(NamedTuple):
     partition: int = 0
 
 
-class Place(Protocol):
-    """Files or topics, as the input and as the output of a pipeline."""
-
-    refused: Refused
+class Input(Protocol):
+    """Files or topics that a pipeline reads."""
 
     def source(self, most: int) -> str:
         """A source's options; a batch takes about `most` readings."""
-
-    def sink(self, name: str) -> str:
-        """A sink's options."""
 
     def place(self, id_: int) -> str:
         """Where a reading stands, in the words of dead letters."""
@@ -54,6 +49,15 @@ class Place(Protocol):
 
     def put(self, readings: Sequence[bytes], first: int = 0) -> None:
         """Adds readings, of which the first has this id."""
+
+
+class Output(Protocol):
+    """Files, topics or both, as what comes of readings goes to."""
+
+    refused: Refused
+
+    def sink(self, name: str) -> str:
+        """A sink's options."""
 
     def rows(self, name: str) -> Iterator[Row]:
         """What a sink's readers see, in order."""
@@ -196,6 +200,24 @@ class Topics:
             {**self.broker.client(), "group.id": GROUP, "isolation.level": isolation,
              "enable.auto.commit": False, "enable.partition.eof": True}
         )  # fmt: skip
+
+
+class Both:
+    """Notes go to files, though their query writes to topics, too; all else goes to topics."""
+
+    refused = Files.refused
+
+    def __init__(self, files: Files, topics: Topics) -> None:
+        self._files, self._topics = files, topics
+
+    def sink(self, name: str) -> str:
+        return self._of(name).sink(name)
+
+    def rows(self, name: str) -> Iterator[Row]:
+        return self._of(name).rows(name)
+
+    def _of(self, name: str) -> Output:
+        return self._files if name == "notes" else self._topics
 
 
 def _block(*options: str) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from places import Place, Row
+from places import Input, Output, Row
 from readings import Expected, share_text
 
 from penstock.runtime.dead_letters import DeadLetters
@@ -56,7 +56,7 @@ class Tally:
         assert not told, f"{self.what}: {'; '.join(told)}"
 
 
-def tallies(directory: Path, output: Place, expected: Expected) -> list[Tally]:
+def tallies(directory: Path, output: Output, expected: Expected) -> list[Tally]:
     """All that a run was to leave."""
     letters = _letters(directory)
     minutes = Counter({(*key, *value): 1 for key, value in expected.minutes.items()})
@@ -82,7 +82,7 @@ def assert_tidy(directory: Path) -> None:
     assert not drafts, f"drafts are left: {drafts}"
 
 
-def assert_in_order(output: Place, source: Place) -> None:
+def assert_in_order(output: Output, source: Input) -> None:
     """Raises AssertionError if records of one key and part of the input have changed places.
 
     A record that is there again counts where it came first.
