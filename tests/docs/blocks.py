@@ -67,26 +67,22 @@ class Reader:
     environment: Mapping[str, str] = field(default_factory=dict)
     _groups: list[int] = field(default_factory=list)
 
-    def perform(self, block: Block) -> None:
-        """Raises AssertionError where the page is wrong."""
+    def perform(self, block: Block) -> str:
+        """What its commands print. Raises AssertionError where the page is wrong."""
         if "skip" in block.options:
-            return
+            return ""
         if title := block.options.get("title"):
             path = self.directory / title
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a" if "append" in block.options else "w") as file:
                 file.write(block.text)
         elif block.language == "sh":
-            self._run(block, ["sh", "-e", "-c", block.text])
+            return self._run(block, ["sh", "-e", "-c", block.text])
         elif block.language == "python":
-            self._run(block, [sys.executable, "-c", block.text])
+            return self._run(block, [sys.executable, "-c", block.text])
         elif block.language == "console":
-            for command, expected, code in block.commands():
-                printed = self._run(block, ["sh", "-c", command], code)
-                assert alike(expected, printed), (
-                    f"{block.place}: $ {command}\n"
-                    f"--- the page says\n{expected}\n--- it is\n{printed}"
-                )
+            return "".join(self._compare(block, *each) for each in block.commands())
+        return ""
 
     def close(self) -> None:
         """Kills what still runs."""
@@ -94,6 +90,13 @@ class Reader:
             with suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
         self._groups.clear()
+
+    def _compare(self, block: Block, command: str, expected: str, code: int) -> str:
+        printed = self._run(block, ["sh", "-c", command], code)
+        assert alike(expected, printed), (
+            f"{block.place}: $ {command}\n--- the page says\n{expected}\n--- it is\n{printed}"
+        )
+        return printed
 
     def _run(self, block: Block, command: list[str], code: int = 0) -> str:
         process = subprocess.Popen(

@@ -1,33 +1,33 @@
-"""examples/clicks-kafka, run as a user runs it, against the same sums done at once in Python."""
+"""examples/clicks-kafka, run as the tutorial says, against the same sums done at once in Python."""
 
 from __future__ import annotations
 
 import base64
 import csv
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from blocks import Reader, blocks
 from confluent_kafka import IsolationLevel
 
 from servers.kafka import Kafka
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.docs, pytest.mark.spark]
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "clicks-kafka"
+ROOT = Path(__file__).parents[2]
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+EXAMPLE = ROOT / "examples" / "clicks-kafka"
 LINES = (EXAMPLE / "data" / "clicks.jsonl").read_bytes().splitlines()
 BAD = {57: "not-json", 143: "wrong-type", 268: "wrong-type", 391: "not-an-object", 512: "not-json"}
 """The lines that are no clicks, by number."""
-UNTIL_CAUGHT_UP = "--until-caught-up"
 
 
 @dataclass(frozen=True)
@@ -38,26 +38,20 @@ class Ran:
     printed: str
 
 
-def penstock(broker: str, where: Path, *words: str) -> str:
-    """Runs a command; returns what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "penstock", *words], cwd=where, env={**os.environ, "KAFKA": broker},
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    where = tmp_path_factory.mktemp("clicks") / "example"
-    shutil.copytree(EXAMPLE, where, ignore=shutil.ignore_patterns(".penstock"))
-    with Kafka() as broker:
-        penstock(broker.address, where, "run", "clicks-in.yaml")
-        penstock(broker.address, where, "run", "clicks.yaml", UNTIL_CAUGHT_UP)
-        yield Ran(
-            broker, penstock(broker.address, where, "run", "clicks-out.yaml", UNTIL_CAUGHT_UP)
-        )
+    where = tmp_path_factory.mktemp("clicks")
+    left = shutil.ignore_patterns(".penstock")
+    shutil.copytree(EXAMPLE, where / "examples" / "clicks-kafka", ignore=left)
+    told = [
+        replace(block, options={})
+        for block in blocks(TUTORIAL)
+        if Path(__file__).name in block.options.get("skip", "")
+    ]
+    assert told
+    with Kafka() as broker, closing(Reader(where, {"KAFKA": broker.address})) as reader:
+        printed = [reader.perform(block) for block in told]
+        yield Ran(broker, printed[-1])
 
 
 def clicks() -> list[dict[str, Any]]:

@@ -1,25 +1,28 @@
-"""examples/flights, run as a user runs it, against the same sums done at once by polars."""
+"""examples/flights, run as the README says, against the same sums done at once by polars."""
 
 from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
+import shutil
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
+from blocks import Reader, blocks
 from polars.testing import assert_frame_equal
 
 from penstock.runtime.dead_letters import DeadLetters
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.docs, pytest.mark.spark]
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "flights"
-DIRTY = EXAMPLE / "data" / "flights-2013-02-01-dirty.csv"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+EXAMPLE = ROOT / "examples" / "flights"
+DIRTY = Path("data", "flights-2013-02-01-dirty.csv")
 BAD = {
     4: "wrong-type",
     5: "too-few-columns",
@@ -39,23 +42,19 @@ class Ran:
     """What a run of the example left behind."""
 
     printed: str
-    out: Path
-    state: Path
+    where: Path
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    scratch = tmp_path_factory.mktemp("flights")
-    settings = {
-        "runtime.state": scratch / "state",
-        "sinks.late_flights.path": scratch / "late",
-        "sinks.hourly_table.path": scratch / "hourly",
-    }
-    sets = [word for key, path in settings.items() for word in ("--set", f"{key}={path}")]
-    command = [sys.executable, "-m", "penstock", "run", str(EXAMPLE / "late-flights.yaml"), *sets]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return Ran(done.stdout, scratch, scratch / "state" / "late-flights")
+    checkout = tmp_path_factory.mktemp("checkout")
+    where = checkout / "examples" / "flights"
+    shutil.copytree(EXAMPLE, where, ignore=shutil.ignore_patterns("out", ".penstock"))
+    dev = checkout / "dev"
+    dev.write_text('#!/bin/sh\nexec penstock "$@"\n')
+    dev.chmod(0o755)
+    with closing(Reader(checkout)) as reader:
+        return Ran("".join(map(reader.perform, blocks(README))), where)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ def flights() -> pl.DataFrame:
     """All good rows of all files."""
     days = [path.read_bytes() for path in sorted((EXAMPLE / "data").glob("flights-*.gz"))]
     assert len(days) == 31
-    lines = DIRTY.read_bytes().splitlines(keepends=True)
+    lines = (EXAMPLE / DIRTY).read_bytes().splitlines(keepends=True)
     good = [line for number, line in enumerate(lines, 1) if number not in BAD]
     frames = [pl.read_csv(file, infer_schema=False) for file in [*days, b"".join(good)]]
     return pl.concat(frames).select(
@@ -90,7 +89,7 @@ def assert_same_rows(actual: pl.DataFrame, expected: pl.DataFrame, key: Sequence
 
 
 def test_late_flights(ran: Ran, late: pl.DataFrame) -> None:
-    texts = [path.read_bytes() for path in sorted((ran.out / "late").glob("part*.jsonl"))]
+    texts = [path.read_bytes() for path in sorted((ran.where / "out" / "late").glob("part*.jsonl"))]
     assert len(texts) == 5, "seven files to a batch"
     written = pl.read_ndjson(io.BytesIO(b"".join(texts)))
     times = pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_zone="UTC")
@@ -107,7 +106,7 @@ def test_hourly_table_has_all_windows(ran: Ran, late: pl.DataFrame) -> None:
         pl.col("dep_delay").mean().alias("mean_delay"),
         pl.col("dep_delay").max().alias("worst_delay"),
     )
-    written = pl.read_parquet(ran.out / "hourly" / "*.parquet")
+    written = pl.read_parquet(ran.where / "out" / "hourly" / "*.parquet")
     assert_same_rows(written, hourly, ["hour", "carrier"])
 
 
@@ -126,9 +125,12 @@ def test_summary_of_each_day_in_order(ran: Ran, flights: pl.DataFrame) -> None:
 
 
 def test_dead_letters(ran: Ran) -> None:
-    letters = DeadLetters(ran.state / "dead_letters").read().to_pylist()
-    lines = DIRTY.read_bytes().splitlines()
+    letters = (
+        DeadLetters(ran.where / ".penstock" / "late-flights" / "dead_letters").read().to_pylist()
+    )
+    dirty = ran.where / DIRTY
+    lines = dirty.read_bytes().splitlines()
     found = {letter["position"]: (letter["code"], letter["payload"]) for letter in letters}
     assert found == {number: (code, lines[number - 1]) for number, code in BAD.items()}
     assert len(letters) == len(BAD)
-    assert {(letter["node"], letter["origin"]) for letter in letters} == {("flights", str(DIRTY))}
+    assert {(letter["node"], letter["origin"]) for letter in letters} == {("flights", str(dirty))}
