@@ -107,6 +107,7 @@ def until_it_runs(directory: Path, file: str, batches: int = 1) -> dict[str, obj
         numbers = found["numbers"]
         if found["running"] and isinstance(numbers, dict) and numbers["batches"] >= batches:
             return found
+        time.sleep(1)
     raise AssertionError("no batch")
 
 

@@ -238,16 +238,15 @@ print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getIn
 
     whole, seen = room.archive.read_bytes(), room.archive.stat()
     middle = len(whole) // 2
-    broken = {
-        "torn": whole[:middle],
-        "foreign": b"\0" * len(whole),
-        "rotten": whole[:middle] + os.urandom(1 << 20) + whole[middle + (1 << 20) :],
-    }
-    for content in broken.values():
-        room.archive.write_bytes(content)
-        os.utime(room.archive, (seen.st_atime, seen.st_mtime))
-        room.put_seal(streaming=True)
-        assert driver.run(CREATE, STREAM, show).startswith("5\n")
+    machine = [java.find("bundled").executable, f"-XX:SharedArchiveFile={room.archive}"]
+    for refused_at_once in (whole[:middle], b"\0" * len(whole)):
+        room.archive.write_bytes(refused_at_once)
+        subprocess.run([*machine, "-Xshare:auto", "-version"], check=True, timeout=60)
+    rotten = whole[:middle] + os.urandom(1 << 20) + whole[middle + (1 << 20) :]
+    room.archive.write_bytes(rotten)
+    os.utime(room.archive, (seen.st_atime, seen.st_mtime))
+    room.put_seal(streaming=True)
+    assert driver.run(CREATE, STREAM, show).startswith("5\n")
 
 
 def _wait_for_room(cache: Path) -> Room:

@@ -66,8 +66,12 @@ class Listener(StreamingQueryListener):
         self.seen[query.name] = int(progress.get("batchId", -1))
 
     def catch_up(self, running: StreamingQuery, timeout: float = 2.0) -> None:
-        """Waits until the last report of a query is counted: Spark sends them by the way."""
-        last, until = running.lastProgress, time.monotonic() + timeout
+        """Waits until the last batch of a query is counted: Spark sends its reports by the way.
+
+        What it keeps of an idle query, it does not send.
+        """
+        batches = [each for each in running.recentProgress if "addBatch" in each["durationMs"]]
+        last, until = batches[-1] if batches else None, time.monotonic() + timeout
         while last and self.seen.get(last["name"], -1) < last["batchId"]:
             if time.monotonic() > until:
                 return
