@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from itertools import islice
+from typing import Any
 
 from servers.mosquitto import Mosquitto
 from servers.nats import Nats
@@ -22,12 +22,16 @@ GROUP = 100
 
 
 class Sender(ABC):
-    """`options` are the lines of the source, `acknowledged` the numbers that are safe."""
+    """`options` are those of the source, `acknowledged` the numbers that are safe.
 
-    options: list[str]
+    When it is `ended` it waits no more.
+    """
+
+    options: dict[str, Any]
 
     def __init__(self) -> None:
         self.acknowledged: set[int] = set()
+        self.ended = threading.Event()
 
     @abstractmethod
     def send(self, numbers: Iterable[int]) -> None:
@@ -39,7 +43,7 @@ class HttpSender(Sender):
 
     def __init__(self, port: int) -> None:
         super().__init__()
-        self.options = ["type: http", f"listen: 127.0.0.1:{port}"]
+        self.options = {"type": "http", "listen": f"127.0.0.1:{port}"}
         self._port, self._own = port, threading.local()
 
     def send(self, numbers: Iterable[int]) -> None:
@@ -49,7 +53,8 @@ class HttpSender(Sender):
 
     def _until_taken(self, number: int) -> None:
         while not self._taken(number):
-            time.sleep(PAUSE)
+            if self.ended.wait(PAUSE):
+                return
         self.acknowledged.add(number)
 
     def _taken(self, number: int) -> bool:
@@ -73,8 +78,7 @@ class MqttSender(Sender):
 
     def __init__(self, broker: Mosquitto) -> None:
         super().__init__()
-        login = [f"{name}: {value}" for name, value in broker.login.items()]
-        self.options = ["type: mqtt", *login, "topic: allowed/numbers"]
+        self.options = {"type": "mqtt", **broker.login, "topic": "allowed/numbers"}
         self._broker = broker
 
     def send(self, numbers: Iterable[int]) -> None:
@@ -99,14 +103,15 @@ class MqttSender(Sender):
 
     def _await_session(self) -> None:
         """The broker keeps messages for those whom it knows."""
-        while "penstock-received-in" not in self._broker.log.read_text():
-            time.sleep(PAUSE)
+        while "penstock-received-mqtt" not in self._broker.log.read_text():
+            if self.ended.wait(PAUSE):
+                return
 
 
 class GroupSender(Sender):
     """Publishes groups of messages, each until the broker has confirmed all of it."""
 
-    def __init__(self, options: list[str], publish: Callable[[list[bytes]], object]) -> None:
+    def __init__(self, options: dict[str, Any], publish: Callable[[list[bytes]], object]) -> None:
         super().__init__()
         self.options = options
         self._publish = publish
@@ -116,10 +121,6 @@ class GroupSender(Sender):
         while group := list(islice(rest, GROUP)):
             self._publish([b'{"number": %d}' % number for number in group])
             self.acknowledged.update(group)
-
-
-def _options(type_: str, **options: object) -> list[str]:
-    return [f"type: {type_}", *(f"{name}: {value}" for name, value in options.items())]
 
 
 @contextmanager
@@ -133,12 +134,12 @@ def sender(source: str) -> Iterator[Sender]:
     elif source == "rabbitmq":
         with Rabbit() as broker:
             queue = broker.new_queue()
-            options = _options("rabbitmq", **broker.login, queue=queue)
+            options = {"type": "rabbitmq", **broker.login, "queue": queue}
             yield GroupSender(options, partial(broker.publish, queue))
     elif source == "jetstream":
         with Nats() as server:
             stream = server.new_stream()
-            options = _options("nats", **server.login, stream=stream)
+            options = {"type": "nats", **server.login, "stream": stream}
             yield GroupSender(options, partial(server.put, f"{stream}.a"))
     else:
         raise SystemExit(f"there is no sender for {source}")
