@@ -13,6 +13,7 @@ from penstock.core.text import shorten
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
 
 Leaf = Callable[[pa.Array, pa.DataType], pa.Array]
+_STEP = 9
 
 
 def cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -21,7 +22,20 @@ def cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
         return array
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), type_)
+    if pa.types.is_decimal(array.type) and pa.types.is_decimal(type_):
+        array = _shortened(array, type_.scale)
     return array.cast(type_)
+
+
+def _shortened(array: pa.Array, scale: int) -> pa.Array:
+    """Decimals with at most `_STEP` more places than `scale`.
+
+    Arrow's division by more than a word of 32 bits is wrong for some numbers, as 2^64 - 1.
+    """
+    made = pa.decimal256 if pa.types.is_decimal256(array.type) else pa.decimal128
+    while array.type.scale - scale > _STEP:
+        array = array.cast(made(array.type.precision, array.type.scale - _STEP))
+    return array
 
 
 def rebuild(array: pa.Array, type_: pa.DataType, leaf: Leaf = cast) -> pa.Array:
