@@ -44,6 +44,7 @@ sinks:
   nothing: {type: blackhole, from: marked}
   files: {type: files, from: minutes, path: out, format: json}
 """
+_ELSEWHERE = "is the disk full, is it read-only? PENSTOCK_CACHE names another directory"
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -82,18 +83,22 @@ def _made() -> Check:
     from penstock.engine import classcache
     from penstock.runtime.health import Check
 
+    place = classcache.directory()
+    try:
+        (place / "classes").mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Check("class cache", "fail", f"could not be made in {place}", _ELSEWHERE)
     classcache.forget_failures()
     with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
         path = Path(directory, "first.yaml")
         path.write_text(FIRST)
         app.run(path)
-    made, place = classcache.await_made(), classcache.directory()
+    made = classcache.await_made()
     if made is None:
         advice = "an option of Java's excludes it, or a directory on its class path"
         return Check("class cache", "fail", "this Java can have none", advice)
     if not made:
-        advice = "is the disk full, is it read-only? PENSTOCK_CACHE names another directory"
-        return Check("class cache", "fail", f"could not be made in {place}", advice)
+        return Check("class cache", "fail", f"could not be made in {place}", _ELSEWHERE)
     return Check("class cache", "ok", f"is made, in {place}")
 
 
