@@ -241,6 +241,7 @@ class Kafka(Server):
             "transaction.state.log.num.partitions": 4,
             "share.coordinator.state.topic.replication.factor": 1,
             "share.coordinator.state.topic.min.isr": 1,
+            "metadata.max.idle.interval.ms": 0,
             "broker.heartbeat.interval.ms": 500,
             "broker.session.timeout.ms": 3_000,
             "group.initial.rebalance.delay.ms": 0,
