@@ -7,15 +7,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+from pyspark import SparkContext
+from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.observe.metrics import Metrics
@@ -29,7 +25,15 @@ class Listener(StreamingQueryListener):
     `sources` has the sources of each query in the order of Spark's reports, `skipped` the rows, by
     query and source, that sources left out before Spark saw them. A source that several queries
     read is counted once, and the row that closes its windows not at all.
+
+    Spark calls it with Java's events. PySpark's listeners have them as Python objects, for which
+    each report is taken apart by hundreds of calls into Java: a third of a core at five a second.
     """
+
+    class Java:
+        """How Py4J knows what it is."""
+
+        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
 
     def __init__(self, plan: Plan, metrics: Metrics, skipped: Counter[tuple[str, str]]) -> None:
         self.plan = plan
@@ -41,17 +45,23 @@ class Listener(StreamingQueryListener):
         self.queries = {query.name: query for query in plan.queries}
         self._counting = threading.Lock()
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+    @cached_property
+    def _jlistener(self) -> Any:
+        """What PySpark gives to Spark."""
+        java: Any = SparkContext._jvm
+        return java.PythonStreamingQueryListenerWrapper(self)
+
+    def onQueryStarted(self, event: Any) -> None:
         pass
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+    def onQueryIdle(self, event: Any) -> None:
         pass
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+    def onQueryTerminated(self, event: Any) -> None:
         pass
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        progress = json.loads(event.progress.json)
+    def onQueryProgress(self, event: Any) -> None:
+        progress = json.loads(event.progress().json())
         query = self.queries.get(progress.get("name") or "")
         if query is None:
             return
@@ -70,8 +80,9 @@ class Listener(StreamingQueryListener):
 
         What it keeps of an idle query, it does not send.
         """
-        batches = [each for each in running.recentProgress if "addBatch" in each["durationMs"]]
-        last, until = batches[-1] if batches else None, time.monotonic() + timeout
+        reports = (json.loads(each.json()) for each in reversed(running._jsq.recentProgress()))
+        last = next((each for each in reports if "addBatch" in each["durationMs"]), None)
+        until = time.monotonic() + timeout
         while last and self.seen.get(last["name"], -1) < last["batchId"]:
             if time.monotonic() > until:
                 return
