@@ -135,19 +135,18 @@ def observe(
 
     Reads the sources as a first run would, from their beginnings, writes and acknowledges
     nothing. Ends when every node has its rows, when the input is caught up (windows of an input
-    with an end are closed then) or when the time is up. The plan's columns are settled.
+    with an end are closed then) or when the queries have had their time. The plan's columns are
+    settled.
     """
     with TemporaryDirectory(prefix="penstock-") as temporary:
         directory = Path(temporary)
         tap, captures = tapped(apart(plan, directory), names, most=rows)
-        trial = Trial(
-            tap, session, directory, lambda: all(each.full for each in captures.values()),
-            time.monotonic() + timeout,
-        )  # fmt: skip
+        trial = Trial(tap, session, directory, lambda: all(each.full for each in captures.values()))
         builder = Builder(tap, session, trial.state.spool)
         try:
             types = builder.types()
             tables = {name: _head(builder, name, rows) for name in names if name not in captures}
+            trial.deadline = time.monotonic() + timeout
             if trial.run(builder, "caught_up" if plan.bounded else "stopped") and plan.bounded:
                 trial.run(replace(builder, closing=True), "closed", tap.with_windows)
         except PenstockError as error:
