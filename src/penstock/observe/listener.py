@@ -27,7 +27,7 @@ class Listener(StreamingQueryListener):
     read is counted once, and the row that closes its windows not at all.
 
     Spark calls it with Java's events. PySpark's listeners have them as Python objects, for which
-    each report is taken apart by hundreds of calls into Java: a third of a core at five a second.
+    each report is taken apart by hundreds of calls into Java.
     """
 
     class Java:
