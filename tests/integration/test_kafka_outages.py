@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from kafka_records import Reading, Writing, numbered, put, rows, sink, source, write
 
+from penstock.connectors.kafka.client import Admin
+from penstock.connectors.kafka.connection import ConnectionConfig
 from penstock.core.errors import Transient, report
 from penstock.runtime.restart import pause_before
 from penstock.spec.models import Restart
@@ -39,6 +41,16 @@ def test_a_broker_that_is_down() -> None:
     unreachable(sink(nobody, "t", create=True).recover)
     unreachable(lambda: write(sink(nobody, "t"), [{"id": 1}]))
     unreachable(lambda: write(sink(nobody, "t", delivery="exactly_once"), [{"id": 1}]))
+
+
+def test_a_client_that_had_no_answer_is_not_asked_again() -> None:
+    admin = Admin(ConnectionConfig(brokers=f"127.0.0.1:{free_port()}"))
+    before = admin.client
+    unreachable(
+        lambda: admin.ask("look", lambda timeout: admin.client.list_topics(timeout=timeout))
+    )
+    assert admin.client is not before
+    assert admin.client is admin.client
 
 
 def test_a_name_that_is_unknown() -> None:

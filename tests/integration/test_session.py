@@ -17,7 +17,7 @@ import pytest
 
 from penstock.core.errors import UserError
 from penstock.engine import java
-from penstock.engine.classcache import Room
+from penstock.engine.classcache import ClassCache, Room
 from penstock.engine.warm import WarmPython
 
 SOURCE = Path(java.__file__).parents[2]
@@ -238,14 +238,20 @@ print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getIn
 
     whole, seen = room.archive.read_bytes(), room.archive.stat()
     middle = len(whole) // 2
-    machine = [java.find("bundled").executable, f"-XX:SharedArchiveFile={room.archive}"]
-    for refused_at_once in (whole[:middle], b"\0" * len(whole)):
-        room.archive.write_bytes(refused_at_once)
-        subprocess.run([*machine, "-Xshare:auto", "-version"], check=True, timeout=60)
     rotten = whole[:middle] + os.urandom(1 << 20) + whole[middle + (1 << 20) :]
-    room.archive.write_bytes(rotten)
-    os.utime(room.archive, (seen.st_atime, seen.st_mtime))
-    room.put_seal(streaming=True)
+
+    def put(content: bytes) -> None:
+        room.archive.write_bytes(content)
+        os.utime(room.archive, (seen.st_atime, seen.st_mtime))
+        room.put_seal(streaming=True)
+
+    for refused_at_once in (whole[:middle], b"\0" * len(whole)):
+        put(refused_at_once)
+        flags = ClassCache(room, [], driver.directory).flags
+        assert f"-XX:SharedArchiveFile={room.archive}" in flags
+        machine = java.find("bundled").executable
+        subprocess.run([machine, *flags, "-version"], check=True, timeout=60)
+    put(rotten)
     assert driver.run(CREATE, STREAM, show).startswith("5\n")
 
 
