@@ -132,7 +132,8 @@ class Admin:
     @property
     def client(self) -> AdminClient:
         """The client that asks; after a failure another one, with connections of its own."""
-        self._client = self._client or self._made()
+        if self._client is None:
+            self._client = self._made()
         return self._client
 
     def ask(self, doing: str, call: Callable[[float], T]) -> T:
