@@ -6,7 +6,7 @@ dev := justfile_directory() / "dev"
 _default:
     @just --list --unsorted
 
-# The tests; arguments are pytest's
+# All tests, or with --quick those without servers and Spark; arguments are pytest's
 [no-cd]
 test *arguments:
     @"{{ dev }}" test "$@"

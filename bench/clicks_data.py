@@ -1,4 +1,4 @@
-"""A stream of made-up clicks as JSON in a topic, and what a bench must make of it.
+"""Generated clicks as JSON in a topic, and the expected results of a bench.
 
 The clicks are the same at every call: 189 bytes on average, at four hundred a second of their own
 time, keyed by user, spread evenly over four partitions. Of those with an action of value and a
@@ -45,7 +45,7 @@ class Contents:
 
 
 def clicks(first: int, count: int) -> pl.DataFrame:
-    """Some of the stream's clicks."""
+    """Part of the clicks of the stream."""
     rng = np.random.default_rng([7, first])
     ids = pl.Series("id", np.arange(first, first + count))
     texts = {
@@ -79,7 +79,7 @@ def clicks(first: int, count: int) -> pl.DataFrame:
 
 
 def expected(rows: pl.DataFrame) -> Contents:
-    """What a bench must make of the clicks."""
+    """The expected results of a bench."""
     wanted = pl.col("action").is_in(["cart", "purchase"]) & (pl.col("price") >= 20)
     return contents(
         rows.filter(wanted).select(
@@ -96,7 +96,7 @@ def contents(rows: pl.DataFrame) -> Contents:
 
 
 def create(brokers: str, topic: str) -> None:
-    """An empty topic."""
+    """Creates an empty topic."""
     admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(PATIENCE)
 
@@ -107,7 +107,7 @@ def delete(brokers: str, topic: str) -> None:
 
 
 def produce(brokers: str, topic: str, count: int) -> Contents:
-    """Fills a topic with the first `count` clicks, and tells what a bench must make of them."""
+    """Fills a topic with the first `count` clicks and returns the expected results."""
     producer = Producer(
         {
             "bootstrap.servers": brokers,
@@ -132,7 +132,7 @@ def produce(brokers: str, topic: str, count: int) -> Contents:
 
 
 def written(brokers: str, topic: str) -> Contents:
-    """What is in an output topic."""
+    """The content of an output topic."""
     found = Contents()
     for values in _values(brokers, topic):
         lines = io.BytesIO(b"\n".join(values))

@@ -1,4 +1,4 @@
-"""Each connector beside its system's own client in a loop: messages a second.
+"""Messages per second of each connector and of its system's client in a loop.
 
     ./dev bench connectors [--json] [--only NAME,NAME] [--share N]
 
@@ -45,7 +45,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @dataclass(frozen=True)
 class Rates:
-    """Messages a second; None where the connector has no such side."""
+    """Messages per second; None if the connector lacks the direction."""
 
     name: str
     client_sends: float | None = None
@@ -55,7 +55,7 @@ class Rates:
 
 
 class Far:
-    """The other side, in a process of its own: it sends, or takes, when it is told to."""
+    """The peer in a separate process. It sends or receives on command."""
 
     def __init__(self, system: System, sends: int = 0, takes: int = 0) -> None:
         self._go, self._ready = SPAWN.Event(), SPAWN.Event()
@@ -88,7 +88,7 @@ def _far(system: System, sends: int, takes: int, go: Any, ready: Any) -> None:
 
 
 def payloads(count: int) -> list[bytes]:
-    """Messages that differ."""
+    """Returns distinct messages."""
     return [b"%09d" % number + b"x" * (BYTES - 9) for number in range(count)]
 
 
@@ -128,7 +128,7 @@ def client_sends(system: System, count: int) -> float:
 def sink_writes(system: System, count: int) -> float:
     """The rate of the sink."""
     assert system.sink is not None
-    sink: Any = system.sink.of(
+    sink: Any = system.sink.create(
         system.sink.config_type.model_validate(system.sink_options()), Context("bench", "out")
     )
     sink.format = Raw(RawConfig())
@@ -140,12 +140,12 @@ def sink_writes(system: System, count: int) -> float:
             rows = pa.record_batch([pa.array(messages[at : at + ROWS], pa.binary())], COLUMNS)
             batch = BatchId("bench", number)
             writer = sink.writer(client, batch, 0, COLUMNS)
-            most = sink.most_rows or ROWS
+            most = sink.max_rows_per_write or ROWS
             for start in range(0, rows.num_rows, most):
                 some = rows.slice(start, most)
                 failures = writer.write(some, sink.format.encode(some).payloads)
                 assert not failures, failures
-            sink.finish(batch, [writer.commit()])
+            sink.commit(batch, [writer.commit()])
         sink.complete()
         seconds = time.monotonic() - began
         if hasattr(client, "close"):
@@ -173,21 +173,21 @@ def source_reads(system: System, count: int) -> float:
     assert system.source is not None
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as scratch:
         config = system.source.config_type.model_validate(system.options())
-        source: Any = system.source.of(config, Context("bench", "in", Path(scratch)))
+        source: Any = system.source.create(config, Context("bench", "in", Path(scratch)))
         if Capability.BYTES in source.capabilities:
             source.format = Raw(RawConfig())
         source.columns = COLUMNS
         with sender(system, count) as go:
-            start = source.initial()
+            start = source.initial_offset()
             if isinstance(source, ReceivingSource):
                 return _received(source, count, go)
             began = time.monotonic()
-            taken = _read(source, start, source.latest(start))
+            taken = _read(source, start, source.latest_offset(start))
             return taken / (time.monotonic() - began)
 
 
 def _received(source: Any, count: int, go: Any) -> float:
-    start = source.initial()
+    start = source.initial_offset()
     with closing(Receiving(source)) as receiving:
         receiving.await_ready()
         began = latest = time.monotonic()
@@ -198,14 +198,14 @@ def _received(source: Any, count: int, go: Any) -> float:
             if (now := receiving.journal.end()) > end:
                 end, latest = now, time.monotonic()
         again = time.monotonic()
-        taken = _read(source, start, source.latest(start))
+        taken = _read(source, start, source.latest_offset(start))
         return taken / (latest - began + time.monotonic() - again)
 
 
 def _read(source: Any, start: Any, end: Any) -> int:
     taken = 0
     while start != end:
-        stop = source.advance(start, end)
+        stop = source.limit_batch(start, end)
         for partition in source.partitions(start, stop):
             taken += sum(batch.num_rows for batch in source.read(partition, Read()))
         start = stop
@@ -214,7 +214,7 @@ def _read(source: Any, start: Any, end: Any) -> int:
 
 
 def measured(kind: type[System], server: Any, share: int) -> Rates:
-    """All that a system's connector can do."""
+    """The benchmarks of the connector of a system."""
     count = kind.messages // share
     sends = kind.sink is not None
     takes = kind.source is not None
@@ -242,7 +242,7 @@ def shown(rates: Rates) -> str:
 
 def main() -> None:
     parser = options.parser(__doc__)
-    parser.add_argument("--only", metavar="NAME,NAME", help="names as the table has them")
+    parser.add_argument("--only", metavar="NAME,NAME", help="names as in the table")
     parser.add_argument("--share", type=int, default=1, help="measure a part of the messages")
     given: argparse.Namespace = parser.parse_args()
     only = given.only.split(",") if given.only else None

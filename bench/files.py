@@ -61,7 +61,7 @@ Command = Callable[[Path, Path], list[str]]
 
 
 def penstock(source: Path, target: Path) -> list[str]:
-    """The command, and the pipeline file that it runs."""
+    """The command and its pipeline file."""
     form = "{type: csv, nulls: [NA]}" if source.name.startswith("csv") else "json"
     text = PIPELINE.format(
         source=json.dumps(f"{source}/*"), files_per_batch=FILES_PER_BATCH, format=form
@@ -87,7 +87,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def missing(name: str) -> str | None:
-    """Why a peer cannot run here."""
+    """Returns the reason why a peer cannot run."""
     if name == "pyspark" and shutil.which("java") is None:
         return "Spark's own launcher needs a java on the PATH"
     if name == "bytewax" and find_spec("bytewax") is None:
@@ -127,7 +127,7 @@ def once(command: Command, source: Path, check: Callable[[Path], None]) -> Cost:
 
 
 def same_rows(source: Path) -> Callable[[Path], None]:
-    """Makes sure that a run has written every late flight, once."""
+    """Checks that a run wrote every late flight once."""
     pattern = re.compile(rb'"dep_delay":(\d+)' if "jsonl" in source.name else rb"^(?:\d+,){5}(\d+)")
     expected = sum(
         int(delay) > 60
@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--form", choices=("csv", "jsonl"), default="csv")
     parser.add_argument("--years", type=int, default=1, help="repeat the year under later dates")
-    parser.add_argument("--runs", type=int, default=3, help="take the best of so many")
+    parser.add_argument("--runs", type=int, default=3, help="number of runs; the best one counts")
     parser.add_argument("--peers", nargs="+", choices=COMMANDS, default=list(COMMANDS))
     given = parser.parse_args()
     try:

@@ -1,4 +1,4 @@
-"""How fast formats decode and encode, beside what one would write without them.
+"""Decoding and encoding rates of formats, compared with code on other libraries.
 
     python bench/formats.py [--rows 200000] [--json]
 
@@ -29,7 +29,7 @@ from penstock.formats.csv import Csv, CsvConfig
 from penstock.formats.json import Json, JsonConfig
 from penstock.formats.protobuf import Protobuf, ProtobufConfig
 from penstock.sdk import Format
-from penstock.sdk.kit.avrotypes import avro_schema
+from penstock.sdk.columns.avro_types import avro_schema
 
 SCHEMA = pa.schema(
     [
@@ -99,7 +99,7 @@ def formats() -> Iterator[tuple[str, Format[Any]]]:
 def baselines(
     name: str, format_: Format[Any], payloads: list[bytes], rows: pa.RecordBatch
 ) -> Iterator[tuple[str, Callable[[], object], Callable[[], object] | None]]:
-    """What one would write with other libraries: name, decode, encode."""
+    """Returns the code on other libraries: name, decode, encode."""
     values = rows.to_pylist()
     if name == "json":
         options = pyarrow_json.ParseOptions(explicit_schema=SCHEMA)
@@ -136,7 +136,7 @@ def baselines(
     elif isinstance(format_, Protobuf):
         from google.protobuf import message_factory
 
-        kind = message_factory.GetMessageClass(format_._message)
+        kind = message_factory.GetMessageClass(format_.message._message)
         messages = [kind.FromString(payload) for payload in payloads]
         yield (
             "google.protobuf (no Arrow)",
@@ -146,7 +146,7 @@ def baselines(
 
 
 def measure(count: int) -> Iterator[dict[str, Any]]:
-    """One result per format and way."""
+    """Yields a result for each format and direction."""
     rows = orders(count)
     few = rows.slice(0, min(count, 20_000))
     for name, format_ in formats():

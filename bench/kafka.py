@@ -37,7 +37,7 @@ from servers.kafka import Kafka
 HERE = Path(__file__).resolve().parent
 SOURCE = "clicks"
 BYTES_PER_RECORD = 300
-"""What a record takes of the disk, in the topic and in those of its results."""
+"""Disk space of a record in the input and output topics."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ ENGINES: dict[str, Callable[[Work], list[str]]] = {
 
 
 def once(name: str, numbers: Iterator[int], broker: Kafka, records: int, wanted: Contents) -> Cost:
-    """Runs an engine from its start to its last record, and compares what it wrote."""
+    """Runs an engine until its last record and checks its output."""
     target = f"out-{name}-{next(numbers)}"
     clicks_data.create(broker.address, target)
     named = {"BROKERS": broker.address, "SOURCE": SOURCE, "TARGET": target}
@@ -187,7 +187,7 @@ def main() -> None:
     parser = options.parser(__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
     options.add_engines(parser, ENGINES)
-    parser.add_argument("--repeat", type=int, default=3, help="take the best of so many")
+    parser.add_argument("--repeat", type=int, default=3, help="number of runs; the best one counts")
     given = parser.parse_args()
     try:
         result = compare(given.records, given.engines, given.repeat)

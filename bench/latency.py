@@ -1,4 +1,4 @@
-"""How long a record takes from topic to topic, and what waiting for one costs.
+"""Latency of records from topic to topic, and CPU of an idle pipeline.
 
     ./dev bench latency [--json] [--engines NAME,NAME] [--seconds N]
 
@@ -143,7 +143,7 @@ def table(result: dict[str, Any]) -> Iterator[str]:
 def main() -> None:
     parser = options.parser(__doc__)
     options.add_engines(parser, ENGINES)
-    parser.add_argument("--seconds", type=float, default=30, help="how long each is measured")
+    parser.add_argument("--seconds", type=float, default=30, help="duration of each measurement")
     given = parser.parse_args()
     try:
         result = compare(given.engines, given.seconds)

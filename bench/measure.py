@@ -1,4 +1,4 @@
-"""What a command costs: its time on the clock, and the CPU seconds of all that it started.
+"""Wall-clock time of a command, and CPU seconds of all its processes.
 
 A process of its own starts the command and adopts whatever the command leaves behind (Linux'
 "child subreaper"), so that daemons and processes in sessions of their own are waited for and

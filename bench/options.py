@@ -1,4 +1,4 @@
-"""Options that several benches have."""
+"""Options shared by benches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a pipeline stays as it is: memory, state and latency of Penstock, minute by minute.
+"""Memory, state and latency of a Penstock pipeline by minute.
 
     ./dev bench soak [--json] [--minutes N] [--rate N]
 
@@ -104,7 +104,7 @@ def drift(rows: list[dict[str, Any]]) -> dict[str, float]:
 def main() -> None:
     parser = options.parser(__doc__)
     parser.add_argument("--minutes", type=int, default=10, help="at least 3")
-    parser.add_argument("--rate", type=int, default=20_000, help="records a second")
+    parser.add_argument("--rate", type=int, default=20_000, help="records per second")
     given = parser.parse_args()
     if given.minutes < 3:
         parser.error("--minutes: the last is compared with the second, so it must be 3 or more")

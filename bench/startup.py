@@ -1,4 +1,4 @@
-"""How long until the first rows: plain PySpark and Penstock side by side, from a cold shell.
+"""Time to the first rows of plain PySpark and Penstock, from a cold shell.
 
     python bench/startup.py [--json] [--rounds 3] [--cases PIPELINE ...]
 

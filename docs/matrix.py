@@ -1,4 +1,4 @@
-"""The page of all connectors: what each promises, and how its tests show that."""
+"""The page of all connectors: their guarantees and contract tests."""
 
 from __future__ import annotations
 
@@ -9,53 +9,57 @@ from proof import Proof, proofs
 from tables import table
 
 from penstock.sdk import Capability, Sink, Source, registry
-from penstock.sdk.promise import TOLD, Promise, promise, variants
+from penstock.sdk.guarantees import (
+    ACKNOWLEDGED_LABEL,
+    DeliveryGuarantee,
+    delivery_guarantee,
+    variants,
+)
 from penstock.sdk.registry import Kind
 
 HEAD = """# Connectors
 
-All sources and sinks side by side. Each row is a connector, or one of the ways in which it works
-that promise something else; the options that choose it are below its name.
+All sources and sinks and their guarantees. Each row is a connector, or a variant of a connector
+with other guarantees. The options that select the variant are below its name.
 
-**Exactly once**: whatever is killed, a record comes into Penstock once. Its position is in the
-pipeline's state, and the same range can be read again. **At least once**: what the outside system
-was told is safe is never lost; what it was not told may come again. **At most once**: nobody can
-be told, or nobody keeps what was not taken; from the moment that a message is on disk
-it is read exactly once. On disk means synced, unless `journal: {flush: TIME}` says that nobody
-waits for that. Of a whole pipeline `penstock explain` says the guarantee, and why.
+**Exactly once**: each record is read once, also after a crash. The offset is in the state of the
+pipeline, and the same range can be read again. **At least once**: acknowledged messages are never
+lost; unacknowledged messages may be delivered again. **At most once**: the system has no
+acknowledgements, or does not keep messages. Once a message is on disk, it is read exactly once.
+On disk means after fsync, unless `journal: {flush: TIME}` delays the fsync. `penstock explain`
+shows the guarantee of a whole pipeline, and the reason.
 
 """
-SINKS = """For sinks these words are about a batch that is repeated after a crash: it is there once,
-or some of its rows are there again. Where nobody tells whether they arrived, it is at most once.
-All sinks have the options `batch` and `rate_limit`; *rows at once* is what a connector is given
-where `batch` says nothing.
+SINKS = """For sinks the guarantee applies to a batch repeated after a crash: exactly once writes it
+once, at least once may write some of its rows twice. Systems without acknowledgements are at most
+once. All sinks have the options `batch` and `rate_limit`; *rows per write* is the default of
+`batch: {max_records}`.
 
 """
 TESTS = """## Tests
 
-Each number under *tests* is of those of the contract (`penstock.testing.contract`) that apply,
-over all classes in `tests/contract` that are about the row; a footnote has what is excused there
-and why. An excuse is strict: a test that passes in spite of it fails. CI runs all of them against
-these servers, which `tests/servers` starts:
+*tests* is the number of applicable tests of the contract (`penstock.testing.contract`), over all
+classes in `tests/contract` for the row. Footnotes list excused tests with the reason. An excuse
+is strict: an excused test that passes is a failure. CI runs all tests against these servers,
+started by `tests/servers`:
 
 """
-MADE = """Amazon's services cannot be run on a machine of one's own, nor can a Modbus device: moto
-and pymodbus stand in for them. Formats with a `registry` are tested against Apicurio Registry
-3.3.3.
+MADE = """moto simulates the AWS services and pymodbus simulates a Modbus device. Formats with
+a `registry` are tested against Apicurio Registry 3.3.3.
 
-This page is written by `./dev docs` from what the components declare, which the contract
-compares with what they are with the options of its tests, and from the tests that pytest collects.
+`./dev docs` generates this page from the declarations of the components, which the contract
+verifies, and from the tests collected by pytest.
 """
 
 
 class Notes:
-    """Footnotes, each reason once."""
+    """Footnotes without duplicates."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, int] = {}
 
     def mark(self, reasons: Iterable[str]) -> str:
-        """The marks of these reasons."""
+        """Returns the footnote marks of the reasons."""
         numbers = (self._reasons.setdefault(r, len(self._reasons) + 1) for r in reasons)
         return "".join(f"[^{number}]" for number in dict.fromkeys(numbers))
 
@@ -64,7 +68,7 @@ class Notes:
 
 
 def connectors() -> str:
-    """The page."""
+    """Returns the page."""
     found, notes = proofs(), Notes()
     page = f"{HEAD}## Sources\n\n{_table('source', found, notes)}"
     page += f"## Sinks\n\n{SINKS}{_table('sink', found, notes)}"
@@ -78,36 +82,40 @@ def _table(kind: Kind, found: Mapping[tuple[type[Any], str], Proof], notes: Note
         for variant, made in variants(component).items():
             assert isinstance(made, Source | Sink)
             assert (component, variant) in found, f"no contract of {type_} with: {variant}"
-            said, proof = promise(made, variant), found[component, variant]
+            said, proof = delivery_guarantee(made, variant), found[component, variant]
             name = f"[`{type_}`]({kind}s.md#{type_})" + (f"<br>`{variant}`" if variant else "")
             rows.append(
                 (
-                    name, said.parallelism, said.guarantee + notes.mark(proof.forgets), said.told,
+                    name, said.parallelism, said.guarantee + notes.mark(proof.lossy_reasons),
+                    said.acknowledged,
                     "kept" if Capability.ORDERED in said.capabilities else "not kept",
                     *_own(made, proof), component.extra or "", _tests(said, proof, notes),
                 )
             )  # fmt: skip
-    own = ("a batch is limited by", "metadata") if kind == "source" else ("rows at once",)
-    header = ("type", "unit of parallelism", "guarantee", TOLD[kind], "order in a unit", "carries")
+    own = ("batch limits", "metadata") if kind == "source" else ("rows per write",)
+    header = (
+        "type", "unit of parallelism", "guarantee", ACKNOWLEDGED_LABEL[kind], "order in a unit",
+        "carries",
+    )  # fmt: skip
     return table((*header, *own, "extra", "tests"), rows)
 
 
 def _own(made: Source[Any] | Sink[Any], proof: Proof) -> tuple[str, ...]:
-    """What only sources, or only sinks have."""
+    """Returns the cells specific to sources or to sinks."""
     if isinstance(made, Sink):
-        return _carried(made), f"{made.most_rows:,}" if made.most_rows else ""
-    names = ", ".join(f"`{name}`" for name in made.metadata().names)
+        return _carried(made), f"{made.max_rows_per_write:,}" if made.max_rows_per_write else ""
+    names = ", ".join(f"`{name}`" for name in made.metadata_schema().names)
     return _carried(made), ", ".join(f"`{name}`" for name in proof.limits), names
 
 
 def _carried(made: Source[Any] | Sink[Any]) -> str:
     what = "messages" if Capability.BYTES in made.capabilities else "rows"
-    plain = {Source.format_for, Sink.format_for}
-    formatted = what == "messages" or type(made).format_for not in plain
+    plain = {Source.default_format, Sink.default_format}
+    formatted = what == "messages" or type(made).default_format not in plain
     return f"{what}, by [`format`](formats.md)" if formatted else what
 
 
-def _tests(said: Promise, proof: Proof, notes: Notes) -> str:
+def _tests(said: DeliveryGuarantee, proof: Proof, notes: Notes) -> str:
     excused = proof.excused
     marks = notes.mark(f"`{test}`: {reason}" for test, reason in excused)
     return f"{proof.count(said.capabilities)}" + (
@@ -116,7 +124,7 @@ def _tests(said: Promise, proof: Proof, notes: Notes) -> str:
 
 
 def _servers(found: Mapping[tuple[type[Any], str], Proof]) -> str:
-    """Each server, with the connectors that are tested against it."""
+    """Returns a table of servers and the connectors tested against each."""
     tested: dict[str, dict[str, None]] = {}
     for kind in ("source", "sink"):
         for type_ in registry.types(kind):  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What the connectors' tests are about: those of the contract, as pytest collects them."""
+"""The contract tests of each connector, collected by pytest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from penstock.sdk import Capability
-from penstock.testing.contract.applies import skipped
+from penstock.testing.contract.applies import skip_reason
 from penstock.testing.contract.component import ComponentContract
 
 TESTS = Path(__file__).parents[1] / "tests" / "contract"
@@ -22,39 +22,43 @@ TESTS = Path(__file__).parents[1] / "tests" / "contract"
 
 @dataclass
 class Proof:
-    """The tests of one variant of a component, by the classes that they are in."""
+    """The contract tests of a variant of a component, by test class."""
 
     cases: dict[type[ComponentContract], list[pytest.Function]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
     def count(self, capabilities: Collection[Capability]) -> int:
-        """How many tests are about what has these capabilities; those excused are among them."""
+        """Returns the number of tests for these capabilities, including excused tests."""
         return sum(
-            not _skipped(item, case, capabilities)
+            _applies(item, case, capabilities)
             for case, items in self.cases.items()
             for item in items
         )
 
     @property
     def excused(self) -> list[tuple[str, str]]:
-        """The tests that are known to fail, each with the reason; one for each class."""
-        return [excuse for case in self.cases for excuse in (case.never | case.notyet).items()]
+        """The excused tests of each class, with reasons."""
+        return [
+            excuse
+            for case in self.cases
+            for excuse in (case.unsupported | case.known_failures).items()
+        ]
 
     @property
-    def forgets(self) -> list[str]:
-        """Why messages may be lost, if the system is such."""
-        found = (getattr(case, "forgets", None) for case in self.cases)
-        return [*dict.fromkeys(reason for reason in found if reason)]
+    def lossy_reasons(self) -> list[str]:
+        """The reasons for a possible loss of messages."""
+        reasons = (getattr(case, "lossy_reason", None) for case in self.cases)
+        return [*dict.fromkeys(reason for reason in reasons if reason)]
 
     @property
     def limits(self) -> list[str]:
         """The options that limit a batch."""
-        return sorted({name for case in self.cases for name in getattr(case, "limited", ())})
+        return sorted({name for case in self.cases for name in getattr(case, "batch_limit", ())})
 
     @property
     def servers(self) -> list[str]:
-        """What the tests run against, as the fixtures in `tests/servers` call it."""
+        """The titles of the servers used by the tests."""
         modules = {sys.modules[case.__module__] for case in self.cases}
         found = (
             getattr(each, "title", None) for module in modules for each in vars(module).values()
@@ -63,7 +67,7 @@ class Proof:
 
 
 def proofs() -> dict[tuple[type[Any], str], Proof]:
-    """By component and variant. Starts no server: the tests are only collected."""
+    """Returns the tests by component and variant. Only collects tests, starts no server."""
     found: dict[tuple[type[Any], str], Proof] = defaultdict(Proof)
     for item in _collected():
         case = item.cls
@@ -90,7 +94,7 @@ class _Collector:
 
 
 def _of_contract(item: pytest.Function) -> bool:
-    """Whether a test is one that all connectors have, and not one of the class's own."""
+    """Returns whether a test is defined by the contract, not only by the class of a connector."""
     return any(
         item.originalname in vars(base)
         for base in item.cls.__mro__
@@ -98,11 +102,9 @@ def _of_contract(item: pytest.Function) -> bool:
     )
 
 
-def _skipped(
+def _applies(
     item: pytest.Function, case: type[ComponentContract], capabilities: Collection[Capability]
 ) -> bool:
     instance = case()
     instance.capabilities = frozenset(capabilities)
-    fixtures = item._fixtureinfo.name2fixturedefs.values()
-    absent = any(getattr(each[-1].func, "absent", False) for each in fixtures)
-    return absent or skipped(item.function, instance) is not None
+    return skip_reason(item.function, instance) is None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Returns a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     cells = [[" ".join(c.split()).replace("|", "\\|") for c in row] for row in lines]
     return "".join(f"| {' | '.join(row)} |\n" for row in cells) + "\n"

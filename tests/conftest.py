@@ -7,7 +7,10 @@ import os
 import pytest
 
 pytest_plugins = [
+    "costs",
+    "distribution",
     "penstock.testing.fixtures",
+    "command_line",
     *(
         f"servers.{name}"
         for name in (
@@ -27,14 +30,6 @@ pytest_plugins = [
         )
     ),
 ]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that start a server: those of modules that import one."""
-    for item in items:
-        names = vars(getattr(item, "module", None) or object).values()
-        if any(str(getattr(each, "__module__", "")).startswith("servers.") for each in names):
-            item.add_marker("server")
 
 
 @pytest.hookimpl(trylast=True)

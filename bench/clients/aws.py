@@ -28,9 +28,9 @@ class _OnAws(System):
         import boto3
 
         return boto3.client(
-            self.service, region_name=REGION, endpoint_url=self._access["endpoint"],
-            aws_access_key_id=self._access["access_key"],
-            aws_secret_access_key=self._access["secret_key"],
+            self.service, region_name=REGION, endpoint_url=self._access["endpoint_url"],
+            aws_access_key_id=self._access["auth"]["access_key"],
+            aws_secret_access_key=self._access["auth"]["secret_key"],
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Modbus with pymodbus: a message is a poll."""
+"""Modbus with pymodbus. A message is a poll."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ModbusDevice(System):
         return {"connect": address, "unit_id": UNIT, "points": [point], "interval": "1ms"}
 
     def send(self, payloads: list[bytes]) -> None:
-        """A device has always something to tell."""
+        """Does nothing: a device always has values."""
 
     def take(self, count: int, ready: Ready) -> int:
         from pymodbus.client import ModbusTcpClient

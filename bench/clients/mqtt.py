@@ -1,4 +1,4 @@
-"""MQTT with paho (to send) and gmqtt (to take)."""
+"""MQTT with paho (sends) and gmqtt (receives)."""
 
 from __future__ import annotations
 

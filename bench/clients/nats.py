@@ -7,7 +7,7 @@ from typing import Any
 
 from clients.system import Ready, System
 from penstock.connectors.nats import NatsSink, NatsSource
-from servers.nats import Nats
+from servers.nats import PASSWORD, USER, Nats
 
 GROUP = 1000
 
@@ -22,8 +22,7 @@ class _OnNats(System):
     def __init__(self, server: Any) -> None:
         self._login = server.login
         self._connection = {
-            "servers": server.url, "user": self._login["username"],
-            "password": self._login["password"],
+            "servers": server.url, "user": USER, "password": PASSWORD,
         }  # fmt: skip
 
     async def _connected(self) -> Any:

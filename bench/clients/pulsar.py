@@ -48,7 +48,7 @@ class PulsarTopic(System):
         import pulsar
 
         quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
-        token = pulsar.AuthenticationToken(self._login["token"])
+        token = pulsar.AuthenticationToken(self._login["auth"]["token"])
         client = pulsar.Client(self._login["url"], authentication=token, logger=quiet)
         try:
             yield client

@@ -25,8 +25,8 @@ class RabbitmqQueue(System):
     def __init__(self, server: Any) -> None:
         self._login, self._queue = server.login, server.new_queue(self.kind)
         self._connection = {
-            "url": server.url, "login": self._login["username"],
-            "password": self._login["password"],
+            "url": server.url, "login": self._login["auth"]["username"],
+            "password": self._login["auth"]["password"],
         }  # fmt: skip
 
     def options(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class Zeromq(System):
         self._endpoint = f"tcp://127.0.0.1:{free_port()}"
 
     def options(self) -> dict[str, Any]:
-        return {"socket": "pull", "bind": self._endpoint}
+        return {"socket": "pull", "listen": self._endpoint}
 
     def sink_options(self) -> dict[str, Any]:
         return {"socket": "push", "connect": self._endpoint}

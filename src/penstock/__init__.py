@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.version import __version__
+
 if TYPE_CHECKING:
     from penstock.app import RunOptions, run
 
 __all__ = ["RunOptions", "__version__", "run"]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Importing the package alone costs nothing."""
+    """Imports public names on first use, so that `import penstock` is fast."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from penstock import app

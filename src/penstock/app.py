@@ -1,152 +1,151 @@
-"""The six hops from the text of a pipeline to records in its sinks.
+"""The six steps from the text of a pipeline to records in its sinks.
 
 `load` (text to Document), `validate` (to Pipeline), `make_plan` (to Plan), `build` (to DataFrames),
-`start`, `supervise`. This is the only module that knows them all.
+`start`, `supervise`. No other module uses all steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from penstock.core.errors import PenstockError, StateError, raise_all
-from penstock.core.log import Log, Silent
-from penstock.plan import fingerprint
-from penstock.plan.make import make_plan
+from penstock.core.errors import PenstockError, raise_all
+from penstock.plan.make import PartialPlan, make_partial_plan
 from penstock.plan.model import Plan
+from penstock.plan.rewrite import assign_owner
+from penstock.runtime.run_options import DEFAULT_OPTIONS, RunOptions
+from penstock.spec.front_end import Overrides
 from penstock.spec.validate import read_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from penstock.engine.jvm import Length
-    from penstock.observe.metrics import Metrics
-    from penstock.plan.hint import Hint
-    from penstock.runtime.replay import Replayed
-    from penstock.runtime.state import StateDirectory
+    from penstock.engine.memory import Resources
+    from penstock.plan.pushdown import Pushdown
+    from penstock.runtime.handle import RunHandle
+    from penstock.runtime.preview import Preview
+    from penstock.runtime.replay_record import ReplayResult
     from penstock.runtime.supervise import Outcome
-    from penstock.runtime.trial import Observed
+
+__all__ = [
+    "Paths", "RunOptions", "partial_plan", "plan", "preview", "pushdowns", "replay", "resources",
+    "run", "session", "start", "types",
+]  # fmt: skip
 
 Paths = str | Path | Sequence[str | Path]
-Sets = Mapping[str, str] | Sequence[str]
-Until = Literal["auto", "stopped", "caught_up"]
-MANY = 8_000_000
-"""Records that take minutes."""
 
 
-def plan(paths: Paths, *, sets: Sets = (), env: Mapping[str, str] | None = None) -> Plan:
-    """The static plan of a pipeline's files. Reads nothing but them; raises UserError, Mistakes."""
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    pipeline, mistakes = read_pipeline(given, sets=sets, env=env)
-    if pipeline is None:
-        raise_all(mistakes)
-    assert pipeline is not None
-    return make_plan(pipeline, mistakes)
+def plan(paths: Paths, *, overrides: Overrides = (), env: Mapping[str, str] | None = None) -> Plan:
+    """Returns the static plan of pipeline files. Raises UserError with all errors in the files."""
+    partial, errors = partial_plan(paths, overrides=overrides, env=env)
+    raise_all(errors)
+    assert partial is not None
+    return partial.plan
 
 
-@contextmanager
-def session(
-    plan: Plan, *, log_file: Path | None = None, length: Length = "seconds"
-) -> Iterator[SparkSession]:
-    """A Spark session as the plan's runtime settings ask for it; it ends with the block.
+def partial_plan(
+    paths: Paths, *, overrides: Overrides = (), env: Mapping[str, str] | None = None
+) -> tuple[PartialPlan | None, Sequence[PenstockError]]:
+    """Returns the plan of the valid part of pipeline files, and all errors in the files.
 
-    `length` is how long it is going to be busy, as far as that is known.
+    Without a valid part the plan is None.
     """
-    from penstock.engine.session import SessionSettings, close, create
-
-    runtime = plan.spec.runtime
-    settings = SessionSettings(
-        master=runtime.master, conf=_settings(plan), java=runtime.java, heap=runtime.memory,
-        log_file=log_file, length=length,
-    )  # fmt: skip
-    spark = create(settings)
-    try:
-        yield spark
-    finally:
-        close()
+    files = [paths] if isinstance(paths, str | Path) else list(paths)
+    pipeline, mistakes = read_pipeline(files, overrides=overrides, env=env)
+    if pipeline is None:
+        return None, mistakes
+    partial = make_partial_plan(pipeline, mistakes)
+    return partial, partial.errors
 
 
-def _settings(plan: Plan) -> dict[str, str]:
-    runtime = plan.spec.runtime
-    conf = {name: _setting(value) for name, value in runtime.spark.items()}
-    if runtime.packages:
-        conf["spark.jars.packages"] = ",".join(runtime.packages)
-    if runtime.partitions is not None:
-        conf["spark.sql.shuffle.partitions"] = str(runtime.partitions)
-    if runtime.state_store == "rocksdb":
-        conf["spark.sql.streaming.stateStore.providerClass"] = (
-            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-        )
-    return conf
+def session(plan: Plan) -> AbstractContextManager[SparkSession]:
+    """Returns a Spark session with the plan's runtime settings, which ends with the context."""
+    from penstock.runtime import session as sessions
+
+    return sessions.session(plan)
+
+
+def resources(plan: Plan) -> Resources:
+    """Returns the heap and the state store of a run that starts now on this machine."""
+    from penstock.runtime import session as sessions
+
+    return sessions.resources(plan)
 
 
 def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
-    """The columns of every node, told by Spark. Infers what is not declared; writes nothing."""
+    """Returns the Spark schema of every node. Infers undeclared schemas; writes nothing.
+
+    Raises UserError, or ValidationErrors with the errors of all nodes whose inputs are valid.
+    """
     from penstock.engine.build import Builder
     from penstock.runtime import schemas
 
-    schemas.settle(plan, None)
-    return dict(Builder(plan, spark).types())
+    errors: dict[str, PenstockError] = {}
+    schemas.resolve_schemas(plan, None, errors=errors)
+    return dict(Builder(plan, spark).types(errors, unread=True))
 
 
-def hints(plan: Plan, spark: SparkSession) -> dict[str, dict[str, Hint]]:
-    """What each query needs of its sources, told by Spark. The plan's columns are settled."""
+def pushdowns(plan: Plan, spark: SparkSession) -> dict[str, dict[str, Pushdown]]:
+    """Returns the columns and filters that each query pushes down to its sources.
+
+    The schemas of the plan must be resolved.
+    """
     from penstock.engine.build import Builder
 
     builder = Builder(plan, spark)
-    return {query.name: builder.hints(query) for query in plan.queries}
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What `run` is asked for beside the plan."""
-
-    until: Until = "auto"
-    fresh: bool = False
-    log: Log = field(default_factory=Silent)
-    on_start: Callable[[Plan, Metrics], None] | None = None
-    on_tick: Callable[[], None] | None = None
-    on_note: Callable[[str], None] | None = None
-    signals: bool = False
+    return {query.name: builder.pushdowns(query) for query in plan.queries}
 
 
 def run(
     paths: Paths | Plan,
     *,
     spark: SparkSession | None = None,
-    sets: Sets = (),
-    options: RunOptions = RunOptions(),
+    overrides: Overrides = (),
+    options: RunOptions = DEFAULT_OPTIONS,
 ) -> Outcome:
-    """Runs a pipeline until it ends, or for ever where a source has no end.
+    """Runs a pipeline to its end, or until it is stopped if a source is unbounded.
 
-    With `spark` it runs in that session, whose settings it changes (give it `spark.newSession()`),
-    otherwise in one of its own. Raises PenstockError where it cannot begin; what goes wrong later
-    is in the outcome.
+    With `spark` the run uses that session and changes its settings (pass `spark.newSession()`),
+    otherwise a session of its own. Raises PenstockError if the run cannot start; later errors are
+    in the outcome.
     """
-    from penstock.engine.session import settle
-    from penstock.runtime.state import StateDirectory
+    from penstock.runtime.run import Run
 
-    planned = paths if isinstance(paths, Plan) else plan(paths, sets=sets)
-    state = StateDirectory(planned.state)
-    with state.locked():
-        _reconcile(planned, state, options)
-        if spark is not None:
-            settle(spark, _settings(planned))
-            return _supervised(planned, spark, state, options)
-        with session(planned, log_file=state.log, length=_length(planned, state, options)) as own:
-            return _supervised(planned, own, state, options)
+    handle = _handle(paths, overrides, options)
+    handle.execute(lambda handle: Run(handle, options).execute(spark))
+    outcome = handle.wait()
+    assert outcome is not None
+    return outcome
 
 
-def _length(plan: Plan, state: StateDirectory, options: RunOptions) -> Length:
-    from penstock.runtime.backlog import backlog
+def start(
+    paths: Paths | Plan,
+    *,
+    spark: SparkSession | None = None,
+    overrides: Overrides = (),
+    options: RunOptions = DEFAULT_OPTIONS,
+) -> RunHandle:
+    """Starts a run in the background, as `run` does, and returns its handle.
 
-    if not plan.bounded and options.until != "caught_up":
-        return "endless"
-    return "minutes" if backlog(plan, state) >= MANY else "seconds"
+    Raises UserError for errors in the files. `RunHandle.wait` raises all later errors.
+    """
+    from penstock.runtime.run import Run
+
+    handle = _handle(paths, overrides, options)
+    handle.execute_in_background(lambda handle: Run(handle, options).execute(spark))
+    return handle
+
+
+def _handle(paths: Paths | Plan, overrides: Overrides, options: RunOptions) -> RunHandle:
+    from penstock.runtime.handle import RunHandle
+    from penstock.runtime.run import check_options
+
+    planned = paths if isinstance(paths, Plan) else plan(paths, overrides=overrides)
+    check_options(planned, options)
+    return RunHandle(planned, options.log)
 
 
 def replay(
@@ -155,131 +154,52 @@ def replay(
     ids: Collection[str] | None = None,
     force: bool = False,
     spark: SparkSession | None = None,
-) -> Replayed:
-    """Sends dead letters of the state directory (None: all) once more from where they failed.
+) -> ReplayResult:
+    """Replays dead letters of the state directory (None: all) from the nodes where they failed.
 
-    Letters whose way to the sinks leads through a node that remembers rows are refused unless
-    `force`. Raises StateError while the pipeline runs, PenstockError where a sink cannot be
-    reached; then the letters are all there still.
+    Skips dead letters above a stateful node unless `force`. Raises StateError while the pipeline
+    runs, and PenstockError if a sink cannot be reached. All dead letters are kept after an error.
     """
     from penstock.runtime.diagnose import diagnose
     from penstock.runtime.replay import Replay
-    from penstock.runtime.schemas import settle
-    from penstock.runtime.state import StateDirectory
+    from penstock.runtime.schemas import resolve_schemas
+    from penstock.runtime.session import session
+    from penstock.runtime.state_pipeline import open_state
 
-    state = StateDirectory(plan.state)
+    state = open_state(plan)
     with state.locked(), ExitStack() as stack:
-        settle(plan, state)
+        resolve_schemas(plan, state)
+        plan = assign_owner(plan, state.id())
         if spark is None:
             spark = stack.enter_context(session(plan, log_file=state.log))
-        running = Replay(plan, spark, state)
+        current = Replay(plan, spark, state)
         try:
-            return running.run(ids, force)
+            return current.run(ids, force)
         except PenstockError:
             raise
         except Exception as error:
-            raise diagnose(plan, running.query, error) from error
+            raise diagnose(plan, current.query, error) from error
 
 
-def observe(
+def preview(
     plan: Plan,
     nodes: Sequence[str],
     *,
     rows: int = 10,
     timeout: float = 30,
     spark: SparkSession | None = None,
-) -> Observed:
-    """What flows at nodes of a plan (at a sink: what is written there), without any effect.
+) -> Preview:
+    """Returns rows of nodes of a plan; for a sink, the rows of its input.
 
-    The sources are read from their beginnings and not told so; no sink is touched. Ends when
-    each node has given `rows` rows, when the input is caught up, or after `timeout` seconds.
-    Raises PenstockError where it cannot begin; what goes wrong later is in what it returns.
+    Reads the sources from their beginnings and acknowledges nothing. Writes to no sink. Ends when
+    each node has `rows` rows, when the input is caught up, or after `timeout` seconds. Raises
+    PenstockError if the preview cannot start; later errors are in the result.
     """
-    from penstock.runtime import schemas, trial
-    from penstock.runtime.state import StateDirectory
-
-    schemas.settle(plan, StateDirectory(plan.state), pin=False)
-    with ExitStack() as stack:
-        own = spark.newSession() if spark else stack.enter_context(session(plan))
-        return trial.observe(plan, nodes, own, rows=rows, timeout=timeout)
-
-
-def _reconcile(plan: Plan, state: StateDirectory, options: RunOptions) -> None:
-    """Makes sure that the state on disk belongs to this plan, or forgets it."""
-    note = options.on_note or (lambda text: None)
-    if options.fresh:
-        forgotten = state.contents()
-        state.forget()
-        told = ", ".join(forgotten) if forgotten else "nothing"
-        note(f"starting over; forgot {told}; what sinks have written stays")
-        return
-    complete = state.read("complete")
-    if complete and complete["windows"]:
-        raise StateError(
-            f"this pipeline is complete since {complete['at']}: its input ended and its windows "
-            "are closed, so nothing can be added",
-            code="complete",
-            hint="penstock run --fresh starts over",
-        )
-    before = state.read("plan.json")
-    if before is None:
-        return
-    changes = fingerprint.compare(before, fingerprint.fingerprint(plan))
-    refused = [change for change in changes if change.effect == "refused"]
-    if refused:
-        raise StateError(
-            "the pipeline has changed in a way that its state does not survive",
-            code="changed-plan",
-            detail="\n".join(str(change) for change in changes),
-            hint="undo the change, give the changed part another name, or start over with --fresh",
-        )
-    for change in changes:
-        note(f"changed: {change.what}: {change.why}")
-
-
-def _supervised(
-    plan: Plan, spark: SparkSession, state: StateDirectory, options: RunOptions
-) -> Outcome:
-    from penstock.engine.build import Builder
-    from penstock.observe.metrics import Metrics
+    from penstock.runtime import preview as previews
     from penstock.runtime import schemas
-    from penstock.runtime.restart import patiently
-    from penstock.runtime.state import now
-    from penstock.runtime.stop import StopRequest
-    from penstock.runtime.supervise import Supervisor
+    from penstock.runtime.state_pipeline import open_state
 
-    began = now()
-    stop = StopRequest(state)
-    policy = plan.spec.runtime.restart
-    for inferred in patiently(lambda: schemas.settle(plan, state), policy, options.log, stop):
-        columns = ", ".join(f"{f.name} {f.type}" for f in inferred.columns)
-        options.log.info("inferred schema", source=inferred.node, columns=columns)
-    Builder(plan, spark).types()
-    state.write("plan.json", fingerprint.fingerprint(plan))
-    metrics = Metrics()
-    until: Literal["stopped", "caught_up", "complete"] = "stopped"
-    if options.until == "caught_up":
-        until = "caught_up"
-    elif options.until == "auto" and plan.bounded:
-        until = "complete"
-    if options.signals:
-        stop.on_signals(options.on_note)
-    supervisor = Supervisor(
-        plan, spark, state, until=until, metrics=metrics, log=options.log, stop=stop,
-        on_tick=options.on_tick,
-    )  # fmt: skip
-    if options.on_start is not None:
-        options.on_start(plan, metrics)
-    outcome: Outcome | None = None
-    try:
-        outcome = supervisor.run()
-        return outcome
-    finally:
-        stop.off_signals()
-        with suppress(StateError):
-            state.write("status.json", metrics.snapshot())
-            state.note_run(began=began, ended=now(), ending=outcome.ending if outcome else "failed")
-
-
-def _setting(value: str | int | float | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    schemas.resolve_schemas(plan, open_state(plan), pin=False)
+    with ExitStack() as stack:
+        new = spark.newSession() if spark else stack.enter_context(session(plan))
+        return previews.preview(plan, nodes, new, rows=rows, timeout=timeout)

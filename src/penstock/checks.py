@@ -1,16 +1,19 @@
-"""What is wrong with a pipeline, found without running it."""
+"""Checks of a pipeline without a run: files, columns, connections, a sample of rows."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock import app
-from penstock.core.errors import PenstockError, RecordError, each_of
+from penstock.core.error_codec import encode
+from penstock.core.errors import PenstockError, RecordError, flatten_errors, raise_all
 from penstock.core.text import plural
 from penstock.plan.explain import Column, explain
+from penstock.plan.make import PartialPlan
 from penstock.plan.model import Plan
+from penstock.spec.front_end import Overrides
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +25,10 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 @dataclass(frozen=True)
 class CheckedNode:
-    """`columns` is None where they are not known, `rows` the sampled ones that came to a sink."""
+    """A node of a checked pipeline.
+
+    `columns` is None for unknown columns. `rows` is the number of sampled rows at a sink.
+    """
 
     kind: str
     type: str
@@ -31,8 +37,8 @@ class CheckedNode:
 
 
 @dataclass
-class Checked:
-    """What was found. `plan` is None where the files are too wrong to make one."""
+class CheckResult:
+    """The result of a check. `plan` is None if the files are invalid."""
 
     level: Level
     plan: Plan | None = None
@@ -42,84 +48,105 @@ class Checked:
 
     @property
     def exit_code(self) -> int:
-        """Of the gravest error."""
-        return max((error.conduct.exit_code for error in self.errors), default=0)
+        """The highest exit code of the errors."""
+        return max((error.policy.exit_code for error in self.errors), default=0)
 
 
 def check(
     paths: app.Paths,
     *,
-    sets: app.Sets = (),
+    overrides: Overrides = (),
     level: Level = "plan",
     rows: int = 10,
     timeout: float = 30.0,
-) -> Checked:
-    """Checks a pipeline; each level includes those before it. Writes and consumes nothing.
+) -> CheckResult:
+    """Checks a pipeline and returns all errors. Writes and consumes nothing.
 
-    `static`: the files alone. `plan`: the columns of every node, told by Spark. `connect`: every
-    outside system answers within `timeout` seconds. `sample`: so many rows of each source go
-    through the plan, but not into its sinks. Mistakes are in the result, not raised.
+    Each level includes the previous ones. `static` checks the files only. `plan` infers the
+    columns of every node with Spark. `connect` connects to every external system within `timeout`
+    seconds. Both check the nodes that do not depend on an error in the files. `sample` processes
+    `rows` rows of each source, without access to sinks.
     """
-    found = Checked(level)
-    with _kept(found):
-        found.plan = app.plan(paths, sets=sets)
-    if found.plan is None:
-        return found
-    found.warnings += found.plan.warnings
-    _tell(found, {})
+    result = CheckResult(level)
+    partial, errors = app.partial_plan(paths, overrides=overrides)
+    with _Collector(result):
+        raise_all(errors)
+    if partial is None:
+        return result
+    plan = partial.plan
+    if not errors:
+        result.plan = plan
+        result.warnings += plan.warnings
+        _describe_nodes(result, plan, {})
     depth = LEVELS.index(level)
     if depth >= LEVELS.index("connect"):
-        _connect(found, found.plan, timeout)
-    if depth >= LEVELS.index("plan"):
-        with _kept(found), app.session(found.plan) as spark:
-            _columns(found, found.plan, spark)
-            if level == "sample" and not found.errors:
-                _sample(found, found.plan, spark, rows, timeout)
-    return found
+        _connect(result, partial, timeout)
+    if depth >= LEVELS.index("plan") and _has_plan(partial):
+        with _Collector(result), app.session(plan) as spark:
+            _columns(result, plan, spark)
+            if level == "sample" and not result.errors:
+                _sample(result, plan, spark, rows, timeout)
+    return result
 
 
-class _kept:
-    """Keeps what is raised inside, each mistake once."""
+def _has_plan(partial: PartialPlan) -> bool:
+    """Returns whether Spark can find further errors: in the nodes downstream of sources."""
+    runtime_is_wrong = ("runtime",) in partial.plan.pipeline.damaged
+    derived = any(node.kind != "source" for node in partial.plan.nodes.values())
+    return not partial.errors or (derived and not runtime_is_wrong)
 
-    def __init__(self, found: Checked) -> None:
-        self.found = found
+
+class _Collector:
+    """A collector of the errors raised in a block, without duplicates."""
+
+    def __init__(self, result: CheckResult) -> None:
+        self.result = result
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if not isinstance(error, PenstockError):
             return False
-        known = {str(each) for each in self.found.errors}
-        self.found.errors += [each for each in each_of(error) if str(each) not in known]
+        known = {encode(error) for error in self.result.errors}
+        self.result.errors += [
+            inner for inner in flatten_errors(error) if encode(inner) not in known
+        ]
         return True
 
 
-def _connect(found: Checked, plan: Plan, timeout: float) -> None:
-    from penstock.runtime.reach import unreachable
+def _connect(result: CheckResult, partial: PartialPlan, timeout: float) -> None:
+    from penstock.runtime.connectivity import check_connectivity
 
-    found.errors += unreachable(plan, timeout=timeout)
+    plan = partial.plan
+    nodes = {name: node for name, node in plan.nodes.items() if name not in partial.stand_ins}
+    plan = replace(plan, nodes=nodes)
+    result.errors += check_connectivity(plan, timeout=timeout)
 
 
-def _columns(found: Checked, plan: Plan, spark: SparkSession) -> None:
+def _columns(result: CheckResult, plan: Plan, spark: SparkSession) -> None:
     from penstock.engine.columns import to_arrow
 
     types = app.types(plan, spark)
-    _tell(found, {name: to_arrow(columns) for name, columns in types.items()})
+    if result.plan is not None:
+        arrow_types = {name: to_arrow(columns) for name, columns in types.items()}
+        _describe_nodes(result, plan, arrow_types)
 
 
-def _sample(found: Checked, plan: Plan, spark: SparkSession, rows: int, timeout: float) -> None:
+def _sample(
+    result: CheckResult, plan: Plan, spark: SparkSession, rows: int, timeout: float
+) -> None:
     sinks = [node.name for node in plan.of("sink")]
-    seen = app.observe(plan, sinks, rows=rows, timeout=timeout, spark=spark)
-    if seen.error is not None:
-        raise seen.error
-    for name, table in seen.tables.items():
-        node = found.nodes[name]
-        found.nodes[name] = CheckedNode(node.kind, node.type, node.columns, table.num_rows)
-    letters = seen.dead_letters.select(["node", "code", "message"]).to_pylist()
-    first = {(each["node"], each["code"]): each["message"] for each in reversed(letters)}
-    for (name, code), count in Counter((each["node"], each["code"]) for each in letters).items():
+    preview = app.preview(plan, sinks, rows=rows, timeout=timeout, spark=spark)
+    if preview.error is not None:
+        raise preview.error
+    for name, table in preview.tables.items():
+        node = result.nodes[name]
+        result.nodes[name] = CheckedNode(node.kind, node.type, node.columns, table.num_rows)
+    letters = preview.dead_letters.select(["node", "code", "message"]).to_pylist()
+    first = {(row["node"], row["code"]): row["message"] for row in reversed(letters)}
+    for (name, code), count in Counter((row["node"], row["code"]) for row in letters).items():
         records = plural(count, "record")
-        found.warnings.append(
+        result.warnings.append(
             RecordError(
                 f"{plan.nodes[name].label} fails on {records} of the sample: {first[name, code]}",
                 code=code,
@@ -128,7 +155,6 @@ def _sample(found: Checked, plan: Plan, spark: SparkSession, rows: int, timeout:
         )
 
 
-def _tell(found: Checked, columns: dict[str, pa.Schema]) -> None:
-    assert found.plan is not None
-    for node in explain(found.plan, columns).nodes:
-        found.nodes[node.name] = CheckedNode(node.kind, node.type, node.columns)
+def _describe_nodes(result: CheckResult, plan: Plan, columns: dict[str, pa.Schema]) -> None:
+    for node in explain(plan, columns).nodes:
+        result.nodes[node.name] = CheckedNode(node.kind, node.type, node.columns)

@@ -1,4 +1,4 @@
-"""How PySpark finds Penstock: the formats `penstock` of `spark.read` and `spark.readStream`."""
+"""The discovery of Penstock by PySpark: the format `penstock` of `spark.read` and `readStream`."""
 
 from penstock.engine.datasource import PenstockDataSource as DefaultSource
 

@@ -7,8 +7,10 @@
 The run is a `penstock run` through a stateless and a windowed branch, with bad records of every
 kind on the way (see readings.py). It is killed by SIGKILL, at random either the driver alone or
 all processes at once, and started again; with `--moments` it is also killed once at each of the
-moments of moments.py. With Kafka at one end the broker is killed, too, and started again some
-seconds later: the run has to live through it, or is killed in the meantime.
+moments of moments.py. The test suite has these runs in its own process (see deaths.py),
+where the moment is a change of the driver's own, and kills a process at the others. With Kafka at
+one end the broker is killed, too, and started again some seconds later: the run has to live through
+it, or is killed in the meantime.
 """
 
 from __future__ import annotations
@@ -30,9 +32,11 @@ from typing import Literal, get_args
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+from deaths import run_until_killed
 from feeder import Feeder
-from moments import MOMENTS
+from moments import MOMENTS, Change
 from places import Both, Files, Input, Output, Topics
+from pyspark.sql import SparkSession
 from readings import PIPELINE, closing_reading, make_readings
 from rich.console import Console
 from rich.table import Table
@@ -54,6 +58,7 @@ class Trial:
     feeder: Feeder
     dice: random.Random
     broker: Kafka | None = None
+    spark: SparkSession | None = None
     _starting: list[threading.Timer] = field(default_factory=list)
 
     def kill_at_random(self, broker: bool = False) -> str:
@@ -88,7 +93,12 @@ class Trial:
         return f"while {told}"
 
     def kill_at_moment(self, moment: str) -> str:
-        """One run, killed at a moment."""
+        """One run, killed at a moment; in `spark` where the driver's own change is the moment."""
+        change = MOMENTS[moment]
+        if self.spark is not None and isinstance(change, Change):
+            file = self.victim.directory / "pipeline.yaml"
+            assert run_until_killed(file, change, self.spark), f"not killed {moment}"
+            return moment
         program = Path(__file__).with_name("moments.py")
         process = self.victim.start(str(program), moment, "pipeline.yaml")
         code = process.wait(LONGEST)
@@ -114,6 +124,7 @@ def kill_anywhere(
     sink: To = "files",
     delivery: Delivery = "exactly_once",
     broker_kills: int = 0,
+    spark: SparkSession | None = None,
 ) -> list[Tally]:
     """Kills a run of so many records so many times, and checks what it leaves in the end.
 
@@ -128,7 +139,7 @@ def kill_anywhere(
             inputs["kafka"] = outputs["kafka"] = topics = Topics(broker, delivery)
             outputs["both"] = Both(files, topics)
         from_, to = inputs[source], outputs[sink]
-        failing, most = max(3, records // 50_000), records // 40 * (1 if moments else 3)
+        failing, most = max(3, records // 50_000), records // 40 * (2 if moments else 3)
         readings, expected = make_readings(records, seed, failing, from_.place, to.refused)
         sinks = {name: to.sink(name) for name in ("shares", "notes", "minutes")}
         delay = "1 minute" if source == "files" else "10 minutes"
@@ -137,7 +148,7 @@ def kill_anywhere(
         victim = Victim(directory)
         stack.callback(victim.kill_all)
         feeder = Feeder(from_, readings, kills if source == "kafka" else 0)
-        trial = Trial(victim, feeder, random.Random(seed), broker)
+        trial = Trial(victim, feeder, random.Random(seed), broker, spark)
         stack.callback(trial.settle)
         for moment in moments:
             _tell(victim, trial.kill_at_moment(moment))

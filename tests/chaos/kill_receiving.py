@@ -1,11 +1,12 @@
 """Kills a run that receives again and again, and counts what was acknowledged and is not there.
 
-    python tests/chaos/kill_receiving.py SOURCE [SOURCE ...] [--kills N] [--messages N] [--seed N]
+    python tests/chaos/kill_receiving.py SOURCE [SOURCE ...] [--kills N] [--run-kills N]
+        [--messages N] [--seed N]
 
 SOURCE is http, mqtt, rabbitmq or jetstream; the run receives from all that are named. Senders send
-each source messages with numbers for as long as the run is killed, at random all of its processes,
-the driver or a receiver alone, and started again. What they were told is safe must be in the files
-that the run writes; what is there more than once is counted.
+each source messages with numbers while a receiver is killed alone, or, `--run-kills` times, in turn
+the driver and all processes of the run, which is started again then. Acknowledged messages must be
+in the files that the run writes; those that are there more than once are counted.
 """
 
 from __future__ import annotations
@@ -21,21 +22,26 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from types import MappingProxyType
+
+import psutil
 
 sys.path.append(str(Path(__file__).parents[1]))
 
 from senders import Sender, sender
-from victim import Victim
+from victim import Victim, command_line
+
+from servers.server import Server
 
 PATIENCE = 120.0
 """Seconds without anything new after which what is missing is lost."""
 LEAD = 500
 """How many messages one sender may be ahead of another, so that kills meet all of them."""
-RUNTIME = {"state": "state", "restart": {"attempts": 100, "backoff": "200ms..1s"}}
+RUNTIME = {"state": "state", "restart": {"attempts": 100, "backoff": "200ms", "max_backoff": "1s"}}
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,22 @@ class Count:
 
 
 def kill_receiving(
-    directory: Path, sources: Sequence[str], kills: int, messages: int, seed: int
+    directory: Path,
+    sources: Sequence[str],
+    kills: int,
+    run_kills: int,
+    messages: int,
+    seed: int,
+    servers: Mapping[str, Server] = MappingProxyType({}),
 ) -> dict[str, Count]:
-    """Kills a run so often while it receives so many messages from each source."""
+    """Kills the run `run_kills` times, and receivers alone up to `kills` times in all.
+
+    The run receives `messages` messages from each source meanwhile. `servers` are running servers
+    by source; a source without one gets its own.
+    """
     dice = random.Random(seed)
     with ExitStack() as stack:
-        senders = {name: stack.enter_context(sender(name)) for name in sources}
+        senders = {name: stack.enter_context(sender(name, servers.get(name))) for name in sources}
         (directory / "pipeline.yaml").write_text(_pipeline(senders))
         victim = Victim(directory)
         stack.callback(victim.kill_all)
@@ -71,6 +87,7 @@ def kill_receiving(
             pool.submit(each.send, _paced(messages, each.ended, senders))
             for each in senders.values()
         ]
+        of_run = sorted(dice.sample(range(kills), run_kills))
         for number in range(kills):
             share = messages * (number + dice.random()) / kills
             while _slowest(senders) < share:
@@ -79,7 +96,10 @@ def kill_receiving(
                     if each.done():
                         each.result()
                 time.sleep(0.02)
-            process = _killed(victim, process, dice)
+            if number in of_run:
+                process = _kill_run(victim, process, whole=of_run.index(number) % 2 == 1)
+            else:
+                _kill_receiver(victim, dice)
         for each in sending:
             each.result()
         return _counted(directory, victim, senders, process)
@@ -106,17 +126,35 @@ def _paced(messages: int, ended: Event, senders: Mapping[str, Sender]) -> Iterat
         yield number
 
 
-def _killed(
-    victim: Victim, process: subprocess.Popen[bytes], dice: random.Random
+def _kill_run(
+    victim: Victim, process: subprocess.Popen[bytes], whole: bool
 ) -> subprocess.Popen[bytes]:
-    """One kill. Returns the run that goes on."""
-    receivers = [p for p in victim.processes() if "penstock.runtime.receive" in p.cmdline()]
-    if receivers and dice.random() < 0.3:
-        dice.choice(receivers).send_signal(signal.SIGKILL)
-        print("killed a receiver", flush=True)
-        return process
-    print("killed", victim.kill(process, dice), flush=True)
+    """Kills all processes or the driver alone. Returns the next run."""
+    process.kill()
+    if whole:
+        victim.kill_all()
+    process.wait()
+    print("killed", "all processes" if whole else "the driver", flush=True)
     return victim.run()
+
+
+def _kill_receiver(victim: Victim, dice: random.Random) -> None:
+    until = time.monotonic() + PATIENCE
+    while not (receivers := _receivers(victim)):
+        assert time.monotonic() < until, f"there is no receiver:\n{victim.log()[-3000:]}"
+        time.sleep(0.02)
+    with suppress(psutil.NoSuchProcess):
+        dice.choice(receivers).send_signal(signal.SIGKILL)
+    print("killed a receiver", flush=True)
+
+
+def _receivers(victim: Victim) -> list[psutil.Process]:
+    processes = victim.processes()
+    return [
+        process
+        for process in processes
+        if "penstock.runtime.receiver_process" in command_line(process)
+    ]
 
 
 def _counted(
@@ -160,12 +198,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("source", nargs="+")
     parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--run-kills", type=int, default=7, help="of those")
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="penstock-chaos-") as directory:
         counts = kill_receiving(
-            Path(directory), given.source, given.kills, given.messages, given.seed
+            Path(directory), given.source, given.kills, given.run_kills, given.messages, given.seed
         )
     for name, count in counts.items():
         print(f"{name}: {count}")

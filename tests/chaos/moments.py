@@ -13,11 +13,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 from penstock.cli.main import main
 
@@ -68,8 +70,9 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_at_change(moment: Change) -> None:
-    """Dies at a rename to a path, or at the removal of a directory."""
+@contextmanager
+def changes_watched(moment: Change, die: Callable[[], None]) -> Iterator[None]:
+    """Within the block, calls `die` at a rename to a path, or at the removal of a directory."""
     seen = 0
     lock = threading.Lock()
 
@@ -93,9 +96,12 @@ def die_at_change(moment: Change) -> None:
             first = min((p for p in Path(path).rglob("*") if p.is_file()), default=None)
             at(path, lambda: rmtree(path, *args, **kwargs), lambda: first and first.unlink())
 
-    os.replace = lambda a, b, **kw: at(b, lambda: replace(a, b, **kw))  # type: ignore[assignment]
-    os.rename = lambda a, b, **kw: at(b, lambda: rename(a, b, **kw))  # type: ignore[assignment]
-    shutil.rmtree = remove  # type: ignore[assignment]
+    with (
+        patch("os.replace", lambda a, b, **kw: at(b, lambda: replace(a, b, **kw))),
+        patch("os.rename", lambda a, b, **kw: at(b, lambda: rename(a, b, **kw))),
+        patch("shutil.rmtree", remove),
+    ):
+        yield
 
 
 def die_at_appearance(moment: Appearance) -> None:
@@ -119,7 +125,7 @@ if __name__ == "__main__":
     name, file = sys.argv[1:]
     moment = MOMENTS[name]
     if isinstance(moment, Change):
-        die_at_change(moment)
-    else:
-        die_at_appearance(moment)
+        with changes_watched(moment, die):
+            sys.exit(main(["run", file]))
+    die_at_appearance(moment)
     sys.exit(main(["run", file]))

@@ -120,11 +120,11 @@ class Topics:
         return _block(*self._cluster, "topic: readings", f"max_records: {most}")
 
     def sink(self, name: str) -> str:
-        form = ["format: text"] if name == "notes" else ["format: json", "key: kind"]
+        form = ["format: text"] if name == "notes" else ["format: json", 'key: "{kind}"']
         create = f"partitions: {PARTITIONS}, config: {{max.message.bytes: {LARGEST}}}"
         return _flow(
             *self._cluster, f"topic: {name}", f"create: {{{create}}}", *form,
-            f"delivery: {self._delivery}", f"writers: {WRITERS}",
+            f"delivery: {self._delivery}", f"concurrency: {WRITERS}",
         )  # fmt: skip
 
     def place(self, id_: int) -> str:

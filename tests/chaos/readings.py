@@ -53,7 +53,7 @@ sinks:
 runtime:
   master: local[2]
   state: state
-  restart: {{attempts: 20, backoff: 500ms..3s}}
+  restart: {{attempts: 20, backoff: 500ms, max_backoff: 3s}}
 """
 
 Letter = tuple[str, str, str]

@@ -15,7 +15,7 @@ from typing import Any
 from servers.mosquitto import Mosquitto
 from servers.nats import Nats
 from servers.rabbitmq import Rabbit
-from servers.server import free_port
+from servers.server import Server, free_port
 
 PAUSE = 0.05
 GROUP = 100
@@ -123,23 +123,31 @@ class GroupSender(Sender):
             self.acknowledged.update(group)
 
 
+SERVERS: dict[str, type[Server]] = {"mqtt": Mosquitto, "rabbitmq": Rabbit, "jetstream": Nats}
+"""The servers between senders and sources."""
+
+
 @contextmanager
-def sender(source: str) -> Iterator[Sender]:
-    """A sender to a source, with the server that it needs."""
+def sender(source: str, server: Any = None) -> Iterator[Sender]:
+    """A sender to a source through a running server, or through one of its own."""
     if source == "http":
         yield HttpSender(free_port())
-    elif source == "mqtt":
-        with Mosquitto() as broker:
-            yield MqttSender(broker)
-    elif source == "rabbitmq":
-        with Rabbit() as broker:
-            queue = broker.new_queue()
-            options = {"type": "rabbitmq", **broker.login, "queue": queue}
-            yield GroupSender(options, partial(broker.publish, queue))
-    elif source == "jetstream":
-        with Nats() as server:
-            stream = server.new_stream()
-            options = {"type": "nats", **server.login, "stream": stream}
-            yield GroupSender(options, partial(server.put, f"{stream}.a"))
-    else:
+    elif source not in SERVERS:
         raise SystemExit(f"there is no sender for {source}")
+    elif server is not None:
+        yield _through(source, server)
+    else:
+        with SERVERS[source]() as own:
+            yield _through(source, own)
+
+
+def _through(source: str, server: Any) -> Sender:
+    if source == "mqtt":
+        return MqttSender(server)
+    if source == "rabbitmq":
+        queue = server.new_queue()
+        options = {"type": "rabbitmq", **server.login, "queue": queue}
+        return GroupSender(options, partial(server.publish, queue))
+    stream = server.new_stream()
+    options = {"type": "nats", **server.login, "stream": stream}
+    return GroupSender(options, partial(server.put, f"{stream}.a"))

@@ -13,8 +13,8 @@ import pytest
 
 pytestmark = pytest.mark.chaos
 
-BATCHES = 150
-KILLS = 10
+BATCHES = 100
+KILLS = 6
 PROGRAM = """
 import sys
 import time
@@ -25,7 +25,7 @@ from penstock.sdk import BatchId, registry
 
 here, batches = Path(sys.argv[1]), int(sys.argv[2])
 schema = pa.schema([("id", pa.int64()), ("v", pa.string())])
-options = {"path": str(here / "out"), "roll": {"size": "3 KB"}, "partition_by": ["v"]}
+options = {"path": str(here / "out"), "roll": {"max_size": "3 KB"}, "partition_by": ["v"]}
 sink = FilesSink(FilesSinkConfig.model_validate(options))
 json = registry.find("format", "json")
 sink.format = json(json.config_type())
@@ -40,7 +40,7 @@ while number < batches:
         rows = [{"id": i, "v": "ab"[i % 2]} for i in range(first, first + 10)]
         writer.write(pa.RecordBatch.from_pylist(rows, schema=schema))
         receipts.append(writer.commit())
-    sink.finish(BatchId("q", number), receipts)
+    sink.commit(BatchId("q", number), receipts)
     number += 1
     (here / "draft").write_text(str(number))
     (here / "draft").replace(log)

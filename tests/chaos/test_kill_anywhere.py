@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from deaths import Killed, mortal
 from kill_anywhere import kill_anywhere
 from moments import MOMENTS
+from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 
 
 def test_at_random_moments(tmp_path: Path) -> None:
-    kill_anywhere(tmp_path, kills=3, records=10_000, seed=7)
+    kill_anywhere(tmp_path, kills=2, records=10_000, seed=7)
 
 
-def test_at_every_moment_that_matters(tmp_path: Path) -> None:
-    kill_anywhere(tmp_path, kills=0, records=2_000, seed=7, moments=list(MOMENTS))
+def test_at_every_moment_that_matters(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    moments = list(MOMENTS)
+    kill_anywhere(tmp_path, kills=0, records=3_000, seed=7, moments=moments, spark=penstock_spark)
+
+
+def test_a_dead_process_changes_nothing(tmp_path: Path) -> None:
+    """Cleanup code has no effect after a kill."""
+    (tmp_path / "there").touch()
+    with mortal(tmp_path) as death:
+        with suppress(Killed):
+            death.die()
+        for change in (
+            lambda: (tmp_path / "new").write_text("late"),
+            lambda: (tmp_path / "there").unlink(),
+            lambda: (tmp_path / "there").replace(tmp_path / "moved"),
+            lambda: (tmp_path / "directory").mkdir(),
+            lambda: shutil.rmtree(tmp_path),
+        ):
+            with pytest.raises(Killed):
+                change()
+        assert (tmp_path / "there").read_text() == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]

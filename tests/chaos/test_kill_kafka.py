@@ -12,5 +12,5 @@ pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 
 def test_at_random_moments(tmp_path: Path) -> None:
     kill_anywhere(
-        tmp_path, kills=4, records=20_000, seed=7, source="kafka", sink="both", broker_kills=2
+        tmp_path, kills=3, records=10_000, seed=7, source="kafka", sink="both", broker_kills=2
     )

@@ -95,7 +95,7 @@ class Victim:
         deadline = time.monotonic() + PATIENCE
         while (left := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        return [" ".join(process.cmdline())[:200] for process in left]
+        return [" ".join(command_line(process))[:200] for process in left]
 
     def commits(self) -> int:
         """How many batches are in the commit logs."""
@@ -105,6 +105,14 @@ class Victim:
     def log(self) -> str:
         """What the runs printed."""
         return (self.directory / "run.log").read_text()
+
+
+def command_line(process: psutil.Process) -> list[str]:
+    """Returns the words of a process' command line; of a process that has ended, none."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def _caches(process: psutil.Process) -> bool:

@@ -10,12 +10,15 @@ from pyarrow import parquet
 
 from penstock.connectors.files import FilesSink, FilesSource
 from penstock.testing.contract import SinkContract, SourceContract
-from penstock.testing.contract.rows import SIMPLE, simple
+from penstock.testing.contract.rows import SIMPLE, make_rows
 from servers.s3 import S3, Bucket
 
 
 class OnS3:
-    """What both contracts need."""
+    """Fixtures of both contracts."""
+
+    transport = "S3"
+    wrong_credentials = {"storage": {"auth": {"secret_key": "wrong"}}}
 
     @pytest.fixture
     def server(self, s3: S3) -> Any:
@@ -25,14 +28,10 @@ class OnS3:
     def options(self, bucket: Bucket) -> dict[str, Any]:
         return {"path": f"{bucket.url}/a b", "storage": bucket.server.storage}
 
-    @pytest.fixture(autouse=True)
-    def _wrong_secret(self, s3: S3) -> None:
-        self.wrong_secret = {"storage": {**s3.storage, "secret_key": "wrong"}}
-
 
 class TestS3Source(OnS3, SourceContract):
     component = FilesSource
-    limited = {"max_files": 1}
+    batch_limit = {"max_files": 1}
 
     @pytest.fixture
     def options(self, bucket: Bucket) -> dict[str, Any]:
@@ -44,22 +43,22 @@ class TestS3Source(OnS3, SourceContract):
         numbers = count()
 
         def put(rows: Any, schema: Any) -> None:
-            lines = b"".join(each + b"\n" for each in self.encoded(rows, schema))
+            lines = b"".join(each + b"\n" for each in self.encode(rows, schema))
             bucket.put(f"in/{next(numbers):03d}.jsonl", lines)
 
         return put
 
-    def test_a_server_that_is_down_is_worth_another_try(
+    def test_check_of_stopped_server_is_transient(
         self, options: dict[str, Any], server: Any, put: Any
     ) -> None:
-        put(simple(1), SIMPLE)
-        super().test_a_server_that_is_down_is_worth_another_try(options, server)
+        put(make_rows(1), SIMPLE)
+        super().test_check_of_stopped_server_is_transient(options, server)
 
-    def test_a_server_that_does_not_answer_is_given_up(
+    def test_check_of_paused_server_times_out(
         self, options: dict[str, Any], server: Any, put: Any
     ) -> None:
-        put(simple(1), SIMPLE)
-        super().test_a_server_that_does_not_answer_is_given_up(options, server)
+        put(make_rows(1), SIMPLE)
+        super().test_check_of_paused_server_times_out(options, server)
 
 
 class TestS3SourceParquet(TestS3Source):
@@ -84,7 +83,7 @@ class TestS3Sink(OnS3, SinkContract):
     def rows(self, bucket: Bucket) -> Any:
         def rows(schema: Any) -> Any:
             lines = [line for key in bucket.names() for line in bucket.get(key).split(b"\n")]
-            return self.decoded([line for line in lines if line], schema)
+            return self.decode([line for line in lines if line], schema)
 
         return rows
 
@@ -95,7 +94,7 @@ class TestS3SinkParquetRolling(OnS3, SinkContract):
 
     @pytest.fixture
     def options(self, bucket: Bucket) -> dict[str, Any]:
-        roll = {"size": "1 MB"}
+        roll = {"max_size": "1 MB"}
         return {"path": f"{bucket.url}/out", "storage": bucket.server.storage, "roll": roll}
 
     @pytest.fixture

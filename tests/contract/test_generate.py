@@ -11,9 +11,9 @@ from penstock.testing.contract import SourceContract
 class TestGenerateSource(SourceContract):
     component = GenerateSource
     format = None
-    limited = {"max_rows": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
         fields = {"id": "sequence", "at": "timestamp", "who": "name", "key": "uuid"}
-        return {"fields": fields, "rows": 1000, "max_rows": 300, "partitions": 3}
+        return {"fields": fields, "rows": 1000, "max_records": 300, "partitions": 3}

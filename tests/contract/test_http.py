@@ -14,7 +14,7 @@ from servers.web import PASSWORD, USER, Web
 
 
 def post(port: int, body: bytes, path: str = "/", **headers: str) -> tuple[int, bytes]:
-    """What is answered to a request."""
+    """Sends a request. Returns status and body of the response."""
     connection = HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("POST", path, body, headers)
@@ -37,7 +37,7 @@ class TestHttpSource(ReceivingContract):
 
     @pytest.fixture
     def send(self, port: int) -> Callable[[list[bytes]], None]:
-        """Sends until it is told that all is well."""
+        """Returns `send`, which repeats each request until it succeeds."""
 
         def send(payloads: list[bytes]) -> None:
             for payload in payloads:
@@ -56,12 +56,16 @@ class TestHttpSource(ReceivingContract):
 
 
 class TestHttpSourceLines(TestHttpSource):
+    payload_kind = "lines"
+
     @pytest.fixture
     def options(self, port: int) -> dict[str, Any]:
         return {"listen": f"127.0.0.1:{port}", "framing": "lines"}
 
 
 class TestHttpSourceArray(TestHttpSource):
+    payload_kind = "rows"
+
     @pytest.fixture
     def options(self, port: int) -> dict[str, Any]:
         return {"listen": f"127.0.0.1:{port}", "framing": "array"}
@@ -74,7 +78,7 @@ class TestHttpSourceArray(TestHttpSource):
 
 class TestHttpSink(SinkContract):
     component = HttpSink
-    wrong_secret = {"auth": {"username": USER, "password": "wrong"}}
+    wrong_credentials = {"auth": {"username": USER, "password": "wrong"}}
 
     @pytest.fixture
     def server(self, web_server: Web) -> Web:
@@ -96,14 +100,15 @@ class TestHttpSink(SinkContract):
 
     @pytest.fixture
     def rows(self, web_server: Web, name: str) -> Any:
-        return lambda schema: self.decoded(self.payloads(web_server.bodies(name)), schema)
+        return lambda schema: self.decode(self.payloads(web_server.bodies(name)), schema)
 
     def payloads(self, bodies: list[bytes]) -> list[bytes]:
         return bodies
 
 
 class TestHttpSinkLines(TestHttpSink):
-    wrong_secret: dict[str, Any] = {}
+    payload_kind = "lines"
+    wrong_credentials: dict[str, Any] = {}
 
     @pytest.fixture
     def options(self, web_server: Web, name: str) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from servers.pushing import LOGIN, USER, Pushing
 
 class TestHttpPollSource(ReceivingContract):
     component = HttpPollSource
-    wrong_secret = {"auth": {"username": USER, "password": "wrong"}}
+    payload_kind: Any = "lines"
+    wrong_credentials = {"auth": {"username": USER, "password": "wrong"}}
 
     @pytest.fixture
     def server(self, pushing: Pushing) -> Pushing:
@@ -44,6 +45,8 @@ class TestHttpPollSource(ReceivingContract):
 
 
 class TestHttpPollSourceArray(TestHttpPollSource):
+    payload_kind = "rows"
+
     @pytest.fixture
     def options(self, pushing: Pushing, name: str) -> dict[str, Any]:
         return {

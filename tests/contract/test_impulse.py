@@ -11,8 +11,8 @@ from penstock.testing.contract import SourceContract
 class TestImpulseSource(SourceContract):
     component = ImpulseSource
     format = None
-    limited = {"max_rows": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
-        return {"rows": 1000, "max_rows": 300, "partitions": 3, "subtasks": 2}
+        return {"rows": 1000, "max_records": 300, "partitions": 3, "subtasks": 2}

@@ -1,4 +1,4 @@
-"""The contract of Kafka once more, with payloads whose schemas are in a registry."""
+"""The contract of Kafka with payloads whose schemas are in a registry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import test_kafka
 
 from penstock.core.errors import PlanError
 from penstock.sdk import Context, Format, registry
-from penstock.testing.contract.rows import ODD_NAMES, odd_names
+from penstock.testing.contract.rows import SPECIAL_NAMES, make_special_names
 from servers.apicurio import Apicurio
 from servers.kafka import Kafka
 from servers.kafka_security import PASSWORD
@@ -18,27 +18,28 @@ broker = test_kafka.broker
 
 
 class InRegistry:
-    """Avro with the schemas of a registry that nobody harms."""
+    """Avro with schemas of a registry."""
 
     format = "avro"
+    payload_kind = "rows"
 
     @pytest.fixture
     def options(self, broker: Kafka, topic: str, apicurio: Apicurio) -> dict[str, Any]:
         self.given = {"registry": {"url": apicurio.url, "subject": f"{topic}-value"}}
         return {"brokers": broker.address, "topic": topic, **test_kafka.login(PASSWORD)}
 
-    def formatted(self) -> Format[Any]:
+    def create_format(self) -> Format[Any]:
         found = registry.find("format", "avro")
-        made = found.of(found.config_type.model_validate(self.given), Context())
+        made = found.create(found.config_type.model_validate(self.given), Context())
         assert isinstance(made, Format)
         return made
 
-    def test_odd_names_of_columns(self) -> None:
+    def test_special_column_names(self) -> None:
         with pytest.raises(PlanError, match="not a name in Avro"):
-            self.encoded(odd_names(), ODD_NAMES)
+            self.encode(make_special_names(), SPECIAL_NAMES)
 
-    def node(self, options: dict[str, Any]) -> dict[str, Any]:
-        node: dict[str, Any] = super().node(options)  # type: ignore[misc]
+    def create_node(self, options: dict[str, Any]) -> dict[str, Any]:
+        node: dict[str, Any] = super().create_node(options)  # type: ignore[misc]
         return {**node, "format": {"type": "avro", **self.given}}
 
 

@@ -13,10 +13,14 @@ TOO_LARGE = "the server takes records of at most 1 MiB"
 
 
 class OnKinesis:
-    """What both contracts need."""
+    """Fixtures of both contracts."""
 
-    wrong_secret = {"secret_key": "wrong"}
+    wrong_credentials: dict[str, Any] = {"auth": {}}
     more: dict[str, Any] = {}
+
+    @pytest.fixture(autouse=True)
+    def _wrong_credentials(self, aws: Aws) -> None:
+        self.wrong_credentials = {"auth": {**aws.access["auth"], "secret_key": "wrong"}}
 
     @pytest.fixture
     def server(self, aws: Aws) -> Any:
@@ -41,12 +45,12 @@ class OnKinesis:
 
 class TestKinesisSource(OnKinesis, SourceContract):
     component = KinesisSource
-    limited = {"max_records": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def put(self, client: Any, stream: str) -> Any:
         def put(rows: Any, schema: Any) -> None:
-            for payload in self.encoded(rows, schema):
+            for payload in self.encode(rows, schema):
                 client.put_record(StreamName=stream, Data=payload, PartitionKey="made-up")
 
         return put
@@ -54,17 +58,15 @@ class TestKinesisSource(OnKinesis, SourceContract):
 
 class TestKinesisSink(OnKinesis, SinkContract):
     component = KinesisSink
-    never = {
-        "test_a_value_of_a_megabyte": TOO_LARGE,
-        "test_a_slow_server_does_not_fill_the_memory": TOO_LARGE,
-    }
-    more = {"partition_key": "{id}"}
+    unsupported = {"test_back_pressure_bounds_memory": TOO_LARGE}
+    max_payload_size = 1_000_000
+    more = {"key": "{id}"}
     bad_row = {"id": None, "name": "without a key"}
 
     @pytest.fixture
     def options(self, aws: Aws, stream: str, request: pytest.FixtureRequest) -> dict[str, Any]:
         access = {**aws.access, "region": REGION, "timeout": "3s", "stream": stream}
-        odd = request.node.originalname == "test_odd_names_of_columns"
+        odd = request.node.originalname == "test_special_column_names"
         return access if odd else {**access, **self.more}
 
     @pytest.fixture
@@ -78,6 +80,6 @@ class TestKinesisSink(OnKinesis, SinkContract):
             while some := (answer := client.get_records(ShardIterator=at))["Records"]:
                 found += [each["Data"] for each in some]
                 at = answer["NextShardIterator"]
-            return self.decoded(found, schema)
+            return self.decode(found, schema)
 
         return rows

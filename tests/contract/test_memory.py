@@ -8,21 +8,10 @@ from penstock.connectors import memory
 from penstock.testing.contract import SinkContract, SourceContract
 
 
-class TestMemorySource(SourceContract):
+class TestMemorySourcePayloads(SourceContract):
     component = memory.MemorySource
-    limited = {"batches": 3}
-    never = {}
+    batch_limit = {"batches": 3}
 
-    @pytest.fixture
-    def options(self) -> dict[str, Any]:
-        return {"rows": []}
-
-    @pytest.fixture
-    def put(self, options: dict[str, Any]) -> Any:
-        return lambda rows, schema: options["rows"].extend(rows)
-
-
-class TestMemorySourcePayloads(TestMemorySource):
     @pytest.fixture
     def options(self) -> dict[str, Any]:
         return {"payloads": []}
@@ -30,9 +19,19 @@ class TestMemorySourcePayloads(TestMemorySource):
     @pytest.fixture
     def put(self, options: dict[str, Any]) -> Any:
         def put(rows: Any, schema: Any) -> None:
-            options["payloads"] += [each.decode() for each in self.encoded(rows, schema)]
+            options["payloads"] += [each.decode() for each in self.encode(rows, schema)]
 
         return put
+
+
+class TestMemorySource(TestMemorySourcePayloads):
+    @pytest.fixture
+    def options(self) -> dict[str, Any]:
+        return {"rows": []}
+
+    @pytest.fixture
+    def put(self, options: dict[str, Any]) -> Any:
+        return lambda rows, schema: options["rows"].extend(rows)
 
 
 class TestMemorySink(SinkContract):
@@ -47,3 +46,7 @@ class TestMemorySink(SinkContract):
     @pytest.fixture
     def rows(self) -> Any:
         return lambda schema: memory.tables["kept"].to_pylist()
+
+    @pytest.fixture
+    def table(self, rows: Any) -> Any:
+        return rows

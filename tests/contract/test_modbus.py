@@ -10,10 +10,10 @@ from servers.modbus import UNIT, Modbus
 
 
 class TestModbusSource(ComponentContract):
-    """A device is asked, and nothing can be sent to it: the rest is with the integration tests."""
+    """The source polls: the contract of receiving sources, which sends messages, does not apply."""
 
     component = ModbusSource
-    forgets = "a device keeps nothing"
+    lossy_reason = "a device does not store past values"
 
     @pytest.fixture
     def server(self, modbus: Modbus) -> Modbus:

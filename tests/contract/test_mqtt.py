@@ -8,13 +8,13 @@ import pytest
 
 from penstock.connectors.mqtt import MqttSink, MqttSource
 from penstock.testing.contract import ReceivingContract, SinkContract
-from servers.mosquitto import Mosquitto, Subscriber
+from servers.mosquitto import USER, Mosquitto, Subscriber
 
 
 class OnMqtt:
-    """What both contracts need."""
+    """The broker and credentials of both contracts."""
 
-    wrong_secret = {"password": "wrong"}
+    wrong_credentials = {"auth": {"username": USER, "password": "wrong"}}
 
     @pytest.fixture
     def server(self, mosquitto: Mosquitto) -> Mosquitto:
@@ -28,13 +28,13 @@ class OnMqtt:
 class TestMqttSource(OnMqtt, ReceivingContract):
     component = MqttSource
     variant = "qos: 1"
-    more: dict[str, Any] = {}
+    extra_options: dict[str, Any] = {}
     qos = 1
 
     @pytest.fixture
     def options(self, mosquitto: Mosquitto, topic: str) -> dict[str, Any]:
-        name = topic.replace("/", "-")
-        return {**mosquitto.login, "topic": topic, "client_id": name, "qos": self.qos, **self.more}
+        options = {"topic": topic, "client_id": topic.replace("/", "-"), "qos": self.qos}
+        return {**mosquitto.login, **options, **self.extra_options}
 
     @pytest.fixture
     def send(self, mosquitto: Mosquitto, topic: str) -> Callable[[list[bytes]], None]:
@@ -46,14 +46,14 @@ class TestMqttSourceExactlyOnce(TestMqttSource):
     qos = 2
 
 
-class TestMqttSourceOldVersion(TestMqttSource):
-    more = {"version": "3.1.1"}
+class TestMqttSourceVersion311(TestMqttSource):
+    extra_options = {"version": "3.1.1"}
 
 
 class TestMqttSourceAtMostOnce(TestMqttSource):
     variant = "qos: 0"
     qos = 0
-    forgets = "messages of QoS 0 are not kept"
+    lossy_reason = "messages of QoS 0 are not kept"
 
 
 class TestMqttSink(OnMqtt, SinkContract):
@@ -75,12 +75,12 @@ class TestMqttSink(OnMqtt, SinkContract):
         def rows(schema: Any) -> Any:
             mosquitto.publish(topic, [b"last"], 2)
             until = time.monotonic() + 30
-            while not any(each.payload == b"last" for each in subscriber.messages):
+            while not any(m.payload == b"last" for m in subscriber.messages):
                 assert time.monotonic() < until
                 time.sleep(0.01)
-            found = [m.payload for m in subscriber.messages if m.payload != b"last"]
+            payloads = [m.payload for m in subscriber.messages if m.payload != b"last"]
             subscriber.messages.clear()
-            return self.decoded(found, schema)
+            return self.decode(payloads, schema)
 
         return rows
 

@@ -7,13 +7,13 @@ import pytest
 
 from penstock.connectors.nats import NatsSink, NatsSource
 from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
-from servers.nats import LARGEST, Nats
+from servers.nats import LARGEST, USER, Nats
 
 
 class OnNats:
-    """What all of them need."""
+    """The server and credentials of all contracts."""
 
-    wrong_secret = {"password": "wrong"}
+    wrong_credentials = {"auth": {"username": USER, "password": "wrong"}}
 
     @pytest.fixture
     def server(self, nats: Nats) -> Nats:
@@ -23,7 +23,7 @@ class OnNats:
 class TestNatsSubject(OnNats, ReceivingContract):
     component = NatsSource
     variant = "subject: orders.new"
-    forgets = "what is published while nobody listens is not kept"
+    lossy_reason = "messages without a subscriber are not kept"
 
     @pytest.fixture
     def subject(self, nats: Nats) -> str:
@@ -41,7 +41,7 @@ class TestNatsSubject(OnNats, ReceivingContract):
 class TestNatsStream(OnNats, SourceContract):
     component = NatsSource
     variant = "stream: ORDERS"
-    limited = {"max_records": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def stream(self, nats: Nats) -> str:
@@ -53,7 +53,7 @@ class TestNatsStream(OnNats, SourceContract):
 
     @pytest.fixture
     def put(self, nats: Nats, stream: str) -> Any:
-        return lambda rows, schema: nats.put(f"{stream}.a", self.encoded(rows, schema))
+        return lambda rows, schema: nats.put(f"{stream}.a", self.encode(rows, schema))
 
 
 class TestNatsStreamWithConsumer(TestNatsStream):
@@ -62,9 +62,9 @@ class TestNatsStreamWithConsumer(TestNatsStream):
         return {**nats.login, "stream": stream, "subject": f"{stream}.a", "consumer": "pipeline"}
 
 
-class TestNatsWorkQueue(OnNats, ReceivingContract):
+class TestNatsQueueConsumer(OnNats, ReceivingContract):
     component = NatsSource
-    variant = "stream: ORDERS, queue_group: workers"
+    variant = "stream: ORDERS, group: workers"
 
     @pytest.fixture
     def stream(self, nats: Nats) -> str:
@@ -72,7 +72,13 @@ class TestNatsWorkQueue(OnNats, ReceivingContract):
 
     @pytest.fixture
     def options(self, nats: Nats, stream: str) -> dict[str, Any]:
-        return {**nats.login, "stream": stream, "queue_group": "workers"}
+        """Returns options with a short `ack_wait`, after which messages are redelivered."""
+        return {
+            **nats.login,
+            "stream": stream,
+            "group": "workers",
+            "consumer_settings": {"ack_wait": "5s"},
+        }
 
     @pytest.fixture
     def send(self, nats: Nats, stream: str) -> Callable[[list[bytes]], None]:
@@ -82,7 +88,7 @@ class TestNatsWorkQueue(OnNats, ReceivingContract):
 class TestNatsBucket(OnNats, SourceContract):
     component = NatsSource
     variant = "bucket: settings"
-    limited = {"max_records": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def bucket(self, nats: Nats) -> str:
@@ -95,14 +101,14 @@ class TestNatsBucket(OnNats, SourceContract):
     @pytest.fixture
     def put(self, nats: Nats, bucket: str) -> Any:
         def put(rows: Any, schema: Any) -> None:
-            for payload in self.encoded(rows, schema):
+            for payload in self.encode(rows, schema):
                 nats.put(f"$KV.{bucket}.{nats.new_name()}", [payload])
 
         return put
 
 
 class TestNatsSink(OnNats, SinkContract):
-    """Published to a subject; a stream that listens shows what arrived."""
+    """Publishes to a subject of a stream, which shows the messages."""
 
     component = NatsSink
     variant = "subject: orders.new"
@@ -118,10 +124,10 @@ class TestNatsSink(OnNats, SinkContract):
 
     @pytest.fixture
     def rows(self, nats: Nats, stream: str) -> Any:
-        return lambda schema: self.decoded([m.data for m in nats.messages(stream)], schema)
+        return lambda schema: self.decode([m.data or b"" for m in nats.messages(stream)], schema)
 
 
-class TestNatsSinkConfirmed(TestNatsSink):
+class TestNatsSinkStream(TestNatsSink):
     variant = "subject: orders.new, stream: ORDERS"
 
     @pytest.fixture
@@ -144,12 +150,16 @@ class TestNatsSinkBucket(OnNats, SinkContract):
 
     @pytest.fixture
     def rows(self, nats: Nats, bucket: str) -> Any:
-        return lambda schema: self.decoded([m.data for m in nats.messages(f"KV_{bucket}")], schema)
+        def rows(schema: Any) -> Any:
+            found = nats.messages(f"KV_{bucket}")
+            return self.decode([m.data or b"" for m in found], schema)
+
+        return rows
 
     @pytest.fixture
     def table(self, nats: Nats, bucket: str) -> Any:
         def table(schema: Any) -> Any:
             latest = {m.subject: m.data for m in nats.messages(f"KV_{bucket}")}
-            return self.decoded([*latest.values()], schema)
+            return self.decode([*latest.values()], schema)
 
         return table

@@ -11,8 +11,8 @@ from penstock.testing.contract import SourceContract
 class TestNexmarkSource(SourceContract):
     component = NexmarkSource
     format = None
-    limited = {"max_rows": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
-        return {"rows": 1000, "max_rows": 300, "partitions": 3, "shuffle": 50}
+        return {"rows": 1000, "max_records": 300, "partitions": 3, "shuffle": 50}

@@ -11,9 +11,9 @@ from servers.pulsar import LARGEST, Pulsar, token
 
 
 class OnPulsar:
-    """What all of them need."""
+    """Fixtures of the contracts."""
 
-    wrong_secret = {"token": token() + "wrong"}
+    wrong_credentials = {"auth": {"token": token() + "wrong"}}
 
     @pytest.fixture
     def server(self, pulsar: Pulsar) -> Pulsar:
@@ -27,25 +27,23 @@ class OnPulsar:
     def options(self, pulsar: Pulsar, topic: str) -> dict[str, Any]:
         return {**pulsar.login, "topic": topic}
 
-    def test_a_server_that_does_not_answer_is_given_up(
-        self, options: dict[str, Any], server: Any
-    ) -> None:
+    def test_check_of_paused_server_times_out(self, options: dict[str, Any], server: Any) -> None:
         options["timeout"] = "3s"
-        super().test_a_server_that_does_not_answer_is_given_up(options, server)  # type: ignore[misc]
+        super().test_check_of_paused_server_times_out(options, server)  # type: ignore[misc]
 
 
 class TestPulsarTopic(OnPulsar, SourceContract):
     component = PulsarSource
     variant = "topic: orders"
-    limited = {"max_records": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def put(self, pulsar: Pulsar, topic: str) -> Any:
-        return lambda rows, schema: pulsar.send(topic, self.encoded(rows, schema))
+        return lambda rows, schema: pulsar.send(topic, self.encode(rows, schema))
 
     @pytest.fixture
-    def put_together(self, pulsar: Pulsar, topic: str) -> Any:
-        return lambda rows, schema: pulsar.send_together(topic, self.encoded(rows, schema))
+    def put_at_same_position(self, pulsar: Pulsar, topic: str) -> Any:
+        return lambda rows, schema: pulsar.send_together(topic, self.encode(rows, schema))
 
 
 class TestPulsarSubscription(OnPulsar, ReceivingContract):
@@ -68,4 +66,4 @@ class TestPulsarSink(OnPulsar, SinkContract):
 
     @pytest.fixture
     def rows(self, pulsar: Pulsar, topic: str) -> Any:
-        return lambda schema: self.decoded([m.data() for m in pulsar.messages(topic)], schema)
+        return lambda schema: self.decode([m.data() for m in pulsar.messages(topic)], schema)

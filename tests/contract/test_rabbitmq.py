@@ -7,13 +7,13 @@ import pytest
 
 from penstock.connectors.rabbitmq import RabbitmqSink, RabbitmqSource, RabbitmqStreamSource
 from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
-from servers.rabbitmq import Rabbit
+from servers.rabbitmq import USER, Rabbit
 
 
 class OnRabbitmq:
-    """What the contracts need."""
+    """Fixtures of the contracts."""
 
-    wrong_secret = {"password": "wrong"}
+    wrong_credentials = {"auth": {"username": USER, "password": "wrong"}}
     kind = "classic"
 
     @pytest.fixture
@@ -46,7 +46,7 @@ class TestRabbitmqSourceQuorum(TestRabbitmqSource):
 class TestRabbitmqStreamSource(OnRabbitmq, SourceContract):
     component = RabbitmqStreamSource
     kind = "stream"
-    limited = {"max_records": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def options(self, rabbitmq: Rabbit, queue: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class TestRabbitmqStreamSource(OnRabbitmq, SourceContract):
 
     @pytest.fixture
     def put(self, rabbitmq: Rabbit, queue: str) -> Any:
-        return lambda rows, schema: rabbitmq.publish(queue, self.encoded(rows, schema))
+        return lambda rows, schema: rabbitmq.publish(queue, self.encode(rows, schema))
 
 
 class TestRabbitmqSink(OnRabbitmq, SinkContract):
@@ -66,4 +66,4 @@ class TestRabbitmqSink(OnRabbitmq, SinkContract):
 
     @pytest.fixture
     def rows(self, rabbitmq: Rabbit, queue: str) -> Any:
-        return lambda schema: self.decoded([m.body for m in rabbitmq.messages(queue)], schema)
+        return lambda schema: self.decode([m.body for m in rabbitmq.messages(queue)], schema)

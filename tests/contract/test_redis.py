@@ -11,13 +11,15 @@ import pytest
 
 from penstock.connectors.redis import RedisSink, RedisSource
 from penstock.testing.contract import ReceivingContract, SinkContract, SourceContract
-from servers.redis import Redis
+from servers.redis import USER, Redis
+
+LAST = b"last "
 
 
 class OnRedis:
-    """What all contracts need."""
+    """The server and credentials of all contracts."""
 
-    wrong_secret = {"password": "wrong"}
+    wrong_credentials = {"auth": {"username": USER, "password": "wrong"}}
 
     @pytest.fixture
     def server(self, redis: Redis) -> Redis:
@@ -36,7 +38,7 @@ class OnRedis:
 class TestRedisStreams(OnRedis, SourceContract):
     component = RedisSource
     variant = "stream: orders"
-    limited = {"max_records": 1}
+    batch_limit = {"max_records": 1}
 
     @pytest.fixture
     def options(self, redis: Redis, key: str) -> dict[str, Any]:
@@ -45,7 +47,7 @@ class TestRedisStreams(OnRedis, SourceContract):
     @pytest.fixture
     def put(self, client: Any, key: str) -> Any:
         def put(rows: Any, schema: pa.Schema) -> None:
-            for payload in self.encoded(rows, schema):
+            for payload in self.encode(rows, schema):
                 client.xadd(key, {"payload": payload})
 
         return put
@@ -61,7 +63,7 @@ class TestRedisGroup(OnRedis, ReceivingContract):
 
     @pytest.fixture
     def send(self, client: Any, key: str) -> Callable[[list[bytes]], None]:
-        return lambda payloads: [client.xadd(key, {"payload": each}) for each in payloads]
+        return lambda payloads: [client.xadd(key, {"payload": p}) for p in payloads]
 
 
 class TestRedisList(OnRedis, ReceivingContract):
@@ -80,7 +82,7 @@ class TestRedisList(OnRedis, ReceivingContract):
 class TestRedisChannel(OnRedis, ReceivingContract):
     component = RedisSource
     variant = "channel: news"
-    forgets = "nobody keeps what is published"
+    lossy_reason = "messages without a subscriber are not kept"
 
     @pytest.fixture
     def options(self, redis: Redis, key: str) -> dict[str, Any]:
@@ -88,7 +90,7 @@ class TestRedisChannel(OnRedis, ReceivingContract):
 
     @pytest.fixture
     def send(self, client: Any, key: str) -> Callable[[list[bytes]], None]:
-        return lambda payloads: [client.publish(key, each) for each in payloads]
+        return lambda payloads: [client.publish(key, p) for p in payloads]
 
 
 class TestRedisStreamSink(OnRedis, SinkContract):
@@ -101,7 +103,7 @@ class TestRedisStreamSink(OnRedis, SinkContract):
 
     @pytest.fixture
     def rows(self, client: Any, key: str) -> Any:
-        return lambda schema: self.decoded(
+        return lambda schema: self.decode(
             [fields[b"payload"] for _, fields in client.xrange(key)], schema
         )
 
@@ -116,7 +118,7 @@ class TestRedisListSink(OnRedis, SinkContract):
 
     @pytest.fixture
     def rows(self, client: Any, key: str) -> Any:
-        return lambda schema: self.decoded(client.lrange(key, 0, -1), schema)
+        return lambda schema: self.decode(client.lrange(key, 0, -1), schema)
 
 
 class TestRedisHashSink(OnRedis, SinkContract):
@@ -130,7 +132,7 @@ class TestRedisHashSink(OnRedis, SinkContract):
 
     @pytest.fixture
     def rows(self, client: Any, key: str) -> Any:
-        return lambda schema: self.decoded([*client.hgetall(key).values()], schema)
+        return lambda schema: self.decode([*client.hgetall(key).values()], schema)
 
 
 class TestRedisKeySink(OnRedis, SinkContract):
@@ -145,8 +147,8 @@ class TestRedisKeySink(OnRedis, SinkContract):
     @pytest.fixture
     def rows(self, client: Any, key: str) -> Any:
         def rows(schema: pa.Schema) -> Any:
-            found = [client.get(each) for each in client.scan_iter(f"{key}:*", 1000)]
-            return self.decoded(found, schema)
+            values = [client.get(name) for name in client.scan_iter(f"{key}:*", 1000)]
+            return self.decode(values, schema)
 
         return rows
 
@@ -160,38 +162,42 @@ class TestRedisChannelSink(OnRedis, SinkContract):
         return {**redis.login, "channel": key}
 
     @pytest.fixture(autouse=True)
-    def heard(self, redis: Redis, key: str) -> Iterator[list[bytes]]:
-        """All that was published so far."""
-        heard: list[bytes] = []
+    def published(self, redis: Redis, key: str) -> Iterator[list[bytes]]:
+        """Yields the list of published messages."""
+        published: list[bytes] = []
         ended = threading.Event()
         subscribed = threading.Event()
-        thread = threading.Thread(target=_hear, args=(redis, key, heard, subscribed, ended))
+        thread = threading.Thread(target=_collect, args=(redis, key, published, subscribed, ended))
         thread.start()
         assert subscribed.wait(30)
-        yield heard
+        yield published
         ended.set()
         thread.join()
 
     @pytest.fixture
-    def rows(self, client: Any, key: str, heard: list[bytes]) -> Any:
+    def rows(self, client: Any, key: str, published: list[bytes]) -> Any:
         def rows(schema: pa.Schema) -> Any:
-            last = uuid.uuid4().bytes
+            last = LAST + uuid.uuid4().bytes
             until = time.monotonic() + 30
-            while last not in heard:
+            while last not in published:
                 assert time.monotonic() < until
                 client.publish(key, last)
                 time.sleep(0.01)
-            found = [each for each in heard[: heard.index(last)] if len(each) != len(last)]
-            heard.clear()
-            return self.decoded(found, schema)
+            payloads = [p for p in published[: published.index(last)] if not p.startswith(LAST)]
+            published.clear()
+            return self.decode(payloads, schema)
 
         return rows
 
 
-def _hear(
-    server: Redis, key: str, heard: list[bytes], subscribed: threading.Event, ended: threading.Event
+def _collect(
+    server: Redis,
+    key: str,
+    published: list[bytes],
+    subscribed: threading.Event,
+    ended: threading.Event,
 ) -> None:
-    """Subscribes again when the server was gone."""
+    """Collects messages. Subscribes again after the server restarts."""
     from redis.exceptions import ConnectionError
 
     while not ended.is_set():
@@ -199,10 +205,10 @@ def _hear(
             with server.client() as client, client.pubsub() as pubsub:
                 pubsub.subscribe(key)
                 while not ended.is_set():
-                    said = pubsub.get_message(timeout=0.05)
-                    if said and said["type"] == "subscribe":
+                    event = pubsub.get_message(timeout=0.05)
+                    if event and event["type"] == "subscribe":
                         subscribed.set()
-                    elif said:
-                        heard.append(said["data"])
+                    elif event:
+                        published.append(event["data"])
         except ConnectionError:
             time.sleep(0.05)

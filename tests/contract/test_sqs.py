@@ -15,12 +15,17 @@ TOO_LARGE = "SQS takes messages of at most 1 MiB"
 
 
 class OnSqs:
-    """What both contracts need."""
+    """Fixtures of both contracts."""
 
-    wrong_secret = {"secret_key": "wrong"}
-    never = {"test_a_value_of_a_megabyte": TOO_LARGE}
+    wrong_credentials = {"auth": {"secret_key": "wrong"}}
+    payload_kind = "lines"
+    max_payload_size = 1_000_000
     fifo = False
     more: dict[str, Any] = {}
+
+    @pytest.fixture(autouse=True)
+    def _wrong_credentials(self, aws: Aws) -> None:
+        self.wrong_credentials = {"auth": {**aws.access["auth"], "secret_key": "wrong"}}
 
     @pytest.fixture
     def server(self, aws: Aws) -> Any:
@@ -47,14 +52,14 @@ class OnSqs:
 class TestSqsSource(OnSqs, ReceivingContract):
     component = SqsSource
     variant = "queue: orders"
-    # moto may give a message to two requests that ask at once
-    more = {"wait": "1s", "visibility_timeout": "3s", "connections": 1}
+    # moto may deliver a message to two concurrent requests
+    more = {"wait": "1s", "visibility_timeout": "3s", "concurrency": 1}
 
     @pytest.fixture
     def server(self, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Any:
-        """Between two requests there is no connection that could be lost: it is shut for longer
+        """Returns a gate whose `kill` closes it for longer than a request.
 
-        than a request takes.
+        No connection is open between two requests.
         """
 
         def kill() -> None:
@@ -83,7 +88,7 @@ class TestSqsSourceFifo(TestSqsSource):
 
 class TestSqsSink(OnSqs, SinkContract):
     component = SqsSink
-    never = {**OnSqs.never, "test_a_slow_server_does_not_fill_the_memory": TOO_LARGE}
+    unsupported = {"test_back_pressure_bounds_memory": TOO_LARGE}
 
     @pytest.fixture
     def rows(self, client: Any, url: str) -> Any:
@@ -95,7 +100,7 @@ class TestSqsSink(OnSqs, SinkContract):
                 for each in some:
                     found.append(each["Body"].encode())
                     client.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
-            return self.decoded(found, schema)
+            return self.decode(found, schema)
 
         return rows
 
@@ -103,4 +108,4 @@ class TestSqsSink(OnSqs, SinkContract):
 class TestSqsSinkFifo(TestSqsSink):
     fifo = True
     bad_row = {"id": None, "name": "without a group"}
-    more = {"group": "{id}"}
+    more = {"message_group": "{id}"}

@@ -12,7 +12,8 @@ from servers.pushing import LOGIN, USER, Pushing
 
 class TestSseSource(ReceivingContract):
     component = SseSource
-    wrong_secret = {"auth": {"username": USER, "password": "wrong"}}
+    payload_kind = "lines"
+    wrong_credentials = {"auth": {"username": USER, "password": "wrong"}}
 
     @pytest.fixture
     def server(self, pushing: Pushing) -> Pushing:

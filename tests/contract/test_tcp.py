@@ -11,19 +11,21 @@ from typing import Any
 import pytest
 
 from penstock.connectors.tcp import TcpSink, TcpSource
-from penstock.sdk.kit.framing import Prefixed, divider, framed
+from penstock.sdk.messages.framing import LengthPrefixFraming, encode_frame, frame_decoder
 from penstock.testing.contract import ReceivingContract, SinkContract
 from servers.certificates import Authority
 from servers.peer import Peer
 from servers.server import free_port
 
-SILENT = "the system of a paused program still takes connections"
-NOT_TOLD = "TCP tells a sender nothing of what became of its messages"
+PAUSED = "the operating system accepts connections of a paused process"
+NO_ACKNOWLEDGEMENT = "TCP has no acknowledgement of received messages by the application"
 
 
 class TestTcpSource(ReceivingContract):
     component = TcpSource
-    forgets = NOT_TOLD
+    lossy_reason = NO_ACKNOWLEDGEMENT
+    transport = "listen"
+    payload_kind: Any = "lines"
     framing: Any = "lines"
 
     @pytest.fixture
@@ -38,19 +40,22 @@ class TestTcpSource(ReceivingContract):
         def send(payloads: list[bytes]) -> None:
             with socket.create_connection((host, int(port)), 10) as connection:
                 connection.settimeout(60)
-                connection.sendall(b"".join(framed(each, framing) for each in payloads))
+                connection.sendall(b"".join(encode_frame(each, framing) for each in payloads))
 
         return send
 
 
 class TestTcpSourceOfLength(TestTcpSource):
+    payload_kind = "bytes"
     framing = {"length": 4, "order": "little"}
 
 
 class TestTcpSourceThatConnects(ReceivingContract):
     component = TcpSource
-    forgets = NOT_TOLD
-    never = {"test_a_server_that_does_not_answer_is_given_up": SILENT}
+    transport = "connect"
+    payload_kind = "lines"
+    lossy_reason = NO_ACKNOWLEDGEMENT
+    unsupported = {"test_check_of_paused_server_times_out": PAUSED}
 
     @pytest.fixture
     def server(self, peer: Peer) -> Peer:
@@ -66,8 +71,8 @@ class TestTcpSourceThatConnects(ReceivingContract):
 
 
 class TestTcpSourceThatConnectsWithTls(TestTcpSourceThatConnects):
-    whole = True
-    never = {}
+    transport = "connect with TLS"
+    unsupported = {}
 
     @pytest.fixture
     def server(self, tls_peer: tuple[Peer, Path]) -> Peer:
@@ -82,7 +87,8 @@ class TestTcpSourceThatConnectsWithTls(TestTcpSourceThatConnects):
 class TestTcpSink(SinkContract):
     component = TcpSink
     variant = "connect: collector.example.com:9000"
-    never = {"test_a_server_that_does_not_answer_is_given_up": SILENT}
+    transport = "connect"
+    unsupported = {"test_check_of_paused_server_times_out": PAUSED}
 
     @pytest.fixture
     def server(self, peer: Peer) -> Peer:
@@ -97,15 +103,15 @@ class TestTcpSink(SinkContract):
         def rows(schema: Any) -> Any:
             found = server.kept()
             server.forget()
-            return self.decoded([each for data in found for each in divided(data)], schema)
+            return self.decode([each for data in found for each in divided(data)], schema)
 
         yield rows
         server.forget()
 
 
 class TestTcpSinkWithTls(TestTcpSink):
-    whole = True
-    never = {}
+    transport = "connect with TLS"
+    unsupported = {}
 
     @pytest.fixture
     def server(self, tls_peer: tuple[Peer, Path]) -> Peer:
@@ -122,7 +128,8 @@ class TestTcpSinkWithTls(TestTcpSink):
 class TestTcpSinkThatListens(SinkContract):
     component = TcpSink
     variant = "listen: 0.0.0.0:9000"
-    listens = True
+    transport = "listen"
+    single_instance = True
 
     @pytest.fixture
     def address(self) -> str:
@@ -130,7 +137,7 @@ class TestTcpSinkThatListens(SinkContract):
 
     @pytest.fixture
     def options(self, address: str) -> dict[str, Any]:
-        return {"listen": address, "framing": {"length": 4}, "subscribers": 1}
+        return {"listen": address, "framing": {"length": 4}, "min_subscribers": 1}
 
     @pytest.fixture(autouse=True)
     def subscriber(self, address: str) -> Iterator[Subscriber]:
@@ -139,11 +146,11 @@ class TestTcpSinkThatListens(SinkContract):
 
     @pytest.fixture
     def rows(self, subscriber: Subscriber) -> Any:
-        return lambda schema: self.decoded(divided(subscriber.taken()), schema)
+        return lambda schema: self.decode(divided(subscriber.taken()), schema)
 
 
 class Subscriber:
-    """Who connects whenever somebody listens there, and keeps what comes."""
+    """A client that reconnects while the sink listens, and collects the received bytes."""
 
     def __init__(self, address: str) -> None:
         host, port = address.split(":")
@@ -155,13 +162,13 @@ class Subscriber:
         self._thread.start()
 
     def taken(self) -> bytes:
-        """What has come, once nobody listens any more."""
+        """Returns the received bytes, after the sink has closed the connection."""
         until = time.monotonic() + 30
         while True:
             with self._busy:
                 if self._connection is None:
                     return self._data
-            assert time.monotonic() < until, "somebody still listens"
+            assert time.monotonic() < until, "expected a closed connection, found an open one"
             time.sleep(0.01)
 
     def close(self) -> None:
@@ -189,15 +196,15 @@ class Subscriber:
 
 
 def divided(data: bytes) -> list[bytes]:
-    messages = divider(Prefixed(length=4), 1 << 30)
-    found = messages.divided(data)
-    assert not messages.ended() and not messages.lost
+    messages = frame_decoder(LengthPrefixFraming(length=4), 1 << 30)
+    found = messages.feed(data)
+    assert not messages.finish() and not messages.lost
     return found
 
 
 @pytest.fixture(scope="module")
 def tls_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Peer, Path]]:
-    """A peer with TLS, and the file of the authority that it is trusted by."""
+    """Yields a peer with TLS, and the file of its CA certificate."""
     authority = Authority(tmp_path_factory.mktemp("tls"))
     with Peer(certificate=authority.issue("peer")) as peer:
         yield peer, authority.root

@@ -12,14 +12,14 @@ from penstock.connectors.udp import UdpSink, UdpSource
 from penstock.testing.contract import ReceivingContract, SinkContract
 from servers.server import free_port
 
-SMALL = {"test_a_value_of_a_megabyte": "a datagram holds at most 65,507 bytes"}
+LARGEST = 60_000
+"""A datagram holds at most 65,507 bytes."""
 
 
 class TestUdpSource(ReceivingContract):
     component = UdpSource
-    forgets = "nobody keeps a datagram that nobody takes"
-    never = SMALL
-    largest = 60_000
+    lossy_reason = "UDP does not retransmit datagrams"
+    max_payload_size = LARGEST
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class TestUdpSource(ReceivingContract):
 
 class TestUdpSink(SinkContract):
     component = UdpSink
-    never = SMALL
+    max_payload_size = LARGEST
 
     @pytest.fixture
     def collected(self) -> Iterator[Collected]:
@@ -53,11 +53,11 @@ class TestUdpSink(SinkContract):
 
     @pytest.fixture
     def rows(self, collected: Collected) -> Any:
-        return lambda schema: self.decoded(collected.datagrams(), schema)
+        return lambda schema: self.decode(collected.datagrams(), schema)
 
 
 class Collected:
-    """Keeps the datagrams that come to a port."""
+    """A socket that collects datagrams."""
 
     def __init__(self) -> None:
         self._found: list[bytes] = []
@@ -69,7 +69,7 @@ class Collected:
         self._thread.start()
 
     def datagrams(self) -> list[bytes]:
-        """What has come."""
+        """Returns the received datagrams."""
         self._send(b"mark")
         until = time.monotonic() + 30
         while b"mark" not in self._found:

@@ -12,9 +12,9 @@ from servers.pushing import LOGIN, USER, Pushing
 
 
 class OnHub:
-    """What both contracts need."""
+    """Fixtures of both contracts."""
 
-    wrong_secret = {"auth": {"username": USER, "password": "wrong"}}
+    wrong_credentials = {"auth": {"username": USER, "password": "wrong"}}
 
     @pytest.fixture
     def server(self, pushing: Pushing) -> Pushing:
@@ -31,15 +31,24 @@ class OnHub:
 
 class TestWebsocketSource(OnHub, ReceivingContract):
     component = WebsocketSource
-    forgets = "a WebSocket server sends to those who are there"
+    lossy_reason = "a WebSocket server sends messages only to connected clients"
 
     @pytest.fixture
     def send(self, pushing: Pushing, name: str) -> Callable[[list[bytes]], None]:
         def send(payloads: list[bytes]) -> None:
             for payload in payloads:
-                assert pushing.push(name, payload) == 1
+                assert pushing.push(name, payload, frame(payload)) == 1
 
         return send
+
+
+def frame(payload: bytes) -> str:
+    """Returns the type of frame for a payload."""
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return "binary"
+    return "text"
 
 
 class TestWebsocketSourceThatDrops(TestWebsocketSource):
@@ -55,11 +64,12 @@ class TestWebsocketSourceThatDrops(TestWebsocketSource):
 
 class TestWebsocketSink(OnHub, SinkContract):
     component = WebsocketSink
+    payload_kind = "text"
 
     @pytest.fixture
     def rows(self, pushing: Pushing, name: str) -> Any:
         def rows(schema: Any) -> Any:
             frames = [each for each in pushing.kept(name) if each.get("frame") == "text"]
-            return self.decoded([base64.b64decode(each["body"]) for each in frames], schema)
+            return self.decode([base64.b64decode(each["body"]) for each in frames], schema)
 
         return rows

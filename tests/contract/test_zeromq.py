@@ -11,31 +11,31 @@ from servers.server import free_port
 from servers.zeromq import End
 
 
-class TestZeromqSourceThatPulls(ReceivingContract):
+class TestZeromqPullSource(ReceivingContract):
     component = ZeromqSource
-    forgets = "what waits in the memory of a socket is lost with it"
+    lossy_reason = "messages in the buffer of a socket are lost when its process ends"
     socket = "pull"
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
-        return {"socket": self.socket, "bind": f"tcp://127.0.0.1:{free_port()}"}
+        return {"socket": self.socket, "listen": f"tcp://127.0.0.1:{free_port()}"}
 
     @pytest.fixture
     def send(self, options: dict[str, Any]) -> Callable[[list[bytes]], None]:
         kind = {"pull": "PUSH", "sub": "XPUB"}[self.socket]
 
         def send(payloads: list[bytes]) -> None:
-            with End(kind, connect=options["bind"]) as end:
+            with End(kind, connect=options["listen"]) as end:
                 end.send(*([payload] for payload in payloads))
 
         return send
 
 
-class TestZeromqSourceThatSubscribes(TestZeromqSourceThatPulls):
+class TestZeromqSubSource(TestZeromqPullSource):
     socket = "sub"
 
 
-class TestZeromqSinkThatPushes(SinkContract):
+class TestZeromqPushSink(SinkContract):
     component = ZeromqSink
     variant = "connect: tcp://collector.example.com:5555"
     socket, kind = "push", "PULL"
@@ -51,32 +51,32 @@ class TestZeromqSinkThatPushes(SinkContract):
 
     @pytest.fixture
     def rows(self, end: End) -> Any:
-        return lambda schema: self.decoded([parts[-1] for parts in end.taken()], schema)
+        return lambda schema: self.decode([parts[-1] for parts in end.taken()], schema)
 
 
-class TestZeromqSinkThatPublishes(TestZeromqSinkThatPushes):
+class TestZeromqPubSink(TestZeromqPushSink):
     socket, kind = "pub", "SUB"
 
 
-class TestZeromqSinkThatBindsAndPushes(SinkContract):
+class TestZeromqListeningPushSink(SinkContract):
     component = ZeromqSink
-    variant = "bind: tcp://0.0.0.0:5555"
-    listens = True
+    variant = "listen: tcp://0.0.0.0:5555"
+    single_instance = True
     socket, kind = "push", "PULL"
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
-        return {"socket": self.socket, "bind": f"tcp://127.0.0.1:{free_port()}"}
+        return {"socket": self.socket, "listen": f"tcp://127.0.0.1:{free_port()}"}
 
     @pytest.fixture(autouse=True)
     def end(self, options: dict[str, Any]) -> Iterator[End]:
-        with End(self.kind, connect=options["bind"]) as end:
+        with End(self.kind, connect=options["listen"]) as end:
             yield end
 
     @pytest.fixture
     def rows(self, end: End) -> Any:
-        return lambda schema: self.decoded([parts[-1] for parts in end.taken()], schema)
+        return lambda schema: self.decode([parts[-1] for parts in end.taken()], schema)
 
 
-class TestZeromqSinkThatBindsAndPublishes(TestZeromqSinkThatBindsAndPushes):
+class TestZeromqListeningPubSink(TestZeromqListeningPushSink):
     socket, kind = "pub", "SUB"

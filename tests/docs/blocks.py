@@ -13,8 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from command_line import CommandLine
+
 _FENCE = re.compile(r"^```(\S+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
+_PENSTOCK = re.compile(r"((?:[A-Z_]+=\S+ )*)(?:penstock|\./dev) ([^\n|&;<>$`*()]+)\n?")
 TIMEOUT = 300
 
 
@@ -61,10 +64,14 @@ class Reader:
     error, if there is nothing else), where `...` stands for anything; `exit=N` is the code of its
     last command. A `python` block is a program. `skip=WHY` is not run. `close` ends what was left
     running in the background.
+
+    With `cli`, a plain `penstock WORD ...` command runs in this process. A shell runs all other
+    commands.
     """
 
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    cli: CommandLine | None = None
     _groups: list[int] = field(default_factory=list)
 
     def perform(self, block: Block) -> str:
@@ -77,7 +84,7 @@ class Reader:
             with path.open("a" if "append" in block.options else "w") as file:
                 file.write(block.text)
         elif block.language == "sh":
-            return self._run(block, ["sh", "-e", "-c", block.text])
+            return self._shell(block, block.text)
         elif block.language == "python":
             return self._run(block, [sys.executable, "-c", block.text])
         elif block.language == "console":
@@ -92,11 +99,23 @@ class Reader:
         self._groups.clear()
 
     def _compare(self, block: Block, command: str, expected: str, code: int) -> str:
-        printed = self._run(block, ["sh", "-c", command], code)
+        printed = self._shell(block, command, code)
         assert alike(expected, printed), (
             f"{block.place}: $ {command}\n--- the page says\n{expected}\n--- it is\n{printed}"
         )
         return printed
+
+    def _shell(self, block: Block, command: str, code: int = 0) -> str:
+        words = _PENSTOCK.fullmatch(command)
+        if self.cli is None or words is None:
+            return self._run(block, ["sh", "-e", "-c", command], code)
+        variables = dict(each.split("=", 1) for each in words[1].split())
+        done = self.cli(
+            self.directory, *shlex.split(words[2]),
+            environment={"COLUMNS": "100", **self.environment, **variables},
+        )  # fmt: skip
+        self._judge(block, command, done, code)
+        return done.stdout or done.stderr
 
     def _run(self, block: Block, command: list[str], code: int = 0) -> str:
         process = subprocess.Popen(
@@ -110,11 +129,17 @@ class Reader:
             except subprocess.TimeoutExpired:
                 self.close()
                 raise
-        assert process.returncode == code, (
-            f"{block.place}: {command[-1]}\nended with {process.returncode}, not {code}\n"
-            f"{printed}\n{told}"
-        )
+        done = subprocess.CompletedProcess(command, process.returncode, printed, told)
+        self._judge(block, command[-1], done, code)
         return printed or told
+
+    def _judge(
+        self, block: Block, command: str, done: subprocess.CompletedProcess[str], code: int
+    ) -> None:
+        assert done.returncode == code, (
+            f"{block.place}: {command}\nended with {done.returncode}, not {code}\n"
+            f"{done.stdout}\n{done.stderr}"
+        )
 
     def _environment(self) -> dict[str, str]:
         everything = {**os.environ, "COLUMNS": "100", **self.environment}

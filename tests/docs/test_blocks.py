@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from blocks import Reader, alike, blocks
 
+from command_line import CommandLine
 from servers.server import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +19,7 @@ MADE = shutil.ignore_patterns(".penstock", "out")
 @pytest.mark.spark
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_does_what_it_says(
-    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest, cli: CommandLine
 ) -> None:
     performed = [block for block in blocks(page) if "skip" not in block.options]
     text, environment = "".join(block.text for block in performed), {}
@@ -28,7 +29,7 @@ def test_a_page_does_what_it_says(
         environment["PORT"] = str(free_port())
     if "$ penstock run examples/" in text:
         shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=MADE)
-    with closing(Reader(tmp_path, environment)) as reader:
+    with closing(Reader(tmp_path, environment, cli)) as reader:
         for block in performed:
             reader.perform(block)
 

@@ -18,6 +18,7 @@ import pytest
 from blocks import Reader, blocks
 from confluent_kafka import IsolationLevel
 
+from command_line import CommandLine
 from servers.kafka import Kafka
 
 pytestmark = [pytest.mark.docs, pytest.mark.spark]
@@ -39,7 +40,7 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran(tmp_path_factory: pytest.TempPathFactory, cli: CommandLine) -> Iterator[Ran]:
     where = tmp_path_factory.mktemp("clicks")
     left = shutil.ignore_patterns(".penstock")
     shutil.copytree(EXAMPLE, where / "examples" / "clicks-kafka", ignore=left)
@@ -49,7 +50,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         if Path(__file__).name in block.options.get("skip", "")
     ]
     assert told
-    with Kafka() as broker, closing(Reader(where, {"KAFKA": broker.address})) as reader:
+    with Kafka() as broker, closing(Reader(where, {"KAFKA": broker.address}, cli)) as reader:
         printed = [reader.perform(block) for block in told]
         yield Ran(broker, printed[-1])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.sdk import registry
-from penstock.sdk.promise import promises
+from penstock.sdk.guarantees import guarantees
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "connectors.md"
 
@@ -26,12 +26,12 @@ def test_each_variant_has_a_row_with_what_it_promises(kind: registry.Kind) -> No
     expected = {
         ", ".join([type_, *filter(None, [each.variant])]): each
         for type_ in registry.types(kind)
-        for each in promises(registry.find(kind, type_))
+        for each in guarantees(registry.find(kind, type_))
     }
     assert found.keys() == expected.keys()
     for name, said in expected.items():
         _, parallelism, guarantee, told, *_ = found[name]
-        assert (parallelism, told) == (said.parallelism, said.told)
+        assert (parallelism, told) == (said.parallelism, said.acknowledged)
         assert guarantee.partition("[^")[0] == said.guarantee
 
 

@@ -15,6 +15,7 @@ import pytest
 from blocks import Reader, blocks
 from polars.testing import assert_frame_equal
 
+from command_line import CommandLine
 from penstock.runtime.dead_letters import DeadLetters
 
 pytestmark = [pytest.mark.docs, pytest.mark.spark]
@@ -46,14 +47,11 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def ran(tmp_path_factory: pytest.TempPathFactory, cli: CommandLine) -> Ran:
     checkout = tmp_path_factory.mktemp("checkout")
     where = checkout / "examples" / "flights"
     shutil.copytree(EXAMPLE, where, ignore=shutil.ignore_patterns("out", ".penstock"))
-    dev = checkout / "dev"
-    dev.write_text('#!/bin/sh\nexec penstock "$@"\n')
-    dev.chmod(0o755)
-    with closing(Reader(checkout)) as reader:
+    with closing(Reader(checkout, cli=cli)) as reader:
         return Ran("".join(map(reader.perform, blocks(README))), where)
 
 

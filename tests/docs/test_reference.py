@@ -13,6 +13,8 @@ from ruamel.yaml import YAML
 from penstock.sdk import Context, Source, registry
 from penstock.sdk.describe import SHARED, describe
 from penstock.sdk.registry import KINDS, Kind
+from penstock.spec.yaml.document import parse_document
+from penstock.spec.yaml.interpolate import Interpolator
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -38,12 +40,19 @@ def test_the_example_of_a_component_is_accepted(kind: Kind, type_: str) -> None:
     component = registry.find(kind, type_)
     config = component.config_type.model_validate(given)
     if (wanted := node.get("metadata")) is not None:
-        source = component.of(config, Context())
+        source = component.create(config, Context())
         assert isinstance(source, Source)
         names = wanted.values() if isinstance(wanted, dict) else wanted
-        assert {*names} <= {*source.metadata().names}
+        assert {*names} <= {*source.metadata_schema().names}
     if kind in SHARED:
         SHARED[kind].model_validate({"from": "somewhere", **node} if kind == "sink" else node)
+
+
+@pytest.mark.parametrize(("kind", "type_"), COMPONENTS)
+def test_variables_of_an_example_are_valid(kind: Kind, type_: str) -> None:
+    interpolator = Interpolator({})
+    interpolator.node(parse_document(textwrap.dedent(describe(kind, type_).example or "")).root)
+    assert {error.code for error in interpolator.errors} <= {"unset-variable", "unknown-secret"}
 
 
 def test_no_page_has_a_link_to_nowhere() -> None:

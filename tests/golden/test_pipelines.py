@@ -1,4 +1,4 @@
-"""Pipelines whose cases hold as given, with a restart in the middle, and row by row."""
+"""Pipelines whose cases hold as given; those with state also after a restart and row by row."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from penstock.testing.case import Case, Way
-from penstock.testing.suite import cases
+from penstock.testing.case import Case, RunMode
+from penstock.testing.suite import load_cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-PIPELINES = sorted((Path(__file__).parent / "pipelines").glob("*.yaml"))
+PIPELINES = sorted(
+    path
+    for path in (Path(__file__).parent / "pipelines").iterdir()
+    if path.suffix in (".yaml", ".sql") and not path.stem.endswith(".test")
+)
 OTHERWISE = {
     ("each batch for itself", "row_by_row"): "the batches are what it is about",
     ("the order counts", "row_by_row"): "rows of different batches are not sorted",
@@ -26,18 +30,25 @@ OTHERWISE = {
 """What cannot hold, and why."""
 
 
-def _every_way() -> list[object]:
+def _modes(case: Case) -> tuple[RunMode, ...]:
+    """The division into batches matters where rows are kept between them, or order or scope do."""
+    stateful = any(node.stateful for node in case.plan.nodes.values())
+    named = any(name == case.spec.name for name, _ in OTHERWISE)
+    return get_args(RunMode) if stateful or named else ("as_given",)
+
+
+def _parameters() -> list[object]:
     found: list[object] = []
     for path in PIPELINES:
-        for case in cases(path):
-            for way in get_args(Way):
-                reason = OTHERWISE.get((case.spec.name, way))
+        for case in load_cases(path):
+            for mode in _modes(case):
+                reason = OTHERWISE.get((case.spec.name, mode))
                 marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
-                name = f"{path.stem}: {case} ({way})"
-                found.append(pytest.param(case, way, marks=marks, id=name))
+                name = f"{path.stem}: {case} ({mode})"
+                found.append(pytest.param(case, mode, marks=marks, id=name))
     return found
 
 
-@pytest.mark.parametrize(("case", "way"), _every_way())
-def test_pipeline(case: Case, way: Way, penstock_spark: SparkSession) -> None:
-    case.check(penstock_spark, way)
+@pytest.mark.parametrize(("case", "mode"), _parameters())
+def test_pipeline(case: Case, mode: RunMode, penstock_spark: SparkSession) -> None:
+    case.check(penstock_spark, mode)

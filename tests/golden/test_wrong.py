@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from penstock import app
-from penstock.core.errors import PenstockError, report
+from penstock.core.error_report import format_error
+from penstock.core.errors import PenstockError
 
 WRONG = Path(__file__).parent / "wrong"
-FILES = sorted(path.name for path in WRONG.glob("[0-9]*.yaml"))
+FILES = sorted(path.name for path in WRONG.glob("[0-9]*") if path.suffix != ".txt")
 ENVIRONMENT = {
     "HOME": "/home/ann",
     "KAFKA_BROKERS": "kafka:9092",
@@ -31,10 +32,10 @@ def mistakes(path: str) -> str:
     """What a user is told about a file: the mistakes, or else the warnings."""
     paths, sets = _arguments(path)
     try:
-        plan = app.plan(paths, sets=sets, env=ENVIRONMENT)
+        plan = app.plan(paths, overrides=sets, env=ENVIRONMENT)
     except PenstockError as error:
-        return report(error)
-    warnings = (report(each) for each in plan.warnings)
+        return format_error(error)
+    warnings = (format_error(each) for each in plan.warnings)
     return "\n\n".join(each.replace("error[", "warning[", 1) for each in warnings)
 
 

@@ -12,10 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock import app
-from penstock.core.errors import PenstockError, report
+from penstock.core.error_report import format_error
+from penstock.core.errors import PenstockError
 
 WRONG = Path(__file__).parent / "wrong_types"
-FILES = sorted(path.name for path in WRONG.glob("*.yaml"))
+FILES = sorted(path.name for path in WRONG.iterdir() if path.suffix != ".txt")
 pytestmark = pytest.mark.spark
 
 
@@ -27,7 +28,7 @@ def test_wrong_types(
     golden = Path(name).with_suffix(".txt")
     with pytest.raises(PenstockError) as caught:
         app.types(app.plan(name), penstock_spark.newSession())
-    told = report(caught.value) + "\n"
+    told = format_error(caught.value) + "\n"
     if os.environ.get("PENSTOCK_UPDATE_GOLDEN"):
         golden.write_text(told, encoding="utf-8")
     assert told == golden.read_text(encoding="utf-8")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from taking import Take, Taking
+
+if TYPE_CHECKING:
+    from pipelines import Workspace
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture
@@ -21,3 +26,11 @@ def taking() -> Iterator[Take]:
     yield taking
     for each in running:
         each.receiving.close()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Workspace:
+    """An empty directory in which pipelines run in the Spark session of the tests."""
+    from pipelines import Workspace
+
+    return Workspace(tmp_path, penstock_spark)

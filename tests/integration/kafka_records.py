@@ -1,4 +1,4 @@
-"""Records of Kafka topics: put there and read back, by hand or without the code under test."""
+"""Records of Kafka topics, written and read with and without the code under test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def put(broker: Kafka, topic: str, *values: bytes | None, **more: Any) -> None:
-    """Brings values into a topic; `properties` are the producer's, the others `produce`'s own."""
+    """Writes values to a topic; `properties` are of the producer, other arguments of `produce`."""
     properties = {
         "message.max.bytes": LARGE,
         "log_level": 0,
@@ -33,7 +33,7 @@ def put(broker: Kafka, topic: str, *values: bytes | None, **more: Any) -> None:
 
 
 def transaction(broker: Kafka, topic: str, *values: bytes, commit: bool = True) -> None:
-    """Brings values into a topic in one transaction."""
+    """Writes values to a topic in one transaction."""
     producer = Producer({**broker.client(), "transactional.id": f"tests-{topic}", "log_level": 0})
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -50,7 +50,7 @@ def rows(broker: Kafka, topic: str) -> list[Row]:
 
 
 def source(broker: Kafka | str, topic: str | None = None, **options: Any) -> KafkaSource:
-    """A source as the planner makes it, which looks for partitions whenever it is asked."""
+    """Returns a source as the planner creates it, without caching of partitions."""
     address = broker if isinstance(broker, str) else broker.address
     given = {"brokers": address, "topic": topic, "discovery_interval": "0s", **options}
     made = KafkaSource(KafkaSource.config_type.model_validate(given), Context("tests", "in"))
@@ -63,18 +63,18 @@ class Reading:
 
     def __init__(self, source: KafkaSource, at: Mapping[str, Any] | None = None) -> None:
         self.source = source
-        self.at = json.loads(json.dumps(source.initial() if at is None else at))
+        self.at = json.loads(json.dumps(source.initial_offset() if at is None else at))
         self.lost: list[str] = []
         self.tasks = 0
 
     def plan(self) -> Mapping[str, Any]:
         """The end of the next batch."""
-        return dict(self.source.advance(self.at, self.source.latest(self.at)))
+        return dict(self.source.limit_batch(self.at, self.source.latest_offset(self.at)))
 
     def batch(self, end: Mapping[str, Any] | None = None) -> list[Row]:
-        """The records of the next batch with all that is known of them, in order."""
+        """Returns the records of the next batch with all metadata, in order."""
         end = json.loads(json.dumps(self.plan() if end is None else end))
-        read = Read(metadata=tuple(self.source.metadata().names))
+        read = Read(metadata=tuple(self.source.metadata_schema().names))
         found: list[Row] = []
         tasks = self.source.partitions(self.at, end)
         for task in tasks:
@@ -92,7 +92,7 @@ class Reading:
 
 
 def sink(broker: Kafka | str, topic: str, **options: Any) -> KafkaSink:
-    """A sink as the planner makes it."""
+    """Returns a sink as the planner creates it."""
     address = broker if isinstance(broker, str) else broker.address
     given = {"brokers": address, "topic": topic, **options}
     made = KafkaSink(KafkaSink.config_type.model_validate(given), Context("tests", "out"))
@@ -115,9 +115,9 @@ class Writing:
         self._writer: Any = None
 
     def write(self, given: Sequence[Row]) -> list[Failure]:
-        """Encodes and writes rows. Returns those that were refused."""
+        """Encodes and writes rows. Returns the rejected rows."""
         batch = pa.RecordBatch.from_pylist(list(given), self._schema)
-        self.sink.accepts(batch.schema)
+        self.sink.check_schema(batch.schema)
         if self._writer is None:
             self._writer = self.sink.writer(
                 self._client, self._batch, self._partition, batch.schema
@@ -127,11 +127,11 @@ class Writing:
         return list(self._writer.write(batch, encoded.payloads))
 
     def commit(self) -> None:
-        """Ends it as a task that succeeds."""
+        """Commits, as a task that succeeds."""
         self._writer.commit()
 
     def abort(self) -> None:
-        """Ends it as a task that fails."""
+        """Aborts, as a task that fails."""
         self._writer.abort()
 
 

@@ -1,4 +1,4 @@
-"""Sources of a Redis server, and what they read."""
+"""Sources of a Redis server and their rows."""
 
 from __future__ import annotations
 
@@ -7,46 +7,47 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from receiving_here import ReceivingHere
+
 from penstock.connectors.redis import RedisSource
-from penstock.connectors.redis.options import RedisSourceConfig
+from penstock.connectors.redis.config import RedisSourceConfig
 from penstock.sdk import Context, Read
-from penstock.testing.contract.receiving import Receiving
 from servers.redis import Redis
 
 Make = Callable[..., Any]
 
 
 def maker(redis: Redis, directory: Path) -> Make:
-    """`make(stream="x")` is a source of the server; its state survives."""
+    """Returns a function that makes sources of the server, which share a state directory."""
 
     def make(**options: Any) -> Any:
         config = RedisSourceConfig.model_validate({**redis.login, **options})
-        return RedisSource.of(config, Context("flow", "in", directory / "state"))
+        return RedisSource.create(config, Context("flow", "in", directory / "state"))
 
     return make
 
 
-def read(source: Any, *metadata: str, start: Any = None, wanted: Read | None = None) -> list[Any]:
-    """All that there is, batch by batch put together."""
-    at = source.initial() if start is None else start
-    end = source.advance(at, source.latest(at))
-    wanted = wanted or Read(metadata=metadata)
+def read(source: Any, *metadata: str, start: Any = None, options: Read | None = None) -> list[Any]:
+    """Returns all rows."""
+    at = source.initial_offset() if start is None else start
+    end = source.limit_batch(at, source.latest_offset(at))
+    options = options or Read(metadata=metadata)
     return [
         row
         for partition in source.partitions(at, end)
-        for batch in source.read(partition, wanted)
+        for batch in source.read(partition, options)
         for row in batch.to_pylist()
     ]
 
 
-def payloads(source: Any, **options: Any) -> list[bytes]:
-    """The payloads of all that there is."""
-    return [row["payload"] for row in read(source, **options)]
+def payloads(source: Any, **kwargs: Any) -> list[bytes]:
+    """Returns the payloads of all rows."""
+    return [row["payload"] for row in read(source, **kwargs)]
 
 
 def received(source: Any, count: int, send: Callable[[], Any], *metadata: str) -> list[Any]:
-    """So many messages, sent while it receives."""
-    with closing(Receiving(source)) as receiving:
+    """Returns the rows of `count` messages, sent while the source receives."""
+    with closing(ReceivingHere(source)) as receiving:
         receiving.await_ready()
         send()
         receiving.await_end(count)

@@ -12,7 +12,7 @@ from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSe
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from penstock.sdk import Context, registry
-from penstock.sdk.kit.registry import RegistryFormat
+from penstock.sdk.schema_registry import RegistryFormat
 from servers.apicurio import Apicurio
 
 BY_TOPIC = {"subject.name.strategy": topic_subject_name_strategy}
@@ -31,9 +31,9 @@ def formatted(
         given["subject"] = subject
     found = registry.find("format", kind)
     config = found.config_type.model_validate({"registry": given, **options})
-    made = found.of(config, Context("tests", "node", topic=topic))
+    made = found.create(config, Context("tests", "node", topic=topic))
     assert isinstance(made, RegistryFormat)
-    made.examine()
+    made.validate()
     return made
 
 

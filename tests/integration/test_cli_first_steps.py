@@ -1,4 +1,4 @@
-"""`penstock quickstart` and `penstock doctor`, as a newcomer runs them."""
+"""`penstock quickstart` and `penstock doctor`: the first commands of a new user."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from terminal import penstock
 
+from command_line import CommandLine
 from penstock.engine import classcache
 
 pytestmark = pytest.mark.spark
@@ -22,11 +23,11 @@ def test_quickstart_shows_rows_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_quickstart_that_is_kept_can_be_run(tmp_path: Path) -> None:
-    kept = penstock(tmp_path, "quickstart", "--keep", "first")
+def test_quickstart_that_is_kept_can_be_run(tmp_path: Path, cli: CommandLine) -> None:
+    kept = cli(tmp_path, "quickstart", "--keep", "first")
     assert kept.returncode == 0, kept.stderr
-    assert penstock(tmp_path, "status", "first/quickstart.yaml").returncode == 0
-    again = penstock(tmp_path, "quickstart", "--keep", "first")
+    assert cli(tmp_path, "status", "first/quickstart.yaml").returncode == 0
+    again = cli(tmp_path, "quickstart", "--keep", "first")
     assert again.returncode == 2
     assert "error[file-exists]" in again.stderr
 
@@ -41,14 +42,11 @@ def test_doctor_sees_to_the_class_cache(tmp_path: Path) -> None:
     done = penstock(tmp_path, "doctor", "--cache")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("ok   class cache     "), done.stdout
-    assert list(classcache.directory().glob("classes/*/seal.json"))
+    assert list(classcache.cache_directory().glob("classes/*/seal.json"))
 
 
-def test_doctor_says_that_there_can_be_no_class_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_says_that_there_can_be_no_class_cache(tmp_path: Path, cli: CommandLine) -> None:
     (tmp_path / "classes").touch()
-    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
-    done = penstock(tmp_path, "doctor", "--cache")
+    done = cli(tmp_path, "doctor", "--cache", environment={"PENSTOCK_CACHE": str(tmp_path)})
     assert done.returncode == 1
-    assert f"could not be made in {tmp_path}" in done.stdout, done.stdout
+    assert f"could not be built in {tmp_path}" in done.stdout, done.stdout

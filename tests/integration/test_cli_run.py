@@ -1,19 +1,26 @@
-"""`penstock run` and its companions as a user has them: real processes, signals and terminals."""
+"""`penstock run`, `status` and `stop`: signals and terminals with processes, the rest without."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 from terminal import PATIENCE, PENSTOCK, Terminal, penstock
+
+from command_line import CommandLine
+from penstock import app
+from penstock.runtime.state import StateDirectory
 
 pytestmark = pytest.mark.spark
 
@@ -99,16 +106,12 @@ def put_dirty(directory: Path) -> str:
     return put(directory, DIRTY)
 
 
-def until_it_runs(directory: Path, file: str, batches: int = 1) -> dict[str, object]:
-    """Waits until a run tells of batches. Returns what `status --json` says."""
+def until_it_runs(state: StateDirectory, batches: int = 1) -> None:
+    """Waits until a run reports batches."""
     deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        found: dict[str, object] = json.loads(penstock(directory, "status", file, "--json").stdout)
-        numbers = found["numbers"]
-        if found["running"] and isinstance(numbers, dict) and numbers["batches"] >= batches:
-            return found
-        time.sleep(1)
-    raise AssertionError("no batch")
+    while (state.read("status.json") or {"batches": 0})["batches"] < batches:
+        assert time.monotonic() < deadline, "no batch"
+        time.sleep(0.05)
 
 
 def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
@@ -131,33 +134,33 @@ def test_without_a_terminal_there_are_log_lines(tmp_path: Path) -> None:
     ]
     events = [line.split("] ")[1].split(" name=")[0] for line in done.stderr.splitlines()]
     assert events[0] == "starting"
-    assert events[-1].startswith("ended how='is complete' hint='2 dead letters; see them with: ")
+    assert events[-1].startswith("ended outcome=complete hint='2 dead letters; run: ")
     assert "penstock dead list p.yaml" in events[-1]
     assert "rows 3 rows" in events[-1]
     assert not SPARKS_OWN.search(done.stderr)
 
 
-def test_json_log_and_a_failure(tmp_path: Path) -> None:
+def test_json_log_and_a_failure(tmp_path: Path, cli: CommandLine) -> None:
     put_dirty(tmp_path)
     file = put(tmp_path, DIRTY.replace("on_error: dead_letter", "on_error: fail"))
-    done = penstock(tmp_path, "run", file, "--log", "json", "--log-level", "info")
+    done = cli(tmp_path, "run", file, "--log", "json", "--log-level", "info")
     assert done.returncode == 1
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     error = next(line for line in lines if line["event"] == "error")
     assert (error["code"], error["query"], error["level"]) == ("divide-by-zero", "rows", "error")
-    assert (lines[-1]["event"], lines[-1]["how"]) == ("ended", "failed")
+    assert (lines[-1]["event"], lines[-1]["outcome"]) == ("ended", "failed")
     assert lines[-1]["nodes"]["shown"]["rows"] == 0
     assert not done.stdout
 
 
-def test_quiet_shows_rows_and_errors_only(tmp_path: Path) -> None:
+def test_quiet_shows_rows_and_errors_only(tmp_path: Path, cli: CommandLine) -> None:
     file = put_dirty(tmp_path)
-    done = penstock(tmp_path, "run", file, "--quiet")
+    done = cli(tmp_path, "run", file, "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 2
-    done = penstock(tmp_path, "run", file, "--quiet", "--master", "nowhere")
+    done = cli(tmp_path, "run", file, "--quiet", "--master", "nowhere")
     assert done.returncode == 2
-    assert 'not "nowhere"' in done.stderr
+    assert 'found "nowhere"' in done.stderr
 
 
 def test_terminal_shows_rows_whole_and_a_summary(
@@ -190,24 +193,33 @@ def test_ctrl_c_on_a_terminal_finishes_the_batch(
     processes = family(run.process)
     assert len(processes) > 2
     run.process.send_signal(signal.SIGINT)
-    run.until("finishing the batch under way; once more stops at once")
+    run.until("finishing the batch; Ctrl-C again stops immediately")
     assert run.end() == 0
     assert "endless stopped (Ctrl-C)" in run.text
     assert_gone(processes)
 
 
-def test_sigterm_finishes_the_batch(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+def test_status_refusal_and_sigterm_of_a_running_pipeline(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]], cli: CommandLine
 ) -> None:
     file = put(tmp_path, ENDLESS)
     run = started("run", file, "--log", "json")
-    until_it_runs(tmp_path, file, batches=3)
+    until_it_runs(StateDirectory(tmp_path / ".penstock" / "endless"), batches=3)
+    status = json.loads(cli(tmp_path, "status", file, "--json").stdout)
+    assert (status["running"], status["owner"]["pid"]) == (True, run.pid)
+    assert status["numbers"]["batches"] >= 3
+    shown = cli(tmp_path, "status", file)
+    assert shown.returncode == 0
+    assert f"process {run.pid} on" in shown.stdout
+    again = cli(tmp_path, "run", file)
+    assert again.returncode == 4
+    assert "error[already-running]" in again.stderr
     processes = family(run)
     run.send_signal(signal.SIGTERM)
-    _, told = run.communicate(timeout=PATIENCE)
+    _, log = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0
-    ended = json.loads(told.splitlines()[-1])
-    assert ended["how"] == "stopped (SIGTERM)"
+    ended = json.loads(log.splitlines()[-1])
+    assert (ended["outcome"], ended["reason"]) == ("stopped", "SIGTERM")
     rows = {name: flow["rows"] for name, flow in ended["nodes"].items()}
     assert rows["clicks"] == rows["nowhere"] > 0
     assert_gone(processes)
@@ -232,75 +244,73 @@ def test_a_second_signal_stops_at_once(
         assert line
     run.send_signal(signal.SIGINT)
     _, told = run.communicate(timeout=PATIENCE)
-    assert "stopping at once" in told
+    assert "stopping immediately" in told
     assert run.returncode == 0
     assert_gone(processes)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_spark_starts(
-    number: signal.Signals, tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
 ) -> None:
     run = started("run", put(tmp_path, ENDLESS))
     assert run.stderr is not None
     assert "starting" in run.stderr.readline()
     processes = family(run)
-    run.send_signal(number)
+    run.send_signal(signal.SIGTERM)
     _, told = run.communicate(timeout=PATIENCE)
-    assert run.returncode == 128 + number
+    assert run.returncode == 128 + signal.SIGTERM
     assert [line.partition("] ")[2] for line in told.splitlines()] == [
-        "stopped before it began: nothing was read"
+        "stopped before the start; nothing was read"
     ]
     assert_gone(processes)
 
 
-def test_status_and_stop_of_a_running_pipeline(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+def test_stop_of_a_running_pipeline(
+    tmp_path: Path, cli: CommandLine, penstock_spark: SparkSession
 ) -> None:
     file = put(tmp_path, ENDLESS)
-    run = started("run", file)
-    found = until_it_runs(tmp_path, file)
-    assert found["owner"]["pid"] == run.pid
-    shown = penstock(tmp_path, "status", file)
-    assert shown.returncode == 0
-    assert f"process {run.pid} on" in shown.stdout
-    again = penstock(tmp_path, "run", file)
-    assert again.returncode == 4
-    assert "error[already-running]" in again.stderr
-    stopped = penstock(tmp_path, "stop", file)
-    assert (stopped.returncode, stopped.stdout) == (0, f"endless stopped (process {run.pid})\n")
-    _, told = run.communicate(timeout=PATIENCE)
-    assert run.returncode == 0
-    assert "stopped (asked to stop)" in told
-    assert "endless is not running" in penstock(tmp_path, "stop", file).stdout
-    after = json.loads(penstock(tmp_path, "status", file, "--json").stdout)
+    state = StateDirectory(tmp_path / ".penstock" / "endless")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(app.run, tmp_path / file, spark=penstock_spark.newSession())
+        try:
+            until_it_runs(state)
+            stopped = cli(tmp_path, "stop", file)
+        except BaseException:
+            (state.root / "stop").touch()
+            raise
+        outcome = running.result(PATIENCE)
+    assert (stopped.returncode, stopped.stdout) == (
+        0, f"endless stopped (process {os.getpid()})\n",
+    )  # fmt: skip
+    assert (outcome.ending, outcome.reason) == ("stopped", "stop requested")
+    assert "endless is not running" in cli(tmp_path, "stop", file).stdout
+    after = json.loads(cli(tmp_path, "status", file, "--json").stdout)
     assert not after["running"]
     assert after["runs"][0]["ending"] == "stopped"
 
 
-def test_stop_that_waits_in_vain_says_so(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_stop_that_waits_in_vain_says_so(tmp_path: Path, cli: CommandLine) -> None:
     file = put(tmp_path, STUCK)
-    run = started("run", file)
-    await_batch(run, tmp_path)
-    done = penstock(tmp_path, "stop", file, "--timeout", "1s")
+    state = StateDirectory(tmp_path / ".penstock" / "stuck")
+    with state.locked():
+        done = cli(tmp_path, "stop", file, "--timeout", "300ms")
+        assert (state.root / "stop").exists()
     assert done.returncode == 4
     assert "error[still-running]" in done.stderr
 
 
-def test_until_caught_up_and_fresh(tmp_path: Path) -> None:
+def test_until_caught_up_and_fresh(tmp_path: Path, cli: CommandLine) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n2\n")
     file = put(
         tmp_path,
         'name: tail\nsources:\n  rows: {type: files, path: "*.csv", schema: id INT, watch: true}\n'
         "sinks:\n  shown: {type: print, from: rows}\n",
     )
-    first = penstock(tmp_path, "run", file, "--until-caught-up")
+    first = cli(tmp_path, "run", file, "--until-caught-up")
     assert (first.returncode, len(first.stdout.splitlines())) == (0, 2)
-    assert "how='has caught up'" in first.stderr
-    second = penstock(tmp_path, "run", file, "--until-caught-up")
+    assert "outcome=caught_up" in first.stderr
+    second = cli(tmp_path, "run", file, "--until-caught-up")
     assert (second.returncode, second.stdout) == (0, "")
-    fresh = penstock(tmp_path, "run", file, "--until-caught-up", "--fresh")
+    fresh = cli(tmp_path, "run", file, "--until-caught-up", "--fresh")
     assert (fresh.returncode, fresh.stdout) == (0, first.stdout)
-    assert "starting over; forgot offsets" in fresh.stderr
+    assert "Reset state: removed offsets" in fresh.stderr

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 import penstock
-from penstock.core.errors import decode
+from penstock.core.error_codec import decode
 
 pytestmark = pytest.mark.spark
 
@@ -159,9 +159,19 @@ def test_writing_twice_adds(spark: SparkSession, tmp_path: Path) -> None:
     assert written(tmp_path / "out") == [0, 1, 2, 3, 4, 5]
 
 
+def test_a_failed_write_leaves_no_files(spark: SparkSession, tmp_path: Path) -> None:
+    ids = "IF(id = 9, raise_error('nine'), id) AS id"
+    frame = spark.range(0, 10, 1, numPartitions=2).selectExpr(ids)
+    writer = frame.write.format("penstock").mode("append")
+    with pytest.raises(PySparkException, match="nine"):
+        writer.options(type="files", path=tmp_path / "out").save()
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert written(tmp_path / "out") == []
+
+
 def test_options_within_options_and_lists(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(4).selectExpr("id", "id % 2 AS odd", "'x' AS kind").coalesce(1)
-    options = {"path": tmp_path / "out", "partition_by": "kind, odd", "roll.size": "1 MB"}
+    options = {"path": tmp_path / "out", "partition_by": "kind, odd", "roll.max_size": "1 MB"}
     frame.write.format("penstock").mode("append").options(type="files", **options).save()
     folders = {str(path.parent.relative_to(tmp_path / "out")) for path in tmp_path.rglob("part-*")}
     assert folders == {"kind=x/odd=0", "kind=x/odd=1"}
@@ -182,7 +192,7 @@ def test_a_replayed_batch_is_there_once(spark: SparkSession, rows: Path, tmp_pat
     assert written(tmp_path / "out") == [1, 2, 3, 4, 5, 6]
 
 
-# Mistakes
+# ValidationErrors
 
 
 def error_of(spark: SparkSession, rows: Path, **options: Any) -> Any:
@@ -231,7 +241,7 @@ def test_nothing_is_overwritten(spark: SparkSession, tmp_path: Path) -> None:
         writer.options(type="files", path=tmp_path / "out").save()
     error = decode(str(failed.value))
     assert error is not None
-    assert error.hint == '.mode("append")'
+    assert error.hint == 'Set .mode("append").'
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -251,6 +261,18 @@ def test_a_stream_without_state_cannot_go_on(
     assert error is not None
     assert error.code == "no-state"
     assert '.option("state"' in (error.hint or "")
+
+
+def test_a_complete_result_is_not_appended(spark: SparkSession, rows: Path, tmp_path: Path) -> None:
+    """In output mode complete each batch has all rows and replaces those of the last batch."""
+    counts = files(spark.readStream.schema(COLUMNS), rows, state=tmp_path / "seen").groupBy("name")
+    writer = counts.count().writeStream.format("penstock").outputMode("complete")
+    writer = writer.options(type="files", path=tmp_path / "out")
+    with pytest.raises(PySparkException) as failed:
+        writer.option("checkpointLocation", tmp_path / "c").start().awaitTermination(60)
+    error = decode(str(failed.value))
+    assert error is not None
+    assert (error.code, error.hint) == ("overwrite", 'Set .outputMode("append").')
 
 
 def test_secret_options_are_not_shown(

@@ -1,4 +1,4 @@
-"""What a server is asked again and again, and what is taken of its answers."""
+"""The requests of the HTTP poll source, and the records of the responses."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def test_the_interval(pushing: Pushing, name: str, taking: Take) -> None:
     assert taken.payloads(1) == [b"1"]
 
 
-def test_what_has_changed(pushing: Pushing, name: str, taking: Take) -> None:
+def test_only_changed_messages(pushing: Pushing, name: str, taking: Take) -> None:
     pushing.script(name, {"": [{"body": each} for each in ("1", "1", "2", "2", "1")]})
     taken = taking(emit="changed")
     asked(pushing, name, 7)
     assert taken.payloads(3) == [b"1", b"2", b"1"]
 
 
-def test_elements_that_have_changed(pushing: Pushing, name: str, taking: Take) -> None:
+def test_only_changed_elements(pushing: Pushing, name: str, taking: Take) -> None:
     bodies = ["[1, 2]", "[2, 1, 3]", "[]", "[3]"]
     pushing.script(name, {"": [{"body": each} for each in bodies]})
     taken = taking(emit="changed", framing="array")
@@ -89,7 +89,7 @@ def test_elements_that_have_changed(pushing: Pushing, name: str, taking: Take) -
     assert taken.payloads(4) == [b"1", b"2", b"3", b"3"]
 
 
-def test_an_etag_that_a_restart_remembers(pushing: Pushing, name: str, taking: Take) -> None:
+def test_a_restart_resumes_with_the_etag(pushing: Pushing, name: str, taking: Take) -> None:
     pushing.script(name, {"": {"body": "1", "etag": '"e1"'}})
     taken = taking(emit="changed")
     assert "if-none-match" not in asked(pushing, name, 1)[0]["headers"]
@@ -113,7 +113,7 @@ def test_an_etag_that_a_restart_remembers(pushing: Pushing, name: str, taking: T
         ({"framing": "array", "pointer": "/d/0"}, '{"d": [[1, 2], 3]}', [b"1", b"2"]),
     ],
 )
-def test_a_body_is_divided(
+def test_the_messages_of_a_body(
     pushing: Pushing, name: str, taking: Take, options: Any, body: str, expected: list[bytes]
 ) -> None:
     pushing.script(name, {"": {"body": body}})
@@ -146,7 +146,7 @@ def test_staying_at_the_last_page(pushing: Pushing, name: str, taking: Take) -> 
 def test_pages_by_number(pushing: Pushing, name: str, url: str, taking: Take) -> None:
     pages = {"n=5": {"body": "[1]"}, "n=6": {"body": "[2]"}, "n=7": {"body": "[]"}}
     pushing.script(name, pages)
-    paging = {"by": "page", "parameter": "n", "begin": 5}
+    paging = {"by": "page", "parameter": "n", "first": 5}
     taken = taking(framing="array", paging=paging)
     assert queries(pushing, name, 4) == ["n=5", "n=6", "n=7", "n=5"]
     assert taken.payloads(2)[:2] == [b"1", b"2"]
@@ -163,14 +163,14 @@ def test_staying_at_a_page_that_fills(pushing: Pushing, name: str, taking: Take)
     assert taken.payloads(3) == [b"1", b"2", b"3"]
 
 
-def test_a_cursor_that_a_restart_remembers(pushing: Pushing, name: str, taking: Take) -> None:
+def test_a_restart_resumes_at_the_cursor(pushing: Pushing, name: str, taking: Take) -> None:
     pages = {
         "since=a": {"body": '{"d": [1], "n": "b"}'},
         "since=b": {"body": '{"d": [2], "n": "c"}'},
         "since=c": {"body": '{"d": [], "n": "c"}'},
     }
     pushing.script(name, pages)
-    paging = {"by": "cursor", "parameter": "since", "pointer": "/n", "begin": "a"}
+    paging = {"by": "cursor", "parameter": "since", "pointer": "/n", "first": "a"}
     options = {"framing": "array", "pointer": "/d", "paging": paging}
     taken = taking(**options)
     assert queries(pushing, name, 4) == ["since=a", "since=b", "since=c", "since=c"]
@@ -178,7 +178,7 @@ def test_a_cursor_that_a_restart_remembers(pushing: Pushing, name: str, taking: 
     taken.receiving.close()
     before = len(pushing.kept(name))
     pushing.script(name, {**pages, "since=c": {"body": '{"d": [3], "n": "d"}'},
-                          "since=d": {"body": '{"d": []}'}})  # fmt: skip
+                          "since=d": {"body": '{"d": [], "n": "d"}'}})  # fmt: skip
     assert taking(**options).payloads(3) == [b"1", b"2", b"3"]
     assert queries(pushing, name, before + 1)[-1] == "since=c"
 
@@ -194,14 +194,14 @@ def test_an_answer_without_a_cursor(
     assert queries(pushing, name, 3) == ["", "cursor=b", then]
 
 
-def test_a_server_that_is_busy_is_asked_again(pushing: Pushing, name: str, taking: Take) -> None:
+def test_a_busy_server_is_retried(pushing: Pushing, name: str, taking: Take) -> None:
     busy = {"status": 503, "headers": {"Retry-After": "0"}}
     pushing.script(name, {"": [busy, busy, {"body": "1"}]})
-    taken = taking(retry={"attempts": 3, "backoff": "1h", "longest": "1h"}, interval="1h")
+    taken = taking(retry={"attempts": 3, "backoff": "1h", "max_backoff": "1h"}, interval="1h")
     assert taken.payloads(1) == [b"1"]
 
 
-def test_a_status_for_which_another_try_helps(pushing: Pushing, name: str, taking: Take) -> None:
+def test_a_retryable_status(pushing: Pushing, name: str, taking: Take) -> None:
     pushing.script(name, {"": [{"status": 404}, {"body": "1"}]})
     taken = taking(retry={"attempts": 2, "backoff": "1ms", "statuses": [404]}, interval="1h")
     assert taken.payloads(1) == [b"1"]
@@ -211,13 +211,13 @@ def test_a_status_for_which_another_try_helps(pushing: Pushing, name: str, takin
     ("answer", "options", "said"),
     [
         ({"status": 404, "body": "no such thing"}, {}, "404: no such thing"),
-        ({"status": 302, "headers": {"Location": "/x"}}, {}, "answered with 302"),
-        ({"body": "{}"}, {"framing": "array"}, "not a JSON array"),
-        ({"body": "{}"}, {"framing": "array", "pointer": "/d"}, "no JSON array at /d"),
-        ({"body": "x" * 1_001}, {"max_body": "1KB"}, "more than 1,000 bytes"),
+        ({"status": 302, "headers": {"Location": "/x"}}, {}, "responded with status 302"),
+        ({"body": "{}"}, {"framing": "array"}, "expected a JSON array"),
+        ({"body": "{}"}, {"framing": "array", "pointer": "/d"}, "expected a JSON array at /d"),
+        ({"body": "x" * 1_001}, {"max_message_size": "1KB"}, "more than 1,000 bytes"),
     ],
 )
-def test_answers_that_cannot_be_taken(
+def test_responses_that_fail_the_source(
     pushing: Pushing, name: str, url: str, tmp_path: Path, answer: Any, options: Any, said: str
 ) -> None:
     pushing.script(name, {"": answer})
@@ -234,12 +234,12 @@ def test_a_server_that_stays_busy(pushing: Pushing, name: str, url: str, tmp_pat
 
 def test_more_than_fits_into_the_journal_at_once(pushing: Pushing, name: str, taking: Take) -> None:
     pushing.script(name, {"": {"body": "\n".join(["x" * 100_000] * 30)}})
-    taken = taking(framing="lines", journal={"size": "1MiB"}, interval="1h")
-    at, seen = taken.source.initial(), 0
+    taken = taking(framing="lines", journal={"max_size": "1MiB"}, interval="1h")
+    at, seen = taken.source.initial_offset(), 0
     until = time.monotonic() + 30
     while seen < 30:
         assert time.monotonic() < until
-        end = taken.source.latest(at)
+        end = taken.source.latest_offset(at)
         seen, at = end["position"], end
         taken.source.commit(end)
         time.sleep(0.01)
@@ -258,7 +258,7 @@ def test_tls(tmp_path: Path, name: str, taking: Take) -> None:
     with Pushing(certificate=authority.issue("server")) as server:
         server.script(name, {"": {"body": "1"}})
         options = {"url": f"{server.url}/script/{name}"}
-        with pytest.raises(Permanent, match="not trusted"):
+        with pytest.raises(Permanent, match="TLS verification"):
             source(tmp_path, **options).check()
         taken = taking(**options, tls={"ca": str(authority.root)})
         assert taken.payloads(1)[0] == b"1"
@@ -277,7 +277,7 @@ def test_tls(tmp_path: Path, name: str, taking: Take) -> None:
         {"paging": {"by": "other"}},
     ],
 )
-def test_options_that_do_not_fit(tmp_path: Path, url: str, options: Any) -> None:
+def test_invalid_options(tmp_path: Path, url: str, options: Any) -> None:
     with pytest.raises(ValueError):
         source(tmp_path, **{"url": url, **options})
 

@@ -1,4 +1,4 @@
-"""What senders of the HTTP source are told."""
+"""The responses of the HTTP source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from taking import Take, Taking
 
-from penstock.connectors.http.source import HttpSource, HttpSourceConfig
+from penstock.connectors.http.config import HttpSourceConfig
+from penstock.connectors.http.source import HttpSource
 from penstock.sdk import Context, Transient
 from servers.certificates import Authority
 from servers.server import free_port
@@ -56,7 +57,7 @@ def listening(taking: Take, tmp_path: Path) -> Callable[..., Listening]:
     return listening
 
 
-def test_what_is_known_of_a_request(listening: Any) -> None:
+def test_the_metadata_of_a_request(listening: Any) -> None:
     server = listening(path=["/rooms/{room}", "/all"], methods=["POST", "PUT"])
     assert (
         server.ask(b"one", "/rooms/a%20b?x=1&y=2", **{"X-Kind": "k", "Authorization": "no"})[0]
@@ -70,7 +71,7 @@ def test_what_is_known_of_a_request(listening: Any) -> None:
     assert one["received"] <= two["received"] and two["method"] == "PUT"
 
 
-def test_other_requests_are_refused(listening: Any) -> None:
+def test_other_paths_and_methods_are_rejected(listening: Any) -> None:
     server = listening(path="/in")
     assert server.ask(b"1", "/other")[0] == 404
     status, headers, _ = server.ask(method="DELETE", path="/in")
@@ -85,7 +86,7 @@ def test_other_requests_are_refused(listening: Any) -> None:
         ({"username": "u", "password": "p:w"}, "Basic " + base64.b64encode(b"u:p:w").decode()),
     ],
 )
-def test_who_may_send(listening: Any, auth: dict[str, str], right: str) -> None:
+def test_authentication(listening: Any, auth: dict[str, str], right: str) -> None:
     server = listening(auth=auth)
     for wrong in ({}, {"Authorization": right + "x"}, {"Authorization": "Other made-up"}):
         status, headers, _ = server.ask(b"1", **wrong)
@@ -101,7 +102,7 @@ def test_lines(listening: Any) -> None:
     assert server.sent() == [b'{"a":1}', b'{"a":2}']
 
 
-def test_an_array_is_divided_byte_for_byte(listening: Any) -> None:
+def test_the_elements_of_an_array_byte_for_byte(listening: Any) -> None:
     server = listening(framing="array")
     body = (
         ' [ {"n": 1.10, "t": "],[" } ,\n"\\u00e9,é" , 12345678901234567890 ,[1, 2],null ] '.encode()
@@ -117,29 +118,29 @@ def test_an_array_is_divided_byte_for_byte(listening: Any) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"[1", b"[1,]", b"[1 2]", b"[1] 2", b"[,1]", b"[\xff]"]
 )
-def test_what_is_no_array_is_refused(listening: Any, body: bytes) -> None:
+def test_a_body_without_an_array_is_rejected(listening: Any, body: bytes) -> None:
     server = listening(framing="array")
     status, _, said = server.ask(body)
-    assert status == 400 and json.loads(said)["error"] == "the body is not a JSON array"
+    assert status == 400 and json.loads(said)["error"] == "expected a JSON array"
     assert server.sent() == []
 
 
 def test_large_and_compressed_bodies(listening: Any) -> None:
-    server = listening(max_body="10KB")
+    server = listening(max_message_size="10KB")
     assert server.ask(b"x" * 10_001)[0] == 413
     assert server.ask(gzip.compress(b"small"), **{"Content-Encoding": "gzip"})[0] == 200
     assert server.ask(gzip.compress(b"x" * 20_000), **{"Content-Encoding": "gzip"})[0] == 413
     assert server.sent() == [b"small"]
 
 
-def test_a_full_journal_is_told_to_senders(listening: Any) -> None:
-    server = listening(journal={"size": "1MiB"})
+def test_a_full_journal_rejects_requests(listening: Any) -> None:
+    server = listening(journal={"max_size": "1MiB"})
     answers = [server.ask(b"x" * 100_000)[0] for _ in range(20)]
     taken = answers.count(200)
     assert answers == [200] * taken + [503] * (20 - taken) and 5 < taken < 15
     status, headers, _ = server.ask(b"x")
     assert (status, headers["retry-after"]) == (503, "1")
-    server.source.commit(server.source.latest(server.source.initial()))
+    server.source.commit(server.source.latest_offset(server.source.initial_offset()))
     assert server.ask(b"x")[0] == 200
 
 
@@ -153,9 +154,9 @@ def test_a_page_of_another_origin(listening: Any) -> None:
     assert status == 200 and headers["access-control-allow-origin"] == "*"
 
 
-def test_an_address_that_is_taken(listening: Any) -> None:
+def test_an_address_in_use(listening: Any) -> None:
     server = listening()
-    with pytest.raises(Transient, match="cannot listen at"):
+    with pytest.raises(Transient, match="could not listen on"):
         server.source.check()
 
 

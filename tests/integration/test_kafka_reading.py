@@ -1,4 +1,4 @@
-"""Reading Kafka topics that stay as they are: every kind of record, and where to begin."""
+"""Reads of unchanged topics: kinds of records and start positions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_partitions_are_read_in_parallel(kafka: Kafka) -> None:
     assert [row["offset"] for row in found] == [*range(3000)] * 4
 
 
-def test_small_shares_are_read_together(kafka: Kafka) -> None:
+def test_small_ranges_are_read_by_one_task(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=8)
     for number in range(8):
         put(kafka, topic, b"%d" % number, partition=number)
@@ -44,7 +44,7 @@ def test_small_shares_are_read_together(kafka: Kafka) -> None:
     assert reading.values() == [b"more"]
 
 
-def test_partitions_that_grow_while_they_are_read_together(kafka: Kafka) -> None:
+def test_partitions_grow_during_a_read(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=3)
     total = 20_000
 
@@ -68,7 +68,7 @@ def test_partitions_that_grow_while_they_are_read_together(kafka: Kafka) -> None
     assert sorted(found) == [*range(total)]
 
 
-def test_all_that_is_known_of_a_record(kafka: Kafka) -> None:
+def test_metadata_of_a_record(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=2, retention_ms=-1)
     at = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)
     headers = [("source", b"shop"), ("source", None), ("empty", b"")]
@@ -133,7 +133,7 @@ def test_ranges_that_end_within_control_records(kafka: Kafka) -> None:
     assert reading.plan() == reading.at
 
 
-def test_a_transaction_that_is_open_is_waited_for(kafka: Kafka) -> None:
+def test_an_open_transaction_is_not_read(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     producer = Producer({**kafka.client(), "transactional.id": topic})
     producer.init_transactions(30)
@@ -148,23 +148,22 @@ def test_a_transaction_that_is_open_is_waited_for(kafka: Kafka) -> None:
     assert reading.values() == [b"1", b"2"]
 
 
-def test_a_compacted_topic_has_gaps(own_kafka: Any) -> None:
-    broker = own_kafka(properties={"log.cleaner.backoff.ms": 100})
-    topic = broker.create_topic(
+def test_a_compacted_topic_has_gaps(kafka: Kafka) -> None:
+    topic = kafka.create_topic(
         cleanup_policy="compact", min_cleanable_dirty_ratio=0.01, segment_ms=100
     )
-    reading = Reading(source(broker, topic))
+    reading = Reading(source(kafka, topic))
     for number in range(100):
-        put(broker, topic, b"%d" % number, key=b"%d" % (number % 3))
+        put(kafka, topic, b"%d" % number, key=b"%d" % (number % 3))
     until = time.monotonic() + 60
-    while len(broker.messages(topic)) > 90 and time.monotonic() < until:
-        put(broker, topic, b"100", key=b"3")
+    while len(kafka.messages(topic)) > 90 and time.monotonic() < until:
+        put(kafka, topic, b"100", key=b"3")
     found = reading.batch()
     assert 0 < len(found) <= 90
     assert [int(r["payload"]) for r in found if r["offset"] < 100] == [
         row["offset"] for row in found if row["offset"] < 100
     ]
-    put(broker, topic, b"more", key=b"4")
+    put(kafka, topic, b"more", key=b"4")
     assert reading.values() == [b"more"]
 
 
@@ -194,7 +193,7 @@ class TestWhereToStart:
             ({"reset": "latest"}, [b"3"]),
         ],
     )
-    def test_where_a_group_stands(
+    def test_at_the_offsets_of_a_group(
         self, kafka: Kafka, topic: str, more: dict[str, str], expected: list[bytes]
     ) -> None:
         at = [TopicPartition(topic, 1, 3)]
@@ -218,11 +217,9 @@ class TestWhereToStart:
         assert reading.values() == [b"0", b"1", b"2", b"3", b"3"]
 
     @pytest.mark.parametrize(("number", "at"), [(2, 0), (0, 5)])
-    def test_at_offsets_that_are_not_there(
-        self, kafka: Kafka, topic: str, number: int, at: int
-    ) -> None:
+    def test_at_unknown_offsets(self, kafka: Kafka, topic: str, number: int, at: int) -> None:
         with pytest.raises(Permanent) as caught:
-            source(kafka, topic, start={"offsets": {topic: {number: at}}}).initial()
+            source(kafka, topic, start={"offsets": {topic: {number: at}}}).initial_offset()
         assert f"{topic} [{number}]" in caught.value.message
         assert caught.value.hint is not None
 
@@ -230,19 +227,19 @@ class TestWhereToStart:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"reset": "latest"}, "reset goes together with start: committed"),
+        ({"reset": "latest"}, "reset requires start: committed"),
         (
             {"properties": {"auto.offset.reset": "latest"}},
-            "write auto.offset.reset as the option reset, beside properties",
+            "auto.offset.reset is set by the option reset",
         ),
     ],
 )
-def test_a_reset_that_has_no_use(options: dict[str, Any], told: str) -> None:
+def test_a_reset_without_start_committed(options: dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         source("nobody:1", "t", **options)
 
 
-def test_a_batch_has_fair_shares_of_at_most_so_many_records(kafka: Kafka) -> None:
+def test_a_limited_batch_has_fair_shares(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=3)
     put(kafka, topic, *numbered(0, 60), partition=0)
     put(kafka, topic, *numbered(0, 30), partition=1)
@@ -256,7 +253,7 @@ def test_a_batch_has_fair_shares_of_at_most_so_many_records(kafka: Kafka) -> Non
     assert sizes == [10] * 8 + [1]
 
 
-def test_a_group_shows_the_progress(kafka: Kafka) -> None:
+def test_offsets_are_committed_to_a_group(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=2)
     put(kafka, topic, *numbered(0, 5), partition=1)
     reading = Reading(source(kafka, topic))
@@ -266,10 +263,10 @@ def test_a_group_shows_the_progress(kafka: Kafka) -> None:
     reading.source.commit(reading.at)
     assert kafka.committed("penstock.tests.in", topic) == {0: 0, 1: 5}
     put(kafka, topic, *numbered(0, 3), partition=0)
-    assert reading.source.lag(reading.at, reading.source.latest(reading.at)) == 3
+    assert reading.source.lag(reading.at, reading.source.latest_offset(reading.at)) == 3
 
 
-def test_a_group_of_a_cluster_that_had_none(own_kafka: Any) -> None:
+def test_the_first_group_of_a_cluster(own_kafka: Any) -> None:
     broker = own_kafka()
     topic = broker.create_topic()
     put(broker, topic, b"1")

@@ -5,45 +5,50 @@ from __future__ import annotations
 import json
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kafka_records import Reading, rows, sink, source, write
 
+from penstock.connectors.kafka import client
 from penstock.connectors.kafka.client import Admin
-from penstock.connectors.kafka.msk import Signer
-from penstock.core.errors import ConnectError, Permanent, report
+from penstock.connectors.kafka.msk import TokenSigner
+from penstock.core.error_report import format_error
+from penstock.core.errors import ConnectError, Permanent
 from penstock.sdk import Read
 from servers.certificates import Authority
 from servers.kafka import Kafka
-from servers.kafka_security import PASSWORD, USER
+from servers.kafka_security import PASSWORD, SESSION_SECONDS, USER, Listener
 
 SECONDS_TO_NOTICE = 20
 USERS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 MSK = {
-    "sasl": {
+    "auth": {
         "mechanism": "AWS_MSK_IAM", "region": "eu-west-1", "access_key": "AKIDEXAMPLE",
         "secret_key": "wrong",
     }
 }  # fmt: skip
-TOKEN_SECONDS = 8
-"""So long that a broker never finds that a client logs in again too soon."""
 
 
-@pytest.fixture(scope="module")
-def secure() -> Iterator[Kafka]:
+@pytest.fixture
+def secure(kafka: Kafka) -> Listener:
     """A broker that asks for passwords over encrypted connections."""
-    with Kafka(security="sasl_ssl") as broker:
-        yield broker
+    return kafka.over("sasl_ssl")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients look sooner whether they were refused."""
+    monkeypatch.setattr(client, "DISCONNECTED_TIMEOUT", 1.0)
+    monkeypatch.setattr(client, "_ATTEMPT_TIMEOUT", 0.2)
 
 
 def login(mechanism: str, password: str) -> dict[str, Any]:
     if mechanism != "OAUTHBEARER":
-        return {"sasl": {"mechanism": mechanism, "username": USER, "password": password}}
+        return {"auth": {"mechanism": mechanism, "username": USER, "password": password}}
     return {
-        "sasl": {"mechanism": mechanism},
+        "auth": {"mechanism": mechanism},
         "properties": {
             "enable.sasl.oauthbearer.unsecure.jwt": True,
             "sasl.oauthbearer.config": f"principal={USER} scope={password}",
@@ -51,24 +56,23 @@ def login(mechanism: str, password: str) -> dict[str, Any]:
     }
 
 
-def trust(broker: Kafka) -> dict[str, Any]:
-    assert broker.security.authority is not None
-    return {"tls": {"ca": str(broker.security.authority.root)}}
+def trust(broker: Listener) -> dict[str, Any]:
+    return {"tls": {"ca": str(broker.authority.root)}}
 
 
 def refused(act: Any) -> Permanent:
-    """The error of something that the broker refuses, at once."""
+    """Returns the permanent error of an action, which must be reported quickly."""
     began = time.monotonic()
     with pytest.raises(Permanent) as caught:
         act()
     assert time.monotonic() - began < SECONDS_TO_NOTICE
     assert caught.value.hint is not None
-    assert "wrong" not in report(caught.value)
+    assert "wrong" not in format_error(caught.value)
     return caught.value
 
 
 @pytest.mark.parametrize("mechanism", [*USERS, "OAUTHBEARER"])
-def test_logging_in(secure: Kafka, mechanism: str) -> None:
+def test_logging_in(secure: Listener, mechanism: str) -> None:
     topic = secure.create_topic()
     options = {**trust(secure), **login(mechanism, PASSWORD)}
     source(secure, topic, **options).check()
@@ -82,17 +86,17 @@ def test_logging_in(secure: Kafka, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [*USERS, "OAUTHBEARER"])
-def test_wrong_passwords(secure: Kafka, mechanism: str) -> None:
+def test_wrong_passwords(secure: Listener, mechanism: str) -> None:
     topic = secure.create_topic()
     given = {**trust(secure), **login(mechanism, PASSWORD)}
     wrong = {**trust(secure), **login(mechanism, "wrong")}
     for act in (
-        source(secure, topic, **wrong).check, source(secure, topic, **wrong).initial,
+        source(secure, topic, **wrong).check, source(secure, topic, **wrong).initial_offset,
         sink(secure, topic, **wrong).check,
         lambda: write(sink(secure, topic, **wrong), [{"id": 1}]),
     ):  # fmt: skip
         error = refused(act)
-        assert error.code == "authentication" and "sasl" in (error.hint or "")
+        assert error.code == "authentication" and "auth" in (error.hint or "")
     reading = Reading(source(secure, topic, **given))
     write(sink(secure, topic, **given), [{"id": 1}])
     planned = reading.source.partitions(reading.at, reading.plan())
@@ -100,7 +104,7 @@ def test_wrong_passwords(secure: Kafka, mechanism: str) -> None:
     assert refused(lambda: list(reader.read(planned[0], Read()))).code == "authentication"
 
 
-def test_a_token_that_keys_have_signed_is_refused_by_others_than_amazon(secure: Kafka) -> None:
+def test_a_token_that_keys_have_signed_is_refused_by_others_than_amazon(secure: Listener) -> None:
     topic = secure.create_topic()
     options = {**trust(secure), **MSK}
     for act in (
@@ -113,28 +117,26 @@ def test_a_token_that_keys_have_signed_is_refused_by_others_than_amazon(secure: 
 
 
 class Tokens:
-    """Makes tokens that the broker takes, where those for Amazon are made; `fails` ends that."""
+    """Replaces the signer by tokens that the broker accepts; with `fails` it raises instead."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = 0
         self.fails = False
-        monkeypatch.setattr(Signer, "__call__", self._make)
+        monkeypatch.setattr(TokenSigner, "__call__", self._make)
 
     def _make(self) -> tuple[str, float]:
         if self.fails:
             raise Permanent("no credentials any more", hint="get some")
         self.made += 1
-        until = time.time() + TOKEN_SECONDS
+        until = time.time() + SESSION_SECONDS
         claims = {"sub": USER, "scope": PASSWORD, "iat": time.time() - 1, "exp": until}
         parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
         return ".".join(urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + ".", until
 
 
-def test_tokens_made_here(own_kafka: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_made_here(secure: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     """All clients have them and renew them: the broker ends connections that do not."""
-    session = {"connections.max.reauth.ms": 1000 * TOKEN_SECONDS}
-    broker: Kafka = own_kafka(security="sasl_ssl", properties=session)
-    topic, tokens = broker.create_topic(), Tokens(monkeypatch)
+    broker, topic, tokens = secure, secure.create_topic(), Tokens(monkeypatch)
     options = {**trust(broker), **MSK}
     assert not write(sink(broker, topic, **options), [{"id": 1}])
     assert not write(sink(broker, topic, **options, delivery="exactly_once"), [{"id": 2}])
@@ -143,7 +145,7 @@ def test_tokens_made_here(own_kafka: Any, monkeypatch: pytest.MonkeyPatch) -> No
     reading.source.commit(reading.at)
     admin = Admin(reading.source.config)
     made = tokens.made
-    ended = time.monotonic() + 1.5 * TOKEN_SECONDS
+    ended = time.monotonic() + 1.5 * SESSION_SECONDS
     while time.monotonic() < ended:
         list_topics(admin)
     assert tokens.made > made
@@ -156,11 +158,11 @@ def test_tokens_made_here(own_kafka: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 def list_topics(admin: Admin) -> Any:
     time.sleep(0.02)
-    return admin.ask("look", lambda timeout: admin.client.list_topics(timeout=timeout))
+    return admin.request("look", lambda timeout: admin.client.list_topics(timeout=timeout))
 
 
 @pytest.mark.parametrize("make", [source, sink])
-def test_a_certificate_that_is_not_trusted(secure: Kafka, make: Any, tmp_path: Path) -> None:
+def test_a_certificate_that_is_not_trusted(secure: Listener, make: Any, tmp_path: Path) -> None:
     topic = secure.create_topic()
     other = {"tls": {"ca": str(Authority(tmp_path, "Other").root)}}
     for tls in (other, {"tls": True}):
@@ -171,17 +173,17 @@ def test_a_certificate_that_is_not_trusted(secure: Kafka, make: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("make", [source, sink])
-def test_a_file_of_certificates_that_is_missing(secure: Kafka, make: Any, tmp_path: Path) -> None:
+def test_a_file_of_certificates_that_is_missing(
+    secure: Listener, make: Any, tmp_path: Path
+) -> None:
     missing = {"tls": {"ca": str(tmp_path / "no.pem")}}
     error = refused(make(secure, "t", **missing, **login("PLAIN", PASSWORD)).check)
-    assert "no.pem" in report(error)
+    assert "no.pem" in format_error(error)
 
 
-def test_a_certificate_of_the_client(own_kafka: Any) -> None:
-    broker: Kafka = own_kafka(security="ssl", properties={"ssl.client.auth": "required"})
-    topic = broker.create_topic()
-    assert broker.security.authority is not None
-    both = str(broker.security.authority.issue("client"))
+def test_a_certificate_of_the_client(kafka: Kafka) -> None:
+    broker, topic = kafka.over("ssl"), kafka.create_topic()
+    both = str(broker.certificate)
     with_it = {"tls": {**trust(broker)["tls"], "certificate": both, "key": both}}
     assert not write(sink(broker, topic, **with_it), [{"id": 1}])
     assert Reading(source(broker, topic, **with_it)).values() == [b'{"id":1}']
@@ -191,7 +193,7 @@ def test_a_certificate_of_the_client(own_kafka: Any) -> None:
 @pytest.mark.parametrize("make", [source, sink])
 @pytest.mark.parametrize("options", [{}, {"tls": True}, login("PLAIN", PASSWORD)])
 def test_another_protocol_than_the_broker_speaks(
-    secure: Kafka, make: Any, options: dict[str, Any]
+    secure: Listener, make: Any, options: dict[str, Any]
 ) -> None:
     with pytest.raises(ConnectError) as caught:
         make(secure, "t", **options).check()

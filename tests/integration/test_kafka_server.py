@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,8 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 
 from servers.certificates import Authority
-from servers.kafka import Kafka
-from servers.kafka_security import Mechanism
+from servers.kafka_security import Listener, Mechanism
 from servers.server import free_port
 
 QUIET = {"log_level": 0}
@@ -103,8 +101,8 @@ class TestBroker:
 
 
 class TestOwnBroker:
-    def test_keeps_its_records_when_killed_and_answers_again_when_paused(self, own_kafka):
-        kafka = own_kafka()
+    def test_keeps_its_records_when_killed_and_answers_again_when_paused(self, breakable_kafka):
+        kafka = breakable_kafka
         topic = kafka.create_topic()
         put(kafka.client(), topic, b"before")
         kafka.kill()
@@ -118,17 +116,15 @@ class TestOwnBroker:
         put(kafka.client(), topic, b"resumed")
         assert held(kafka.client(), topic, 2, 1) == [b"resumed"]
 
-    def test_is_another_than_the_shared_one(self, kafka, own_kafka):
-        other = own_kafka(properties={"num.partitions": 3})
-        topic = other.create_topic()
-        assert topic in asks(other.client())
+    def test_is_another_than_the_shared_one(self, kafka, breakable_kafka):
+        topic = breakable_kafka.create_topic()
+        assert topic in asks(breakable_kafka.client())
         assert topic not in asks(kafka.client())
 
 
-@pytest.fixture(scope="module", params=["sasl_plaintext", "sasl_ssl"])
-def guarded(request) -> Iterator[Kafka]:
-    with Kafka(security=request.param) as kafka:
-        yield kafka
+@pytest.fixture(params=["sasl_plaintext", "sasl_ssl"])
+def guarded(request, kafka) -> Listener:
+    return kafka.over(request.param)
 
 
 class TestSecurity:
@@ -143,18 +139,17 @@ class TestSecurity:
     def test_asks_for_the_password(self, guarded):
         assert answers_nobody({"bootstrap.servers": guarded.address})
 
-    def test_shows_a_certificate_of_its_authority(self, own_kafka, tmp_path):
-        kafka = own_kafka(security="ssl")
+    def test_shows_a_certificate_of_its_authority(self, kafka, tmp_path):
+        encrypted = kafka.over("ssl")
         topic = kafka.create_topic()
-        put(kafka.client(), topic, b"value")
-        assert held(kafka.client(), topic, 0, 1) == [b"value"]
+        put(encrypted.client(), topic, b"value")
+        assert held(encrypted.client(), topic, 0, 1) == [b"value"]
         other = {"ssl.ca.location": str(Authority(tmp_path).root)}
-        assert refusal(kafka.client() | other) == KafkaError._SSL
+        assert refusal(encrypted.client() | other) == KafkaError._SSL
 
 
 class TestWord:
-    @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-    def test_runs_a_broker_until_told_to_stop(self, kafka, end):
+    def test_runs_a_broker_until_told_to_stop(self):
         port = free_port()
         command = [sys.executable, "-m", "servers", "kafka", "--port", str(port)]
         with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as word:
@@ -162,9 +157,21 @@ class TestWord:
             assert f"127.0.0.1:{port}" in word.stdout.readline()
             assert "Ctrl-C" in word.stdout.readline()
             asks({"bootstrap.servers": f"127.0.0.1:{port}"})
-            word.send_signal(end)
+            word.send_signal(signal.SIGINT)
             assert word.wait(60) == 0
         assert answers_nobody({"bootstrap.servers": f"127.0.0.1:{port}"})
+
+    @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+    def test_runs_a_server_until_a_signal(self, end):
+        script = (
+            "from servers.__main__ import _run; from servers.web import Web; _run(Web, 'ready')"
+        )
+        command = [sys.executable, "-c", script]
+        with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as word:
+            assert word.stdout
+            assert word.stdout.readline() == "ready\n"
+            word.send_signal(end)
+            assert word.wait(60) == 0
 
     def test_says_that_a_port_is_taken(self, kafka):
         command = [sys.executable, "-m", "servers", "kafka", "--port", str(kafka.port)]

@@ -1,4 +1,4 @@
-"""Writing to Kafka exactly once: transactions, their markers, and writers that are in the way."""
+"""Exactly-once writes to Kafka: transactions, markers and fencing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import os, sys
 from kafka_records import Writing, sink
 writing = Writing(sink(sys.argv[1], sys.argv[2], delivery="exactly_once"), int(sys.argv[3]))
 writing.write([{"id": 99} for _ in range(1000)])
-writing._writer._transactor.outbox.flush()
+writing._writer._transaction.producer.flush()
 os._exit(9)
 """
 """A process that is killed in the middle of a transaction."""
@@ -56,7 +56,7 @@ def test_a_batch_is_written_once(kafka: Kafka, topic: str, same_process: bool) -
 def test_nothing_is_visible_before_the_end(kafka: Kafka, topic: str) -> None:
     writing = Writing(exact(kafka, topic))
     writing.write([{"id": number} for number in range(3)])
-    writing._writer._transactor.outbox.flush()
+    writing._writer._transaction.producer.flush()
     assert kafka.messages(topic, **{"isolation.level": "read_uncommitted"})
     assert rows(kafka, topic) == []
     writing.commit()
@@ -77,7 +77,7 @@ def test_of_two_writers_the_older_one_fails(kafka: Kafka, topic: str) -> None:
     assert ids(kafka, topic) == [1000]
 
 
-def test_a_client_that_was_fenced_goes_on_with_the_next_batch(kafka: Kafka, topic: str) -> None:
+def test_a_fenced_client_writes_the_next_batch(kafka: Kafka, topic: str) -> None:
     writes = exact(kafka, topic)
     first, second = writes.open(), writes.open()
     for number in range(6):
@@ -98,7 +98,7 @@ def test_a_writer_that_is_killed(kafka: Kafka, topic: str) -> None:
     assert ids(kafka, topic) == [0, 1]
 
 
-def test_a_batch_that_fails_and_is_tried_again(kafka: Kafka, topic: str) -> None:
+def test_a_failed_batch_is_retried(kafka: Kafka, topic: str) -> None:
     writes = exact(kafka, topic)
     client = writes.open()
     for _ in range(2):
@@ -122,9 +122,9 @@ def test_queries_have_markers_of_their_own(kafka: Kafka, topic: str) -> None:
     assert ids(kafka, topic) == [5, 0, 6, 7]
 
 
-def test_writers_side_by_side(kafka: Kafka, topic: str) -> None:
-    writes = exact(kafka, topic, writers=3, key="id")
-    assert writes.division(pa.schema([("id", pa.int64())])) == (3, ("id",))
+def test_parallel_writers(kafka: Kafka, topic: str) -> None:
+    writes = exact(kafka, topic, concurrency=3, key="{id}")
+    assert writes.partitioning(pa.schema([("id", pa.int64())])) == (3, ("id",))
     open_ = [Writing(writes, partition=number) for number in range(3)]
     for number, each in enumerate(open_):
         each.write([{"id": number}])
@@ -143,7 +143,7 @@ def test_topics_of_columns(kafka: Kafka, topic: str) -> None:
     assert ids(kafka, topic) == ids(kafka, other) == [1]
 
 
-def test_a_bad_row_of_a_batch_that_is_there_already(kafka: Kafka) -> None:
+def test_a_bad_row_of_a_committed_batch(kafka: Kafka) -> None:
     topic = kafka.create_topic(max_message_bytes=50_000)
     given = [{"id": 1, "text": "x" * 60_000}, {"id": 2, "text": ""}]
     first, again = (write(exact(kafka, topic), given) for _ in range(2))
@@ -151,8 +151,8 @@ def test_a_bad_row_of_a_batch_that_is_there_already(kafka: Kafka) -> None:
     assert ids(kafka, topic) == [2]
 
 
-def test_a_broker_that_is_killed_keeps_the_markers(own_kafka: Any) -> None:
-    broker: Kafka = own_kafka()
+def test_a_broker_that_is_killed_keeps_the_markers(breakable_kafka: Kafka) -> None:
+    broker = breakable_kafka
     topic = broker.create_topic()
     writes = exact(broker, topic)
     client = writes.open()
@@ -167,21 +167,18 @@ def test_a_broker_that_is_killed_keeps_the_markers(own_kafka: Any) -> None:
     assert ids(broker, topic) == [0, 1, 2]
 
 
-def test_a_transaction_that_lasts_too_long(own_kafka: Any) -> None:
-    interval = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 200}
-    broker: Kafka = own_kafka(properties=interval)
-    topic = broker.create_topic()
-    writes = exact(broker, topic, transaction_timeout="1s")
+def test_a_transaction_that_lasts_too_long(kafka: Kafka, topic: str) -> None:
+    writes = exact(kafka, topic, transaction_timeout="1s")
     writing = Writing(writes)
     writing.write([{"id": 0}])
-    writing._writer._transactor.outbox.flush()
-    broker.await_visible(topic)
+    writing._writer._transaction.producer.flush()
+    kafka.await_visible(topic)
     with pytest.raises(Transient) as caught:
         writing.commit()
     assert caught.value.code == "fenced"
     writing.abort()
     write(writes, [{"id": 0}])
-    assert ids(broker, topic) == [0]
+    assert ids(kafka, topic) == [0]
 
 
 def test_the_name_of_transactions(kafka: Kafka, topic: str) -> None:

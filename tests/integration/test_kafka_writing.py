@@ -1,4 +1,4 @@
-"""Writing to Kafka topics: where a record goes, and what goes with it."""
+"""Writes to Kafka topics: topic, partition, key, headers and timestamp."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ JAVA = {
     "a-little-bit-long-string": -985981536, "a-little-bit-longer-string": -1486304829,
     "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
 }  # fmt: skip
-"""Keys and what Java's clients make of them, from the tests of Kafka's own Utils.murmur2."""
+"""Keys and their hashes in Java, from Kafka's tests of Utils.murmur2."""
 
 
-def told(failures: list[Failure]) -> list[tuple[int, str, str]]:
+def failure_details(failures: list[Failure]) -> list[tuple[int, str, str]]:
     return [(each.index, each.error.code, each.error.message) for each in failures]
 
 
@@ -42,7 +42,7 @@ def test_compression(kafka: Kafka, codec: str) -> None:
 
 def test_keys_choose_the_partition_that_java_chooses(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=7)
-    assert not write(sink(kafka, topic, key="user"), [{"user": key} for key in JAVA])
+    assert not write(sink(kafka, topic, key="{user}"), [{"user": key} for key in JAVA])
     found = {each.key().decode(): each.partition() for each in kafka.messages(topic)}
     assert found == {key: (hash_ & 0x7FFFFFFF) % 7 for key, hash_ in JAVA.items()}
 
@@ -50,7 +50,7 @@ def test_keys_choose_the_partition_that_java_chooses(kafka: Kafka) -> None:
 def test_another_partitioner(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=2)
     given = [{"user": f"u{number}"} for number in range(100)]
-    assert not write(sink(kafka, topic, key="user", partitioner="random"), [*given, *given])
+    assert not write(sink(kafka, topic, key="{user}", partitioner="random"), [*given, *given])
     places = {(each.key(), each.partition()) for each in kafka.messages(topic)}
     assert len(places) > 100
 
@@ -58,10 +58,13 @@ def test_another_partitioner(kafka: Kafka) -> None:
 @pytest.mark.parametrize(
     ("key", "row", "expected"),
     [
-        ("a", {"a": "x"}, b"x"),
-        ("a", {"a": b"\xff"}, b"\xff"),
-        ("a", {"a": 7}, b"7"),
-        ("a", {"a": None}, None),
+        ("{a}", {"a": "x"}, b"x"),
+        ("{a}", {"a": b"\xff"}, b"\xff"),
+        ("{a}", {"a": 7}, b"7"),
+        ("{a}", {"a": None}, None),
+        ("k", {"a": 7}, b"k"),
+        ("{a}-{b}", {"a": "x", "b": 1}, b"x-1"),
+        (["a"], {"a": b"\xff"}, b"\xff"),
         (["a", "b"], {"a": "x", "b": 1}, b"x:1"),
         (["a", "b"], {"a": "x", "b": None}, None),
     ],
@@ -70,7 +73,8 @@ def test_keys(kafka: Kafka, key: Any, row: dict[str, Any], expected: bytes | Non
     topic = kafka.create_topic()
     types = {"a": pa.string(), "b": pa.int64()}
     schema = pa.schema([(n, types[n] if v is None else pa.scalar(v).type) for n, v in row.items()])
-    raw = sink(kafka, topic, key=key)
+    option = "key" if isinstance(key, str) else "key_columns"
+    raw = sink(kafka, topic, **{option: key})
     assert not write(raw, [row], schema=schema)
     assert [each.key() for each in kafka.messages(topic)] == [expected]
 
@@ -106,23 +110,28 @@ def test_headers_of_a_column(kafka: Kafka, type_: pa.DataType) -> None:
     given = pairs if pa.types.is_map(type_) else [{"key": k, "value": v} for k, v in pairs]
     schema = pa.schema([("id", pa.int64()), ("h", type_)])
     each = [{"id": 1, "h": given}, {"id": 2, "h": []}, {"id": 3, "h": None}]
-    assert not write(sink(kafka, topic, headers="h", exclude=["h"]), each, schema=schema)
+    assert not write(
+        sink(kafka, topic, headers_column="h", exclude_columns=["h"]), each, schema=schema
+    )
     first, empty, none = kafka.messages(topic)
     assert first.headers() == [(k, v.encode() if isinstance(v, str) else v) for k, v in pairs]
     assert not empty.headers() and not none.headers()
     assert json.loads(first.value()) == {"id": 1}
 
 
-def test_the_columns_of_a_source_go_through(kafka: Kafka) -> None:
+def test_metadata_columns_of_a_source_are_written(kafka: Kafka) -> None:
     topic, copy = kafka.create_topic(partitions=2), kafka.create_topic(partitions=2)
     put(kafka, topic, b'{"id":1}', partition=1, key=b"\xff", headers=[("a", b"1"), ("a", None)])
     (original,) = kafka.messages(topic)
-    metadata = source(kafka, topic).metadata()
+    metadata = source(kafka, topic).metadata_schema()
     row = {"id": 1, "key": original.key(), "partition": 1,
            "headers": [{"key": k, "value": v} for k, v in original.headers()]}  # fmt: skip
     schema = pa.schema([("id", pa.int64()), *(metadata.field(n) for n in list(row)[1:])])
-    options = {"key": "key", "headers": "headers", "partition": "partition"}
-    write(sink(kafka, copy, **options, exclude=list(options)), [row], schema=schema)
+    options = {
+        "key": "{key}", "headers_column": "headers", "partition_column": "partition",
+        "exclude_columns": ["key", "headers", "partition"],
+    }  # fmt: skip
+    write(sink(kafka, copy, **options), [row], schema=schema)
     (copied,) = kafka.messages(copy)
     for part in ("key", "headers", "partition", "value"):
         assert getattr(copied, part)() == getattr(original, part)()
@@ -132,9 +141,9 @@ def test_the_partition_of_a_column(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=3)
     numbers = [2, 0, 3, -1, None]
     given = [{"id": id_, "at": number} for id_, number in enumerate(numbers)]
-    failures = write(sink(kafka, topic, partition="at", exclude=["at"]), given)
-    assert told(failures) == [
-        (3, "invalid-partition", "-1 is not a partition"),
+    failures = write(sink(kafka, topic, partition_column="at", exclude_columns=["at"]), given)
+    assert failure_details(failures) == [
+        (3, "invalid-partition", "-1 is not a valid partition"),
         (2, "invalid-partition", f'topic "{topic}" has no partition 3'),
     ]
     found = {json.loads(each.value())["id"]: each.partition() for each in kafka.messages(topic)}
@@ -148,9 +157,9 @@ def test_the_time_of_a_column(kafka: Kafka, zone: str | None, delivery: str) -> 
     schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", zone))])
     times = [1_577_934_245_678_901, None, 0, -1_000_000, 1_000]
     given = [{"id": id_, "at": at} for id_, at in enumerate(times)]
-    options = {"timestamp": "at", "exclude": ["at"], "delivery": delivery}
+    options = {"timestamp_column": "at", "exclude_columns": ["at"], "delivery": delivery}
     failures = write(sink(kafka, topic, **options), given, schema=schema)
-    assert [(index, code) for index, code, _ in told(failures)] == [
+    assert [(index, code) for index, code, _ in failure_details(failures)] == [
         (2, "invalid-timestamp"), (3, "invalid-timestamp"),
     ]  # fmt: skip
     found = {json.loads(m.value())["id"]: m.timestamp() for m in kafka.messages(topic)}
@@ -160,22 +169,22 @@ def test_the_time_of_a_column(kafka: Kafka, zone: str | None, delivery: str) -> 
 
 
 @pytest.mark.parametrize(("kind", "taken"), [("CreateTime", [1]), ("LogAppendTime", [0, 1, 2])])
-def test_times_that_the_topic_does_not_take(kafka: Kafka, kind: str, taken: list[int]) -> None:
+def test_timestamps_outside_of_the_limits(kafka: Kafka, kind: str, taken: list[int]) -> None:
     limits = {"message_timestamp_after_max_ms": 60_000, "message_timestamp_before_max_ms": 60_000}
     topic = kafka.create_topic(message_timestamp_type=kind, **limits)
     times = [datetime(9000, 1, 1, tzinfo=UTC), datetime.now(UTC), datetime(2000, 1, 1, tzinfo=UTC)]
     given = [{"id": id_, "at": at} for id_, at in enumerate(times)]
-    failures = write(sink(kafka, topic, timestamp="at", exclude=["at"]), given)
+    failures = write(sink(kafka, topic, timestamp_column="at", exclude_columns=["at"]), given)
     refused = [(index, "invalid-timestamp") for index in range(3) if index not in taken]
-    assert [(index, code) for index, code, _ in told(failures)] == refused
+    assert [(index, code) for index, code, _ in failure_details(failures)] == refused
     assert [row["id"] for row in rows(kafka, topic)] == taken
 
 
 @pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
-def test_a_time_that_the_topic_no_longer_takes(kafka: Kafka, delivery: str) -> None:
+def test_a_timestamp_limit_that_was_lowered(kafka: Kafka, delivery: str) -> None:
     limit = "message.timestamp.after.max.ms"
     topic = kafka.create_topic(**{limit: 2**62})
-    writes = sink(kafka, topic, timestamp="at", delivery=delivery)
+    writes = sink(kafka, topic, timestamp_column="at", delivery=delivery)
     client, given = writes.open(), [{"id": 1, "at": datetime(9000, 1, 1, tzinfo=UTC)}]
     assert not write(writes, given, 0, client=client)
     entry = ConfigEntry(limit, "60000", incremental_operation=AlterConfigOpType.SET)
@@ -193,10 +202,10 @@ def test_topics_of_columns(kafka: Kafka) -> None:
     for country in ("de", "ch"):
         kafka.create_topic(f"{prefix}-{country}")
     given = [{"id": n, "country": c} for n, c in enumerate(["de", "ch", None, "a b", "", "de"])]
-    failures = write(sink(kafka, f"{prefix}-{{country}}", exclude=["country"]), given)
-    assert told(failures) == [
-        (2, "invalid-topic", "null is not the name of a topic"),
-        (3, "invalid-topic", f'"{prefix}-a b" is not the name of a topic'),
+    failures = write(sink(kafka, f"{prefix}-{{country}}", exclude_columns=["country"]), given)
+    assert failure_details(failures) == [
+        (2, "invalid-topic", "null is not a valid topic name"),
+        (3, "invalid-topic", f'"{prefix}-a b" is not a valid topic name'),
     ]
     assert rows(kafka, f"{prefix}-de") == [{"id": 0}, {"id": 5}]
     assert rows(kafka, f"{prefix}-ch") == [{"id": 1}]
@@ -208,7 +217,7 @@ def test_records_of_ten_megabytes(kafka: Kafka, delivery: str, templated: bool) 
     topic = kafka.create_topic(max_message_bytes=12_000_000)
     given = [{"id": n, "topic": topic, "text": str(n) * 10_000_000} for n in range(3)]
     name = "{topic}" if templated else topic
-    options = {"exclude": ["topic"], "delivery": delivery}
+    options = {"exclude_columns": ["topic"], "delivery": delivery}
     assert not write(sink(kafka, name, **options), given)
     assert [(each["id"], len(each["text"])) for each in rows(kafka, topic)] == [
         (n, 10_000_000) for n in range(3)
@@ -220,14 +229,14 @@ def test_a_record_that_is_too_large(kafka: Kafka, templated: bool) -> None:
     topic = kafka.create_topic(max_message_bytes=50_000)
     given = [{"id": 1, "topic": topic, "text": "x" * length} for length in (10, 60_000, 49_000, 10)]
     name = "{topic}" if templated else topic
-    failures = write(sink(kafka, name, key="id"), given)
-    [(index, code, message)] = told(failures)
+    failures = write(sink(kafka, name, key="{id}"), given)
+    [(index, code, message)] = failure_details(failures)
     assert (index, code) == (1, "too-large")
-    assert message.startswith("the record has 60,") and message.endswith("takes 50,000")
+    assert message.startswith("expected a record of at most 50,000 bytes, found 60,")
     assert len(rows(kafka, topic)) == 3
 
 
-def test_more_records_than_wait_in_the_queue(kafka: Kafka) -> None:
+def test_more_records_than_the_queue_holds(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     small = {"queue.buffering.max.messages": 100}
     given = [{"id": number} for number in range(2000)]
@@ -235,24 +244,27 @@ def test_more_records_than_wait_in_the_queue(kafka: Kafka) -> None:
     assert rows(kafka, topic) == given
 
 
-def test_columns_that_are_not_there(kafka: Kafka) -> None:
+def test_unknown_columns(kafka: Kafka) -> None:
     columns = pa.schema([("user", pa.string()), ("tags", pa.list_(pa.string()))])
     for options, option in [
-        ({"key": "usr"}, "key"), ({"partition": "usr"}, "partition"),
-        ({"headers": "usr"}, "headers"), ({"key": ["user", "usr"]}, "key"),
-        ({"headers": {"a": "{usr}"}}, "headers.a"), ({"exclude": ["usr"]}, "exclude"),
-        ({"topic": "a-{usr}"}, "topic"), ({"timestamp": "usr"}, "timestamp"),
+        ({"key": "{usr}"}, "key"), ({"partition_column": "usr"}, "partition_column"),
+        ({"headers_column": "usr"}, "headers_column"),
+        ({"key_columns": ["user", "usr"]}, "key_columns"),
+        ({"headers": {"a": "{usr}"}}, "headers.a"),
+        ({"exclude_columns": ["usr"]}, "exclude_columns"),
+        ({"topic": "a-{usr}"}, "topic"), ({"timestamp_column": "usr"}, "timestamp_column"),
     ]:  # fmt: skip
         given: dict[str, Any] = {"topic": "t", **options}
         with pytest.raises(PlanError) as caught:
-            sink(kafka, **given).accepts(columns)
-        assert caught.value.message == f'{option} names "usr", and there is no such column'
+            sink(kafka, **given).check_schema(columns)
+        assert caught.value.message == f'{option}: unknown column "usr"'
         assert caught.value.hint == 'did you mean "user"?'
     for given in (
-        {"key": "tags"}, {"partition": "user"}, {"headers": "user"}, {"timestamp": "user"},
+        {"key": "{tags}"}, {"partition_column": "user"}, {"headers_column": "user"},
+        {"timestamp_column": "user"},
     ):  # fmt: skip
         with pytest.raises(PlanError) as caught:
-            sink(kafka, "t", **given).accepts(columns)
+            sink(kafka, "t", **given).check_schema(columns)
         assert caught.value.code == "column-type"
 
 
@@ -266,8 +278,8 @@ def test_a_topic_is_created(kafka: Kafka) -> None:
         creates.recover()
     with pytest.raises(Permanent) as caught:
         write(creates, [{"id": 1}])
-    assert caught.value.hint == "a compacted topic takes only records with a key"
-    assert not write(sink(kafka, name, key="id"), [{"id": 1}])
+    assert caught.value.hint == "Set key: a compacted topic requires keys."
+    assert not write(sink(kafka, name, key="{id}"), [{"id": 1}])
     assert len(kafka.admin.list_topics(name, timeout=10).topics[name].partitions) == 3
     assert rows(kafka, name) == [{"id": 1}]
     with pytest.raises(Permanent) as caught:
@@ -285,11 +297,11 @@ def test_an_unknown_topic(kafka: Kafka) -> None:
 
 
 @pytest.mark.parametrize("make", [source, sink])
-def test_an_unknown_property_is_told_without_a_network(make: Any) -> None:
-    make("nobody:1", "t", properties={"linger.ms": 5, "socket.keepalive.enable": True}).examine()
+def test_an_unknown_property_is_reported_without_a_network(make: Any) -> None:
+    make("nobody:1", "t", properties={"linger.ms": 5, "socket.keepalive.enable": True}).validate()
     for name, value in [("lingr.ms", 5), ("linger.ms", "soon"), ("compression.level", 99)]:
         with pytest.raises(PlanError) as caught:
-            make("nobody:1", "t", properties={name: value}).examine()
+            make("nobody:1", "t", properties={name: value}).validate()
         assert caught.value.code == "invalid-property"
         assert caught.value.hint is not None
 
@@ -298,11 +310,11 @@ def test_an_unknown_property_is_told_without_a_network(make: Any) -> None:
 def test_the_library_is_missing(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(MissingExtra) as caught:
-        make("nobody:1", "t").examine()
-    assert caught.value.hint == "pip install 'penstock[kafka]'"
+        make("nobody:1", "t").validate()
+    assert caught.value.hint == "Run pip install 'penstock[kafka]'."
 
 
-def test_an_aborted_batch_does_not_hinder_the_next(kafka: Kafka) -> None:
+def test_an_aborted_batch_does_not_affect_the_next(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     writes = sink(kafka, topic)
     client = writes.open()

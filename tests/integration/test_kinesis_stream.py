@@ -1,4 +1,4 @@
-"""What users can set of the Kinesis connector, and what becomes of shards."""
+"""The Kinesis connector: options, and resharding."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from penstock.connectors.aws.kinesis import KinesisSink, KinesisSource
-from penstock.connectors.aws.kinesis.sink import KinesisSinkConfig
-from penstock.connectors.aws.kinesis.source import KinesisSourceConfig
+from penstock.connectors.aws.kinesis.config import KinesisSinkConfig, KinesisSourceConfig
 from penstock.core.errors import UserError
 from penstock.sdk import BatchId, Context, Permanent, Read
 from servers.aws import REGION, Aws
@@ -53,8 +52,8 @@ def stream(aws: Aws) -> Made:
 
 def batch(source: KinesisSource, start: Any) -> tuple[list[dict[str, Any]], Any]:
     """The next batch with all metadata, and the position after it."""
-    read = Read(metadata=tuple(source.metadata().names))
-    end = source.advance(start, source.latest(start))
+    read = Read(metadata=tuple(source.metadata_schema().names))
+    end = source.limit_batch(start, source.latest_offset(start))
     return [
         row
         for partition in source.partitions(start, end)
@@ -70,34 +69,50 @@ def payloads(rows: list[dict[str, Any]]) -> list[bytes]:
 def test_metadata(stream: Made) -> None:
     stream.put(b"a")
     with closing(stream.source()) as source:
-        ((row,), _) = batch(source, source.initial())
-    assert (row["shard"], row["partition_key"]) == (FIRST, "made-up")
-    assert row["origin"] == f"{stream.name}/{FIRST}/{row['sequence']}"
-    assert abs((datetime.now(UTC) - row["arrived"]).total_seconds()) < 600
+        ((row,), _) = batch(source, source.initial_offset())
+    assert (row["shard"], row["key"]) == (FIRST, "made-up")
+    assert row["origin"] == f"{stream.name}/{FIRST}/{row['sequence_number']}"
+    assert abs((datetime.now(UTC) - row["arrival_time"]).total_seconds()) < 600
 
 
-def test_a_start_with_what_comes(stream: Made) -> None:
+def test_starts_at_the_end(stream: Made) -> None:
     stream.put(b"before")
     with closing(stream.source(start="latest")) as source:
-        start = source.initial()
+        start = source.initial_offset()
         stream.put(b"after")
         rows, _ = batch(source, start)
     assert payloads(rows) == [b"after"]
 
 
-def test_a_start_at_a_time(stream: Made) -> None:
+def test_starts_at_a_time(stream: Made) -> None:
     stream.put(b"before")
     at = datetime.now(UTC)
     stream.put(b"after")
-    with closing(stream.source(start=at.isoformat())) as source:
-        rows, _ = batch(source, source.initial())
+    with closing(stream.source(start={"timestamp": at.isoformat()})) as source:
+        rows, _ = batch(source, source.initial_offset())
     assert payloads(rows) == [b"after"]
 
 
 def test_a_time_without_a_zone_is_utc(stream: Made) -> None:
-    given = [stream.source(start=text) for text in ("2026-01-31T12:00", "2026-01-31T12:00:00Z")]
-    first, other = [source.initial()["first"] for source in given]
+    given = [
+        stream.source(start={"timestamp": text})
+        for text in ("2026-01-31T12:00", "2026-01-31T12:00:00Z")
+    ]
+    first, other = [source.initial_offset()["first"] for source in given]
     assert first == other == "@1769860800.0"
+
+
+def test_starts_at_sequence_numbers(stream: Made) -> None:
+    for payload in (b"before", b"first", b"second"):
+        stream.put(payload)
+    with closing(stream.source()) as source:
+        rows, _ = batch(source, source.initial_offset())
+    number = rows[1]["sequence_number"]
+    with closing(stream.source(start={"offset": {FIRST: number}})) as source:
+        rows, _ = batch(source, source.initial_offset())
+    assert payloads(rows) == [b"first", b"second"]
+    with pytest.raises(Permanent, match="does not contain the shard"):
+        stream.source(start={"offset": {"shardId-9": number}}).initial_offset()
 
 
 def test_a_partition_for_each_shard(aws: Aws) -> None:
@@ -105,38 +120,38 @@ def test_a_partition_for_each_shard(aws: Aws) -> None:
     stream.put(b"low")
     stream.put(b"high", shard=HIGH)
     with closing(stream.source()) as source:
-        start = source.initial()
-        assert len(source.partitions(start, source.latest(start))) == 2
+        start = source.initial_offset()
+        assert len(source.partitions(start, source.latest_offset(start))) == 2
         rows, _ = batch(source, start)
     assert sorted(payloads(rows)) == [b"high", b"low"]
 
 
-def test_children_are_read_when_a_shard_was_split(stream: Made) -> None:
-    """The server puts nothing into children: what is known is from where they are read."""
+def test_children_of_a_split_shard_are_read(stream: Made) -> None:
+    """The server writes no records to child shards; the test checks their positions."""
     stream.put(b"1", b"2")
     with closing(stream.source(max_records=1)) as source:
-        first, at = batch(source, source.initial())
+        first, at = batch(source, source.initial_offset())
         stream.client.split_shard(
             StreamName=stream.name, ShardToSplit=FIRST, NewStartingHashKey=HALF
         )
         second, at = batch(source, at)
         assert payloads(first + second) == [b"1", b"2"]
-        while (end := source.advance(at, source.latest(at))) != at:
+        while (end := source.limit_batch(at, source.latest_offset(at))) != at:
             assert batch(source, at) == ([], end)
             at = end
     children = ["shardId-000000000001", "shardId-000000000002"]
     assert at["shards"] == {FIRST: "end", **dict.fromkeys(children, "start")}
 
 
-def test_a_stream_that_was_made_again_is_told(stream: Made) -> None:
+def test_a_recreated_stream_is_reported(stream: Made) -> None:
     with closing(stream.source()) as source:
         at = {"first": "start", "shards": {"shardId-000000000009": "7"}}
         with pytest.raises(Permanent) as caught:
-            source.latest(at)
+            source.latest_offset(at)
     assert caught.value.code == "data-gone"
 
 
-def test_a_stream_that_is_not_there(stream: Made) -> None:
+def test_a_missing_stream(stream: Made) -> None:
     with pytest.raises(Permanent) as caught:
         stream.source(stream="made-up-nowhere").check()
     assert caught.value.code == "missing"
@@ -147,16 +162,16 @@ def test_a_stream_by_its_arn(stream: Made) -> None:
     stream.source(stream=about["StreamARN"]).check()
 
 
-def test_the_key_chooses_the_shard_and_bad_keys_are_refused(aws: Aws) -> None:
+def test_the_key_selects_the_shard_and_invalid_keys_are_rejected(aws: Aws) -> None:
     stream = Made(aws, shards=2)
     rows = [{"id": n, "user": f"u{n % 2}"} for n in range(1200)]
     rows += [{"id": -1, "user": None}, {"id": -2, "user": "x" * 257}]
-    failures = written(stream.sink(partition_key="{user}"), rows, [b"%d" % r["id"] for r in rows])
+    failures = written(stream.sink(key="{user}"), rows, [b"%d" % r["id"] for r in rows])
     assert failures == [(1200, "partition-key"), (1201, "partition-key")]
     with closing(stream.source()) as source:
-        found, _ = batch(source, source.initial())
+        found, _ = batch(source, source.initial_offset())
     for user in ("u0", "u1"):
-        own = [row for row in found if row["partition_key"] == user]
+        own = [row for row in found if row["key"] == user]
         assert [int(row["payload"]) % 2 for row in own] == [int(user[1])] * 600
         assert len({row["shard"] for row in own}) == 1
 
@@ -166,38 +181,38 @@ def test_without_a_key_records_are_spread(aws: Aws) -> None:
     rows = [{"id": n, "user": None} for n in range(200)]
     assert written(stream.sink(), rows, [b"%d" % n for n in range(200)]) == []
     with closing(stream.source()) as source:
-        found, _ = batch(source, source.initial())
+        found, _ = batch(source, source.initial_offset())
     assert len(found) == 200 and len({row["shard"] for row in found}) == 2
 
 
-def test_what_is_too_large_is_refused_by_itself(stream: Made) -> None:
+def test_only_the_too_large_record_is_rejected(stream: Made) -> None:
     rows = [{"id": n, "user": "u"} for n in range(9)]
     large = [b"x" * (2_000_000 if n == 4 else 1_000_000) for n in range(9)]
-    assert written(stream.sink(partition_key="{user}"), rows, large) == [(4, "refused")]
+    assert written(stream.sink(key="{user}"), rows, large) == [(4, "rejected")]
     with closing(stream.source()) as source:
-        found, _ = batch(source, source.initial())
+        found, _ = batch(source, source.initial_offset())
     assert len(found) == 8
 
 
-def test_a_key_of_a_column_that_is_not_there(stream: Made) -> None:
+def test_a_key_of_an_unknown_column(stream: Made) -> None:
     with pytest.raises(UserError, match="usr"):
-        stream.sink(partition_key="{usr}").accepts(COLUMNS)
+        stream.sink(key="{usr}").check_schema(COLUMNS)
 
 
-def test_half_of_a_login_is_a_mistake(stream: Made) -> None:
-    for options in ({"secret_key": None}, {"access_key": None}):
-        with pytest.raises(ValidationError, match="belong together"):
-            stream.source(**options)
+def test_incomplete_credentials(stream: Made) -> None:
+    for auth in ({"access_key": "a"}, {"secret_key": "b"}):
+        with pytest.raises(ValidationError, match="access_key and secret_key"):
+            stream.source(auth=auth)
 
 
 COLUMNS = pa.schema([("id", pa.int64()), ("user", pa.string())])
 
 
 def written(sink: KinesisSink, rows: list[dict[str, Any]], texts: list[bytes]) -> list[Any]:
-    """Writes them; the rows that were refused, with why."""
+    """Writes rows. Returns the index and code of each rejected row."""
     some = pa.RecordBatch.from_pylist(rows, COLUMNS)
     with closing(sink.open()) as client:
         writer = sink.writer(client, BatchId("q", 0), 0, COLUMNS)
         failures = writer.write(some, pa.array(texts, pa.binary()))
-        assert writer.commit() == {"records": len(rows) - len(failures)}
+        assert writer.commit() == {"messages": len(rows) - len(failures)}
     return [(failure.index, failure.error.code) for failure in failures]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from command_line import CommandLine
 
 pytestmark = pytest.mark.spark
 
@@ -29,10 +29,9 @@ Said = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def said() -> Said:
+def said(shop: Path, cli: CommandLine) -> Said:
     def run(*words: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "penstock", *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = cli(shop, *words)
         assert "Traceback" not in done.stdout + done.stderr and "error[bug]" not in done.stderr
         return done.returncode, done.stdout, done.stderr
 
@@ -40,8 +39,7 @@ def said() -> Said:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def shop(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.csv").write_bytes(b"id,amount\n1,2.5\nx,3\n5,0\n4,1\n\xff,1\n")
     (tmp_path / "shop.yaml").write_text(PIPELINE)
@@ -79,8 +77,8 @@ def test_check_tells_mistakes_of_types_and_systems_together(said: Said, shop: Pa
     )
     code, out, err = said("check", "shop.yaml", "--level", "connect")
     assert (code, out) == (3, "")
-    assert 'there is no column "amuont"' in err and "cannot find a file" in err
-    assert err.rstrip().endswith("2 mistakes")
+    assert 'there is no column "amuont"' in err and "cannot find files" in err
+    assert err.rstrip().endswith("2 errors")
 
 
 def test_explain_has_the_columns_of_every_edge(said: Said, shop: Path) -> None:
@@ -106,7 +104,7 @@ def test_dead_letters_are_listed_shown_replayed_and_removed(said: Said, shop: Pa
     assert bad["payload_hex"].startswith("ff")
     assert "payload in hex (3 B)\nff 2c 31" in said("dead", "show", "shop.yaml", bad["id"])[1]
     code, _, err = said("dead", "show", "shop.yaml", "")
-    assert code == 2 and "give more of it" in err
+    assert code == 2 and "Write more characters of the id" in err
 
     code, out, _ = said("dead", "replay", "shop.yaml", "--node", "shares", "--dry-run")
     assert code == 0 and out.startswith("shop: 1 dead letter would be replayed")

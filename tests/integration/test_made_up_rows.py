@@ -35,7 +35,7 @@ def ran(directory: Path, spark: Any, source: Any, query: str) -> list[Any]:
 
 
 def test_nexmark(tmp_path: Path, penstock_spark: Any) -> None:
-    source = {"type": "nexmark", "rows": 500, "max_rows": 120, "partitions": 2}
+    source = {"type": "nexmark", "rows": 500, "max_records": 120, "partitions": 2}
     rows = ran(
         tmp_path,
         penstock_spark,
@@ -53,7 +53,7 @@ def test_nexmark(tmp_path: Path, penstock_spark: Any) -> None:
 
 
 def test_impulse(tmp_path: Path, penstock_spark: Any) -> None:
-    source = {"type": "impulse", "rows": 50, "max_rows": 20, "subtasks": 2}
+    source = {"type": "impulse", "rows": 50, "max_records": 20, "subtasks": 2}
     rows = ran(tmp_path, penstock_spark, source, "SELECT counter, subtask_index FROM events")
     found = sorted((row["subtask_index"], row["counter"]) for row in rows)
     assert found == [(subtask, counter) for subtask in (0, 1) for counter in range(25)]

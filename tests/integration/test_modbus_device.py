@@ -1,12 +1,14 @@
-"""What a Modbus source makes of a device's coils and registers, and of its failures."""
+"""The Modbus source: values of coils and registers, and failures of the device."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
+import multiprocessing
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,17 @@ from taking import Take, Taking
 from penstock.connectors.modbus import ModbusSource
 from penstock.formats.json import Json
 from penstock.sdk import Context, Permanent, Transient
+from penstock.sdk.network.tls import Tls
+from servers.certificates import Authority
 from servers.modbus import SIZE, UNIT, Modbus
+from servers.server import free_port
 
 
 class Polling(Taking):
-    """A source that polls."""
+    """A polling source."""
 
     def polls(self, count: int) -> list[dict[str, Any]]:
-        """The first rows, once there are so many, with the column `unit_id`."""
+        """Returns the rows once there are `count`, with the column `unit_id`."""
         return [
             {**json.loads(row["payload"]), "unit_id": row["unit_id"]}
             for row in self.rows(count, "unit_id", "received")
@@ -35,8 +40,8 @@ def polling(taking: Take, modbus: Modbus, tmp_path: Path) -> Callable[..., Polli
     counter = itertools.count()
 
     def polling(**options: Any) -> Polling:
-        given = {"connect": modbus.address, "unit_id": UNIT, "interval": "20ms", **options}
-        config = ModbusSource.config_type.model_validate(given)
+        defaults = {"connect": modbus.address, "unit_id": UNIT, "interval": "20ms"}
+        config = ModbusSource.config_type.model_validate({**defaults, **options})
         context = Context(state=tmp_path / f"{next(counter)}")
         return taking(ModbusSource(config, context), Polling)
 
@@ -53,7 +58,7 @@ def words(code: str, *values: Any) -> list[int]:
 
 
 def swapped(registers: list[int]) -> list[int]:
-    return [(each & 255) << 8 | each >> 8 for each in registers]
+    return [(word & 255) << 8 | word >> 8 for word in registers]
 
 
 def test_a_row_for_each_poll(modbus: Modbus, polling: Any) -> None:
@@ -62,7 +67,7 @@ def test_a_row_for_each_poll(modbus: Modbus, polling: Any) -> None:
     source = polling(
         points=[
             point("coils", 10, quantity=3),
-            {**point("coils", 10), "name": "one"},
+            {**point("coils", 10), "name": "first"},
             {**point("discrete_inputs", 5, quantity=2), "name": "inputs"},
             {**point("input_registers", 30, quantity=3), "name": "counted"},
             {**point(address=10), "name": "Größe"},
@@ -70,7 +75,7 @@ def test_a_row_for_each_poll(modbus: Modbus, polling: Any) -> None:
     )
     rows = source.polls(2)
     assert rows[0] == rows[1] == {
-        "p": [True, False, True], "one": True, "inputs": [True, True], "counted": [30, 31, 32],
+        "p": [True, False, True], "first": True, "inputs": [True, True], "counted": [30, 31, 32],
         "Größe": 7, "unit_id": UNIT,
     }  # fmt: skip
 
@@ -95,7 +100,7 @@ def test_a_row_for_each_poll(modbus: Modbus, polling: Any) -> None:
         (words("h", -215), {"data_type": "int16", "scale": 0.5, "offset": 10}, -97.5),
     ],
 )  # fmt: skip
-def test_what_registers_mean(
+def test_values_of_registers(
     modbus: Modbus, polling: Any, registers: list[int], options: dict[str, Any], value: Any
 ) -> None:
     modbus.set(40, *registers)
@@ -103,7 +108,7 @@ def test_what_registers_mean(
     assert row["p"] == value
 
 
-def test_columns_that_nobody_declared() -> None:
+def test_inferred_columns() -> None:
     points = [
         {**point("coils"), "name": "on"},
         {**point("coils", quantity=3), "name": "lamps"},
@@ -112,15 +117,15 @@ def test_columns_that_nobody_declared() -> None:
         {**point(data_type="float64", quantity=2), "name": "totals"},
         {**point(data_type="string", quantity=4), "name": "model"},
     ]
-    config = ModbusSource.config_type.model_validate({"connect": "nobody:502", "points": points})
-    found = Json(Json.config_type()).infer(ModbusSource(config).sample(10))
-    assert found is not None and [f"{field.name} {field.type}" for field in found] == [
+    config = ModbusSource.config_type.model_validate({"connect": "plc:502", "points": points})
+    schema = Json(Json.config_type()).infer_schema(ModbusSource(config).sample(10))
+    assert schema is not None and [f"{field.name} {field.type}" for field in schema] == [
         "on bool", "lamps list<element: bool>", "count int64", "heat double",
         "totals list<element: double>", "model string",
     ]  # fmt: skip
 
 
-def test_what_changes_is_seen(modbus: Modbus, polling: Any) -> None:
+def test_changed_values(modbus: Modbus, polling: Any) -> None:
     modbus.set(60, 1)
     source = polling(points=[point(address=60)])
     source.polls(1)
@@ -129,8 +134,8 @@ def test_what_changes_is_seen(modbus: Modbus, polling: Any) -> None:
     assert {row["p"] for row in rows} == {1, 2} and rows[-1]["p"] == 2
 
 
-def test_a_device_that_was_away(modbus: Modbus, polling: Any) -> None:
-    """The receiver ends with a Transient error, and the next one polls again."""
+def test_an_unavailable_device(modbus: Modbus, polling: Any) -> None:
+    """The receiver ends with a Transient error and is restarted."""
     source = polling(points=[point("input_registers", 5)])
     source.polls(1)
     source.receiving.receiver.ready.clear()
@@ -144,45 +149,97 @@ def test_a_device_that_was_away(modbus: Modbus, polling: Any) -> None:
 def test_an_interval(modbus: Modbus, polling: Any) -> None:
     source = polling(points=[point()], interval="1 hour")
     source.polls(1)
-    again = polling(points=[point()])
-    again.polls(3)
+    other = polling(points=[point()])
+    other.polls(3)
     assert source.receiving.journal.end() == 1
 
 
 def test_a_full_journal_waits(modbus: Modbus, polling: Any) -> None:
-    """It is not polled meanwhile, and goes on when there is room."""
+    """Polling pauses, and resumes once records are committed."""
     many = [{**point("input_registers", 0, quantity=125), "name": f"p{n}" * 20} for n in range(30)]
-    source = polling(points=many, interval="1ms", journal={"size": "1MiB"}).source
-    at, seen = source.initial(), 0
+    source = polling(points=many, interval="1ms", journal={"max_size": "1MiB"}).source
+    offset, count = source.initial_offset(), 0
     until = time.monotonic() + 60
-    while seen < 150:
-        assert time.monotonic() < until, seen
-        end = source.latest(at)
-        seen, at = seen + source.lag(at, end), end
+    while count < 150:
+        assert time.monotonic() < until, count
+        end = source.latest_offset(offset)
+        count, offset = count + source.lag(offset, end), end
         source.commit(end)
-        assert sum(each.stat().st_size for each in source.directory.glob("*.segment")) < 2 << 20
+        assert sum(path.stat().st_size for path in source.directory.glob("*.segment")) < 2 << 20
         time.sleep(0.05)
     assert source.lost() == 0
 
 
 @pytest.mark.parametrize(("kind", "address"), [("coils", 60_000), ("holding_registers", SIZE)])
-def test_a_point_that_is_not_there(modbus: Modbus, kind: str, address: int) -> None:
-    given = {"connect": modbus.address, "unit_id": UNIT, "points": [point(kind, address)]}
-    with pytest.raises(Permanent, match="does not give the point") as caught:
-        ModbusSource(ModbusSource.config_type.model_validate(given)).check()
+def test_a_missing_point(modbus: Modbus, kind: str, address: int) -> None:
+    options = {"connect": modbus.address, "unit_id": UNIT, "points": [point(kind, address)]}
+    with pytest.raises(Permanent, match="cannot read the point") as caught:
+        ModbusSource(ModbusSource.config_type.model_validate(options)).check()
     assert caught.value.hint
 
 
 def test_another_unit(modbus: Modbus) -> None:
-    given = {"connect": modbus.address, "unit_id": UNIT + 1, "timeout": "1s", "points": [point()]}
+    options = {"connect": modbus.address, "unit_id": UNIT + 1, "timeout": "1s", "points": [point()]}
     with pytest.raises((Transient, Permanent)):
-        ModbusSource(ModbusSource.config_type.model_validate(given)).check()
+        ModbusSource(ModbusSource.config_type.model_validate(options)).check()
+
+
+def serve_tls(port: int, tls: Tls) -> None:
+    """Serves the device UNIT, whose input registers count from 0, with TLS."""
+    from pymodbus.server import ModbusTlsServer
+    from pymodbus.simulator import DataType, SimData, SimDevice
+
+    registers = SimData(0, values=[*range(SIZE)], datatype=DataType.REGISTERS)
+
+    async def serve() -> None:
+        device = SimDevice(id=UNIT, simdata=[registers])
+        context = tls.server_context()
+        server = ModbusTlsServer([device], sslctx=context, address=("127.0.0.1", port))
+        await server.serve_forever()
+
+    asyncio.run(serve())
+
+
+@pytest.fixture
+def tls_device(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The address of a device with TLS, and the file of its CA certificate."""
+    authority, port = Authority(tmp_path), free_port()
+    certificate = str(authority.issue("device"))
+    tls = Tls(certificate=certificate, key=certificate)
+    process = multiprocessing.get_context("spawn").Process(
+        target=serve_tls, args=(port, tls), daemon=True
+    )
+    process.start()
+    yield f"localhost:{port}", authority.root
+    process.terminate()
+    process.join()
+
+
+def test_tls(tls_device: tuple[str, Path]) -> None:
+    address, root = tls_device
+    options = {"connect": address, "unit_id": UNIT, "points": [point("input_registers", 5)]}
+    source = ModbusSource(
+        ModbusSource.config_type.model_validate({**options, "tls": {"ca": str(root)}})
+    )
+    until = time.monotonic() + 30
+    while True:
+        try:
+            source.check()
+            break
+        except Transient:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+    for tls in (None, True):
+        with pytest.raises(Transient, match="could not reach") as caught:
+            ModbusSource(ModbusSource.config_type.model_validate({**options, "tls": tls})).check()
+        assert "tls" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"points": []}, "at least 1"),
+        ({"points": [point()], "tls": {"certificate": "c"}}, "both certificate and key"),
         ({"points": [point(), point()]}, "the same name"),
         ({"points": [point(quantity=126)]}, "at most 125"),
         ({"points": [point(data_type="int32", quantity=63)]}, "at most 125"),
@@ -191,6 +248,6 @@ def test_another_unit(modbus: Modbus) -> None:
         ({"points": [point(data_type="string", offset=2)]}, "for numbers"),
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         ModbusSource.config_type.model_validate({"connect": "a:502", **options})

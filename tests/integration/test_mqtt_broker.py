@@ -1,21 +1,24 @@
-"""What is particular to MQTT: wildcards, retained messages, wills, properties, rights, TLS."""
+"""MQTT: wildcards, retained messages, Last Will, headers, permissions, TLS."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from receiving_here import ReceivingHere
 from taking import Take, Taking
 from writing import written
 
 from penstock.connectors.mqtt import MqttSink, MqttSource
 from penstock.core.errors import PlanError
 from penstock.sdk import Context, Failure, Permanent
+from penstock.testing.contract.receiving import Receiving
 from servers.certificates import Authority
 from servers.mosquitto import Mosquitto, Subscriber
 
@@ -24,23 +27,23 @@ from servers.mosquitto import Mosquitto, Subscriber
 def subscribed(taking: Take, mosquitto: Mosquitto, tmp_path: Path) -> Callable[..., Taking]:
     counter = count()
 
-    def subscribed(**options: Any) -> Taking:
+    def subscribed(receiving: Any = ReceivingHere, **options: Any) -> Taking:
         given = {**mosquitto.login, "client_id": tmp_path.name, **options}
         state = tmp_path / f"{next(counter)}"
         source = MqttSource(MqttSource.config_type.model_validate(given), Context(state=state))
-        return taking(source)
+        return taking(source, partial(Taking, receiving=receiving))
 
     return subscribed
 
 
-def published(broker: Mosquitto, rows: list[dict[str, Any]], **options: Any) -> list[Failure]:
+def publish_rows(broker: Mosquitto, rows: list[dict[str, Any]], **options: Any) -> list[Failure]:
     """Writes rows whose column `text` is the payload."""
     sink = MqttSink(MqttSink.config_type.model_validate({**broker.login, **options}))
     return written(sink, rows)
 
 
-def heard(subscriber: Subscriber, count: int) -> list[Any]:
-    """What a subscriber got, once there is so much."""
+def await_messages(subscriber: Subscriber, count: int) -> list[Any]:
+    """Returns the messages of a subscriber once there are `count`."""
     until = time.monotonic() + 20
     while len(subscriber.messages) < count:
         assert time.monotonic() < until, f"{len(subscriber.messages)} of {count}"
@@ -50,7 +53,7 @@ def heard(subscriber: Subscriber, count: int) -> list[Any]:
 
 @pytest.fixture
 def tls_mosquitto(tmp_path: Path) -> Iterator[tuple[Mosquitto, Path]]:
-    """A broker that also listens with TLS, and the file of the authority that it is trusted by."""
+    """A broker that also listens with TLS, and the file of its CA certificate."""
     authority = Authority(tmp_path)
     with Mosquitto(certificate=authority.issue("broker")) as broker:
         yield broker, authority.root
@@ -76,27 +79,26 @@ def test_retained_messages(
     mosquitto: Mosquitto, subscribed: Any, version: str, retained: bool
 ) -> None:
     topic = mosquitto.new_topic()
-    published(mosquitto, [{"text": "old"}], topic=topic, retain=True, version=version)
+    publish_rows(mosquitto, [{"text": "old"}], topic=topic, retain=True, version=version)
     source = subscribed(topic=topic, retained=retained, version=version)
     mosquitto.publish(topic, [b"new"])
-    told = [(row["payload"], row["retained"]) for row in source.rows(1 + retained, "retained")]
-    assert told == [(b"old", True), (b"new", False)][not retained :]
+    rows = [(row["payload"], row["retained"]) for row in source.rows(1 + retained, "retained")]
+    assert rows == [(b"old", True), (b"new", False)][not retained :]
 
 
-def test_properties_come_and_go(mosquitto: Mosquitto, subscribed: Any) -> None:
+def test_headers(mosquitto: Mosquitto, subscribed: Any) -> None:
     topic = mosquitto.new_topic()
     source = subscribed(topic=topic)
     rows = [{"text": "1", "user": "u1"}, {"text": "2", "user": None}]
-    given = {"kind": "k", "user": "{user}"}
-    published(mosquitto, rows, topic=topic, content_type="text/plain", properties=given)
-    one, two = source.rows(2, "properties", "content_type", "response_topic", "correlation_data")
-    assert (
-        one["properties"] == [("kind", "k"), ("user", "u1")] and one["content_type"] == "text/plain"
-    )
-    assert two["properties"] == [("kind", "k")]
+    headers = {"kind": "k", "user": "{user}"}
+    publish_rows(mosquitto, rows, topic=topic, content_type="text/plain", headers=headers)
+    first, second = source.rows(2, "headers", "content_type", "response_topic", "correlation_data")
+    assert first["headers"] == [("kind", "k"), ("user", "u1")]
+    assert first["content_type"] == "text/plain"
+    assert second["headers"] == [("kind", "k")]
 
 
-def test_what_was_published_while_we_were_away(mosquitto: Mosquitto, subscribed: Any) -> None:
+def test_messages_are_kept_while_disconnected(mosquitto: Mosquitto, subscribed: Any) -> None:
     topic = mosquitto.new_topic()
     first = subscribed(topic=topic)
     first.receiving.close()
@@ -110,79 +112,103 @@ def test_what_was_published_while_we_were_away(mosquitto: Mosquitto, subscribed:
     assert [row["payload"] for row in third.rows(1)] == [b"4"]
 
 
-def test_a_session_that_expires(mosquitto: Mosquitto, subscribed: Any) -> None:
+def test_session_ttl(mosquitto: Mosquitto, subscribed: Any) -> None:
     topic = mosquitto.new_topic()
-    subscribed(topic=topic, session_expiry="0s").receiving.close()
+    subscribed(topic=topic, session_ttl="0s").receiving.close()
     mosquitto.publish(topic, [b"1"])
-    source = subscribed(topic=topic, session_expiry="0s")
+    source = subscribed(topic=topic, session_ttl="0s")
     mosquitto.publish(topic, [b"2"])
     assert [row["payload"] for row in source.rows(1)] == [b"2"]
 
 
-def test_packets_that_are_too_large_do_not_come(mosquitto: Mosquitto, subscribed: Any) -> None:
+def test_max_message_size(mosquitto: Mosquitto, subscribed: Any) -> None:
     topic = mosquitto.new_topic()
-    source = subscribed(topic=topic, max_packet_size="1KB")
+    source = subscribed(topic=topic, max_message_size="1KB")
     mosquitto.publish(topic, [b"x" * 2000, b"small"])
     assert [row["payload"] for row in source.rows(1)] == [b"small"]
 
 
-def test_a_largest_packet_needs_version_5() -> None:
-    given = {"url": "mqtt://localhost", "topic": "a", "max_packet_size": 1000, "version": "3.1.1"}
-    with pytest.raises(ValueError, match='max_packet_size needs version: "5"'):
-        MqttSource.config_type.model_validate(given)
+def test_max_message_size_requires_version_5() -> None:
+    config = {"url": "mqtt://localhost", "topic": "a", "max_message_size": 1000, "version": "3.1.1"}
+    with pytest.raises(ValueError, match='max_message_size requires version: "5"'):
+        MqttSource.config_type.model_validate(config)
 
 
-def test_the_will(mosquitto: Mosquitto, subscribed: Any) -> None:
+def test_the_last_will(mosquitto: Mosquitto, subscribed: Any) -> None:
     topic = mosquitto.new_topic()
     will = {"topic": f"{topic}/gone", "payload": "bye", "qos": 1}
     with Subscriber(mosquitto, f"{topic}/gone") as subscriber:
-        subscribed(topic=topic, will=will).receiving.receiver.kill()
-        assert heard(subscriber, 1)[0].payload == b"bye"
+        subscribed(Receiving, topic=topic, will=will).receiving.receiver.kill()
+        assert await_messages(subscriber, 1)[0].payload == b"bye"
 
 
-def test_topics_of_columns(mosquitto: Mosquitto) -> None:
+def test_topics_from_columns(mosquitto: Mosquitto) -> None:
     top = mosquitto.new_topic()
     rows = [{"text": "1", "room": "a"}, {"text": "2", "room": "b+"}, {"text": "3", "room": None}]
     with Subscriber(mosquitto, f"{top}/#") as subscriber:
-        failures = published(mosquitto, rows, topic=f"{top}/{{room}}")
-        (message,) = heard(subscriber, 1)
+        failures = publish_rows(mosquitto, rows, topic=f"{top}/{{room}}")
+        (message,) = await_messages(subscriber, 1)
     assert (message.topic, message.payload) == (f"{top}/a", b"1")
     assert [(f.index, f.error.code) for f in failures] == [(1, "topic"), (2, "topic")]
 
 
-def test_a_refused_message_is_a_bad_row(mosquitto: Mosquitto) -> None:
-    """MQTT 5 tells; before, a broker takes it and says nothing."""
+def test_a_rejected_message_is_a_dead_letter(mosquitto: Mosquitto) -> None:
+    """MQTT 5 only: a broker drops it silently in version 3.1.1."""
     top = mosquitto.new_topic()
     rows = [{"text": "1", "topic": "forbidden/x"}, {"text": "2", "topic": top}]
-    (failure,) = published(mosquitto, rows, topic="{topic}")
+    (failure,) = publish_rows(mosquitto, rows, topic="{topic}")
     assert failure.index == 0 and "authori" in failure.error.message.lower()
 
 
 @pytest.mark.parametrize(
-    ("topic", "said"),
-    [("a/#/b", "last level"), ("a/b#", "last level"), ("a/x+", "level alone"), ("", "1 to 65,535")],
+    ("topic", "message"),
+    [
+        ("a/#/b", "entire last level"),
+        ("a/b#", "last level"),
+        ("a/x+", "entire level"),
+        ("", "1 to 65,535"),
+    ],
 )
-def test_topics_that_cannot_be(topic: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_topics(topic: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         MqttSource.config_type.model_validate({"url": "mqtt://localhost", "topic": topic})
     if topic:
-        with pytest.raises(ValueError, match="no \\+ and no #"):
+        with pytest.raises(ValueError, match="without the wildcards"):
             MqttSink.config_type.model_validate({"url": "mqtt://localhost", "topic": topic})
 
 
-def test_a_column_that_is_not_there() -> None:
-    given = {"url": "mqtt://localhost", "topic": "a/{rom}"}
-    sink = MqttSink(MqttSink.config_type.model_validate(given))
+def test_a_missing_column() -> None:
+    config = {"url": "mqtt://localhost", "topic": "a/{rom}"}
+    sink = MqttSink(MqttSink.config_type.model_validate(config))
     with pytest.raises(PlanError) as caught:
-        sink.accepts(pa.schema([("room", pa.string())]))
-    assert caught.value.message == 'topic names "rom", and there is no such column'
+        sink.check_schema(pa.schema([("room", pa.string())]))
+    assert caught.value.message == 'topic: unknown column "rom"'
 
 
-def test_a_certificate_that_is_not_trusted(tls_mosquitto: Any) -> None:
+def test_tls_verification(tls_mosquitto: Any) -> None:
     broker, root = tls_mosquitto
-    given = {**broker.login, "url": f"mqtts://127.0.0.1:{broker.tls_port}", "topic": "allowed/x"}
+    options = {**broker.login, "url": f"mqtts://127.0.0.1:{broker.tls_port}", "topic": "allowed/x"}
     for component in (MqttSource, MqttSink):
-        component(component.config_type.model_validate({**given, "tls": {"ca": str(root)}})).check()
-        with pytest.raises(Permanent, match="not trusted") as caught:
-            component(component.config_type.model_validate(given)).check()
+        component(
+            component.config_type.model_validate({**options, "tls": {"ca": str(root)}})
+        ).check()
+        with pytest.raises(Permanent, match="TLS verification") as caught:
+            component(component.config_type.model_validate(options)).check()
         assert "ca" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"url": "mqtt://user:secret@localhost"}, "auth.username and auth.password"),
+        ({"auth": {"password": "secret"}}, "expected username"),
+        ({"tls": True}, "TLS scheme"),
+        ({"url": "mqtts://localhost", "tls": False}, "contradicts"),
+    ],
+)
+def test_invalid_options(options: dict[str, Any], message: str) -> None:
+    for component in (MqttSource, MqttSink):
+        with pytest.raises(ValueError, match=message):
+            component.config_type.model_validate(
+                {"url": "mqtt://localhost", "topic": "a", **options}
+            )

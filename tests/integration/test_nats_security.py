@@ -1,4 +1,4 @@
-"""The ways to prove to NATS who we are, TLS, and several servers."""
+"""Authentication to NATS, TLS, and several servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check(**options: Any) -> None:
     NatsSink(NatsSink.config_type.model_validate({"subject": "a", **options})).check()
 
 
-def refused(**options: Any) -> str:
+def error_code(**options: Any) -> str:
     with pytest.raises(Permanent) as caught:
         check(**options)
     return caught.value.code
@@ -30,58 +30,66 @@ def refused(**options: Any) -> str:
 def test_a_token() -> None:
     access = "authorization { token: made-up-token }"
     with Nats(access=access, token="made-up-token") as server:
-        check(url=server.url, token="made-up-token")
-        assert refused(url=server.url, token="wrong") == "login"
-        assert refused(url=server.url) == "login"
+        check(url=server.url, auth={"token": "made-up-token"})
+        assert error_code(url=server.url, auth={"token": "wrong"}) == "login"
+        assert error_code(url=server.url) == "login"
 
 
 def test_an_nkey() -> None:
     key = Key("user")
     access = f"authorization {{ users: [ {{ nkey: {key.public} }} ] }}"
     with Nats(access=access, nkeys_seed_str=key.seed) as server:
-        check(url=server.url, nkey=key.seed)
-        assert refused(url=server.url, nkey=Key("user").seed) == "login"
-        assert refused(url=server.url, nkey="no seed") == "login"
+        check(url=server.url, auth={"nkey": key.seed})
+        assert error_code(url=server.url, auth={"nkey": Key("user").seed}) == "login"
+        assert error_code(url=server.url, auth={"nkey": "invalid"}) == "login"
 
 
 def test_credentials(tmp_path: Path) -> None:
-    given = Credentials(tmp_path)
+    credentials = Credentials(tmp_path)
     (tmp_path / "other").mkdir()
-    with Nats(access=given.access, user_credentials=str(given.path)) as server:
-        check(url=server.url, creds=str(given.path))
+    with Nats(access=credentials.access, user_credentials=str(credentials.path)) as server:
+        check(url=server.url, auth={"creds": str(credentials.path)})
         other = Credentials(tmp_path / "other")
-        assert refused(url=server.url, creds=str(other.path)) == "login"
-        assert refused(url=server.url, creds=str(tmp_path / "missing")) == "login"
+        assert error_code(url=server.url, auth={"creds": str(other.path)}) == "login"
+        assert error_code(url=server.url, auth={"creds": str(tmp_path / "missing")}) == "login"
 
 
 def test_a_jwt(tmp_path: Path) -> None:
-    given = Credentials(tmp_path)
-    with Nats(access=given.access, user_credentials=str(given.path)) as server:
-        check(url=server.url, jwt=f"{given.token}\n", nkey=given.seed)
-        assert refused(url=server.url, jwt=given.token, nkey=Key("user").seed) == "login"
-        assert refused(url=server.url, jwt=Credentials(tmp_path).token, nkey=given.seed) == "login"
-        assert refused(url=server.url, nkey=given.seed) == "login"
+    credentials = Credentials(tmp_path)
+    with Nats(access=credentials.access, user_credentials=str(credentials.path)) as server:
+        check(url=server.url, auth={"jwt": f"{credentials.token}\n", "nkey": credentials.seed})
+        assert (
+            error_code(url=server.url, auth={"jwt": credentials.token, "nkey": Key("user").seed})
+            == "login"
+        )
+        other = {"jwt": Credentials(tmp_path).token, "nkey": credentials.seed}
+        assert error_code(url=server.url, auth=other) == "login"
+        assert error_code(url=server.url, auth={"nkey": credentials.seed}) == "login"
 
 
-def test_encryption(tmp_path: Path) -> None:
+def test_tls(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    trusting = ssl.create_default_context(cafile=str(authority.root))
-    login = {"username": USER, "password": PASSWORD}
-    given = {"user": USER, "password": PASSWORD, "tls": trusting}
-    with Nats(certificate=authority.issue("server"), **given) as server:
+    context = ssl.create_default_context(cafile=str(authority.root))
+    login = {"auth": {"username": USER, "password": PASSWORD}}
+    client = {"user": USER, "password": PASSWORD, "tls": context}
+    with Nats(certificate=authority.issue("server"), **client) as server:
         url = f"tls://127.0.0.1:{server.port}"
         check(url=url, tls={"ca": str(authority.root)}, **login)
         check(url=server.url, tls={"ca": str(authority.root)}, **login)
         check(url=url, tls={"verify": False}, **login)
-        assert refused(url=url, **login) == "tls"
+        check(url=server.url, tls={"ca": str(authority.root), "verify_hostname": False}, **login)
+        assert error_code(url=url, **login) == "tls"
+        assert error_code(url=server.url, **login) == "tls"
 
 
-def test_a_server_that_does_not_encrypt(nats: Nats) -> None:
-    login = {**nats.login, "url": f"tls://127.0.0.1:{nats.port}"}
-    assert refused(**login) == "tls"
+def test_a_server_without_tls(nats: Nats) -> None:
+    url = f"tls://127.0.0.1:{nats.port}"
+    assert error_code(**{**nats.login, "url": url}) == "tls"
+    assert error_code(**nats.login, tls=True) == "tls"
+    check(**nats.login, tls=False)
 
 
-def test_one_of_several_servers_is_enough(nats: Nats) -> None:
+def test_one_of_several_servers_is_available(nats: Nats) -> None:
     check(**{**nats.login, "url": [f"nats://127.0.0.1:{free_port()}", nats.url]})
 
 
@@ -91,21 +99,22 @@ def test_one_of_several_servers_is_enough(nats: Nats) -> None:
         {"url": "http://localhost"},
         {"url": "nats://user:secret@localhost"},
         {"url": []},
-        {"username": "u"},
-        {"token": "t", "nkey": "n"},
-        {"jwt": "j"},
-        {"jwt": "j", "creds": "c"},
+        {"url": "tls://localhost", "tls": False},
+        {"auth": {"username": "u"}},
+        {"auth": {"token": "t", "nkey": "n"}},
+        {"auth": {"jwt": "j"}},
+        {"auth": {"jwt": "j", "creds": "c"}},
+        {"timeout": "0s"},
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any]) -> None:
+def test_invalid_options(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         NatsSink.config_type.model_validate({"url": "nats://localhost", "subject": "a", **options})
 
 
-def test_an_answer_that_takes_too_long(nats: Nats) -> None:
-    sink = NatsSink(
-        NatsSink.config_type.model_validate({**nats.login, "subject": "a", "timeout": "0.001ms"})
-    )
+def test_a_response_timeout(nats: Nats) -> None:
+    config = NatsSink.config_type.model_validate({**nats.login, "subject": "a"})
+    sink = NatsSink(config.model_copy(update={"timeout": 1e-6}))
     with pytest.raises(Transient) as caught:
         sink.check()
     assert caught.value.code == "unreachable"

@@ -1,4 +1,4 @@
-"""What is particular to writing NATS: subjects, headers, ids, keys, and what is refused."""
+"""Writing to NATS: subjects, headers, message IDs, keys, and rejected messages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from servers.nats import Nats
 FIRST = BatchId("query-1", 0)
 
 
-def made(nats: Nats, primary: tuple[str, ...] = (), **options: Any) -> NatsSink:
+def make_sink(nats: Nats, primary: tuple[str, ...] = (), **options: Any) -> NatsSink:
     sink = NatsSink(NatsSink.config_type.model_validate({**nats.login, **options}))
     if primary:
         sink.mode, sink.primary_key = "upsert", primary
     return sink
 
 
-def texts(nats: Nats, stream: str) -> list[str]:
+def payload_texts(nats: Nats, stream: str) -> list[str]:
     return [message.data.decode() for message in nats.messages(stream)]
 
 
@@ -33,12 +33,14 @@ def texts(nats: Nats, stream: str) -> list[str]:
 def test_subjects_and_headers_from_columns(nats: Nats, confirmed: bool) -> None:
     stream = nats.new_stream()
     options = {"stream": stream} if confirmed else {}
-    sink = made(nats, subject=f"{stream}.{{to}}", headers={"Who": "{who}", "Made": "up"}, **options)
+    sink = make_sink(
+        nats, subject=f"{stream}.{{to}}", headers={"User": "{user}", "Kind": "example"}, **options
+    )
     rows = [
-        {"text": "1", "to": "a.b", "who": "ann"},
-        {"text": "2", "to": "c d", "who": "bob"},
-        {"text": "3", "to": None, "who": "bob"},
-        {"text": "4", "to": "e", "who": None},
+        {"text": "1", "to": "a.b", "user": "ann"},
+        {"text": "2", "to": "c d", "user": "bob"},
+        {"text": "3", "to": None, "user": "bob"},
+        {"text": "4", "to": "e", "user": None},
     ]
     failures = written(sink, rows)
     assert [(failure.index, failure.error.code) for failure in failures] == [
@@ -47,47 +49,47 @@ def test_subjects_and_headers_from_columns(nats: Nats, confirmed: bool) -> None:
     ]
     first, second = nats.messages(stream)
     assert first.subject == f"{stream}.a.b" and second.subject == f"{stream}.e"
-    assert (first.headers["Who"], first.headers["Made"]) == ("ann", "up")
-    assert "Who" not in second.headers
+    assert (first.headers["User"], first.headers["Kind"]) == ("ann", "example")
+    assert "User" not in second.headers
 
 
-def test_what_crawls_has_arrived(nats: Nats) -> None:
-    """The answer to a question that overtook the messages would come too early."""
+def test_a_slow_connection(nats: Nats) -> None:
+    """A PONG that overtakes the messages would be too early."""
     stream = nats.new_stream()
     gate = Gate(nats.port, portion=len("PING\r\n"), rest=0.01)
-    sink = made(nats, url=f"nats://127.0.0.1:{gate.port}", subject=f"{stream}.a")
+    sink = make_sink(nats, url=f"nats://127.0.0.1:{gate.port}", subject=f"{stream}.a")
     client = sink.open()
     rows = pa.RecordBatch.from_pylist([{"text": f"{at}"} for at in range(5)])
     writer = sink.writer(client, FIRST, 0, rows.schema)
     assert not writer.write(rows, rows.column("text").cast(pa.binary()))
-    assert texts(nats, stream) == [*"01234"]
+    assert payload_texts(nats, stream) == [*"01234"]
     gate.stop()
     client.close()
 
 
 def test_a_batch_that_is_repeated_is_dropped(nats: Nats) -> None:
     stream = nats.new_stream()
-    sink = made(nats, subject=f"{stream}.{{to}}", stream=stream)
+    sink = make_sink(nats, subject=f"{stream}.{{to}}", stream=stream)
     rows = [{"text": "1", "to": "a"}, {"text": "1", "to": "a"}, {"text": "2", "to": "a"}]
     written(sink, rows[:2])
-    assert texts(nats, stream) == ["1", "1"]
+    assert payload_texts(nats, stream) == ["1", "1"]
     written(sink, [rows[2], *rows[:2]])
-    assert texts(nats, stream) == ["1", "1", "2"]
+    assert payload_texts(nats, stream) == ["1", "1", "2"]
     written(sink, rows, BatchId("query-1", 1))
-    assert texts(nats, stream) == ["1", "1", "2", "1", "1", "2"]
+    assert payload_texts(nats, stream) == ["1", "1", "2", "1", "1", "2"]
 
 
-def test_ids_from_columns(nats: Nats) -> None:
+def test_message_ids_from_columns(nats: Nats) -> None:
     stream = nats.new_stream()
-    sink = made(nats, subject=f"{stream}.a", stream=stream, message_id="order-{id}")
+    sink = make_sink(nats, subject=f"{stream}.a", stream=stream, message_id="order-{id}")
     written(sink, [{"text": "1", "id": 1}, {"text": "2", "id": 1}, {"text": "3", "id": 2}])
-    assert texts(nats, stream) == ["1", "3"]
+    assert payload_texts(nats, stream) == ["1", "3"]
     assert nats.messages(stream)[0].headers["Nats-Msg-Id"] == "order-1"
 
 
-def test_a_subject_that_the_stream_does_not_have(nats: Nats) -> None:
+def test_a_subject_of_another_stream(nats: Nats) -> None:
     stream, other = nats.new_stream(), nats.new_stream()
-    sink = made(nats, subject="{to}", stream=stream)
+    sink = make_sink(nats, subject="{to}", stream=stream)
     rows = [
         {"text": "1", "to": f"{stream}.a"},
         {"text": "2", "to": f"{other}.a"},
@@ -95,38 +97,38 @@ def test_a_subject_that_the_stream_does_not_have(nats: Nats) -> None:
     ]
     failures = written(sink, rows)
     assert [(failure.index, failure.error.code) for failure in failures] == [
-        (1, "refused"),
+        (1, "rejected"),
         (2, "subject"),
     ]
-    assert texts(nats, stream) == ["1"] and texts(nats, other) == []
+    assert payload_texts(nats, stream) == ["1"] and payload_texts(nats, other) == []
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
-def test_a_subject_that_may_not_be_written(nats: Nats, confirmed: bool) -> None:
+def test_a_subject_without_permission(nats: Nats, confirmed: bool) -> None:
     stream = nats.new_stream()
     options = {"stream": stream} if confirmed else {}
-    sink = made(nats, subject="{to}", **options)
+    sink = make_sink(nats, subject="{to}", **options)
     rows = [{"text": "1", "to": "forbidden.a"}, {"text": "2", "to": f"{stream}.a"}]
     (failure,) = written(sink, rows)
     assert (failure.index, failure.error.code) == (0, "not-authorized")
-    assert texts(nats, stream) == ["2"]
+    assert payload_texts(nats, stream) == ["2"]
 
 
-def test_a_message_that_the_stream_finds_too_large(nats: Nats) -> None:
+def test_a_message_above_the_limit_of_the_stream(nats: Nats) -> None:
     stream = nats.new_stream(max_msg_size=1000)
-    sink = made(nats, subject=f"{stream}.a", stream=stream)
+    sink = make_sink(nats, subject=f"{stream}.a", stream=stream)
     (failure,) = written(sink, [{"text": "x" * 2000}, {"text": "small"}])
-    assert (failure.index, failure.error.code) == (0, "refused")
-    assert texts(nats, stream) == ["small"]
+    assert (failure.index, failure.error.code) == (0, "rejected")
+    assert payload_texts(nats, stream) == ["small"]
 
 
-def test_a_stream_that_is_missing(nats: Nats) -> None:
+def test_a_missing_stream(nats: Nats) -> None:
     with pytest.raises(Permanent):
-        made(nats, subject="a", stream="NOBODY").check()
+        make_sink(nats, subject="a", stream="MISSING").check()
 
 
 def values(nats: Nats, bucket: str) -> dict[str, bytes]:
-    """What the bucket has."""
+    """Returns the keys and values of the bucket."""
 
     async def read(client: Any) -> dict[str, bytes]:
         store = await client.jetstream().key_value(bucket)
@@ -137,7 +139,7 @@ def values(nats: Nats, bucket: str) -> dict[str, bytes]:
 
 def test_keys_from_columns(nats: Nats) -> None:
     bucket = nats.new_bucket()
-    sink = made(nats, bucket=bucket, key="user.{id}")
+    sink = make_sink(nats, bucket=bucket, key="user.{id}")
     failures = written(sink, [{"text": "1", "id": "a"}, {"text": "2", "id": "b c"}])
     assert [(failure.index, failure.error.code) for failure in failures] == [(1, "subject")]
     assert values(nats, bucket) == {"user.a": b"1"}
@@ -150,13 +152,13 @@ def test_the_primary_key_is_the_key(nats: Nats) -> None:
         {"text": "2", "a": 1, "b": "x"},
         {"text": "3", "a": 2, "b": "x"},
     ]
-    written(made(nats, ("a", "b"), bucket=bucket), rows)
+    written(make_sink(nats, ("a", "b"), bucket=bucket), rows)
     assert values(nats, bucket) == {"1.x": b"2", "2.x": b"3"}
 
 
 def test_a_row_without_value_deletes_its_key(nats: Nats) -> None:
     bucket = nats.new_bucket()
-    sink = made(nats, bucket=bucket, key="{id}")
+    sink = make_sink(nats, bucket=bucket, key="{id}")
     written(sink, [{"text": "1", "id": "a"}, {"text": "2", "id": "b"}])
     written(sink, [{"text": None, "id": "a"}], BatchId("query-1", 1))
     assert values(nats, bucket) == {"b": b"2"}
@@ -165,16 +167,17 @@ def test_a_row_without_value_deletes_its_key(nats: Nats) -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ({"subject": "a.{nothing}"}, "unknown-column"),
-        ({"subject": "a", "headers": {"H": "{nothing}"}}, "unknown-column"),
-        ({"subject": "a", "stream": "S", "message_id": "{nothing}"}, "unknown-column"),
-        ({"bucket": "B", "key": "{nothing}"}, "unknown-column"),
+        ({"subject": "a.{missing}"}, "unknown-column"),
+        ({"subject": "a", "headers": {"H": "{missing}"}}, "unknown-column"),
+        ({"subject": "a", "stream": "S", "message_id": "{missing}"}, "unknown-column"),
+        ({"bucket": "B", "key": "{missing}"}, "unknown-column"),
+        ({"bucket": "B", "key": "text"}, "column-name"),
         ({"bucket": "B"}, "no-key"),
     ],
 )
-def test_columns_that_are_missing(options: dict[str, Any], code: str, nats: Nats) -> None:
+def test_missing_columns(options: dict[str, Any], code: str, nats: Nats) -> None:
     with pytest.raises(PlanError) as caught:
-        made(nats, **options).accepts(pa.schema([("text", pa.string())]))
+        make_sink(nats, **options).check_schema(pa.schema([("text", pa.string())]))
     assert caught.value.code == code
 
 
@@ -189,8 +192,9 @@ def test_columns_that_are_missing(options: dict[str, Any], code: str, nats: Nats
         {"subject": "a", "message_id": "x"},
         {"bucket": "B", "stream": "S"},
         {"subject": "a", "headers": {"no token": "x"}},
+        {"bucket": "B", "key": "{id"},
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any]) -> None:
+def test_invalid_options(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         NatsSink.config_type.model_validate({"url": "nats://localhost", **options})

@@ -21,7 +21,7 @@ sources:
   readings:
     type: files
     path: in/*.csv
-    after: delete
+    after_read: delete
     schema: sensor STRING, value INT, at TIMESTAMP
     watermark: {column: at, delay: 1 hour}
   names: {type: files, path: names.csv, schema: "sensor STRING, name STRING", static: true}
@@ -52,7 +52,7 @@ def pipeline(tmp_path: Path) -> Path:
 def test_nothing_is_touched(pipeline: Path, penstock_spark: SparkSession) -> None:
     plan = app.plan(pipeline)
     before = sorted(path for path in pipeline.parent.rglob("*"))
-    seen = app.observe(plan, ["readings", "names", "hourly", "out"], rows=50, spark=penstock_spark)
+    seen = app.preview(plan, ["readings", "names", "hourly", "out"], rows=50, spark=penstock_spark)
     assert seen.error is None
     assert seen.tables["readings"].num_rows == 20
     assert seen.tables["names"].to_pylist() == [{"sensor": "a", "name": "attic"}]
@@ -63,7 +63,7 @@ def test_nothing_is_touched(pipeline: Path, penstock_spark: SparkSession) -> Non
 
 
 def test_a_few_rows_are_enough(pipeline: Path, penstock_spark: SparkSession) -> None:
-    seen = app.observe(app.plan(pipeline), ["named"], rows=3, spark=penstock_spark)
+    seen = app.preview(app.plan(pipeline), ["named"], rows=3, spark=penstock_spark)
     assert seen.tables["named"].num_rows == 3
 
 
@@ -72,21 +72,21 @@ def test_records_that_sql_fails_on_are_dead_letters(
 ) -> None:
     text = pipeline.read_text().replace("SELECT name, value,", "SELECT name, 1 / value AS v,")
     pipeline.write_text(text)
-    seen = app.observe(app.plan(pipeline), ["named"], rows=50, spark=penstock_spark)
+    seen = app.preview(app.plan(pipeline), ["named"], rows=50, spark=penstock_spark)
     assert seen.tables["named"].num_rows == 19
     assert set(seen.dead_letters.column("node").to_pylist()) == {"readings", "named"}
 
 
 def test_no_rows_have_columns(pipeline: Path, penstock_spark: SparkSession) -> None:
     (pipeline.parent / "in" / "1.csv").write_text("sensor,value,at\n")
-    seen = app.observe(app.plan(pipeline), ["hourly"], spark=penstock_spark)
+    seen = app.preview(app.plan(pipeline), ["hourly"], spark=penstock_spark)
     assert seen.tables["hourly"].column_names == ["name", "n"]
     assert seen.tables["hourly"].num_rows == 0
 
 
 def test_an_unknown_node_is_told(pipeline: Path, penstock_spark: SparkSession) -> None:
     with pytest.raises(PlanError) as caught:
-        app.observe(app.plan(pipeline), ["hourli"], spark=penstock_spark)
+        app.preview(app.plan(pipeline), ["hourli"], spark=penstock_spark)
     assert caught.value.hint == 'did you mean "hourly"?'
 
 
@@ -98,6 +98,6 @@ def test_an_input_without_end_is_looked_at_for_a_while(
         "sources:\n  ticks: {type: generate, rate: 50, fields: {n: sequence}}\n"
         "sinks:\n  out: {type: blackhole, from: ticks}\n"
     )
-    seen = app.observe(app.plan(path), ["ticks"], rows=5, spark=penstock_spark)
+    seen = app.preview(app.plan(path), ["ticks"], rows=5, spark=penstock_spark)
     assert seen.error is None
     assert seen.tables["ticks"].num_rows == 5

@@ -1,4 +1,4 @@
-"""What is particular to writing Pulsar: keys, properties, times, batches, and what is refused."""
+"""The Pulsar sink: keys, headers, timestamps, batching, and rejections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from writing import written
 
 from penstock.connectors.pulsar import PulsarSink
-from penstock.core.errors import Mistakes
+from penstock.core.errors import ValidationErrors
 from penstock.sdk import Permanent
 from servers.pulsar import LARGEST, Pulsar
 
@@ -22,7 +22,7 @@ def made(pulsar: Pulsar, **options: Any) -> PulsarSink:
 
 
 def sent(pulsar: Pulsar, count: int, **options: Any) -> list[Any]:
-    """The messages that rows `0`, `1` and so on become."""
+    """Writes the rows `0`, `1` and so on. Returns the messages."""
     topic = pulsar.new_topic()
     rows = [{"text": str(each), "key": "ab"[each % 2]} for each in range(count)]
     assert not written(made(pulsar, topic=topic, **options), rows)
@@ -43,30 +43,30 @@ def entries(messages: Sequence[Any]) -> int:
         {"compression": "rar"},
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any]) -> None:
+def test_invalid_options(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         PulsarSink.config_type.model_validate(
             {"url": "pulsar://localhost", "topic": "orders", **options}
         )
 
 
-def test_columns_that_are_not_there() -> None:
+def test_unknown_columns() -> None:
     options = {
         "url": "pulsar://localhost", "topic": "{a}", "key": "{b}", "ordering_key": "{c}",
-        "properties": {"Who": "{d}"}, "event_time": "text",
+        "headers": {"Who": "{d}"}, "event_time_column": "text",
     }  # fmt: skip
     sink = PulsarSink(PulsarSink.config_type.model_validate(options))
-    with pytest.raises(Mistakes) as caught:
-        sink.accepts(pa.schema([("text", pa.string())]))
+    with pytest.raises(ValidationErrors) as caught:
+        sink.check_schema(pa.schema([("text", pa.string())]))
     told = [error.message for error in caught.value.errors]
     assert len(told) == 5 and all(any(f'"{name}"' in each for each in told) for name in "abcd")
 
 
-def test_what_goes_beside_the_payload(pulsar: Pulsar) -> None:
+def test_message_properties(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic()
     sink = made(
-        pulsar, topic=topic, key="k-{who}", ordering_key="o-{who}", event_time="at",
-        properties={"Who": "{who}", "Made": "up"},
+        pulsar, topic=topic, key="k-{who}", ordering_key="o-{who}", event_time_column="at",
+        headers={"Who": "{who}", "Made": "up"},
     )  # fmt: skip
     at = datetime(2024, 5, 1, 9, 30, 0, 123_000, UTC)
     rows = [{"text": "1", "who": "ann", "at": at}, {"text": "2", "who": None, "at": None}]
@@ -89,7 +89,7 @@ def test_topics_from_columns(pulsar: Pulsar) -> None:
     assert [message.data() for message in pulsar.messages(other)] == [b"1"]
 
 
-def test_a_topic_that_cannot_be_ends_the_pipeline(pulsar: Pulsar) -> None:
+def test_an_invalid_topic_is_permanent(pulsar: Pulsar) -> None:
     for topic in ("a/b", "persistent://public/nowhere/a"):
         sink = made(pulsar, topic=topic)
         with pytest.raises(Permanent):
@@ -98,7 +98,7 @@ def test_a_topic_that_cannot_be_ends_the_pipeline(pulsar: Pulsar) -> None:
             written(sink, [{"text": "1"}])
 
 
-def test_keys_choose_the_partition(pulsar: Pulsar) -> None:
+def test_keys_select_the_partition(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic(partitions=4)
     rows = [{"text": str(at), "key": f"k{at % 8}"} for at in range(32)]
     assert not written(made(pulsar, topic=topic, key="{key}"), rows)
@@ -107,14 +107,14 @@ def test_keys_choose_the_partition(pulsar: Pulsar) -> None:
     assert len(found) == 32 and len(places) == 8
 
 
-def test_messages_are_sent_together(pulsar: Pulsar) -> None:
+def test_messages_are_batched(pulsar: Pulsar) -> None:
     assert entries(sent(pulsar, 20)) == 1
-    assert entries(sent(pulsar, 20, batching={"max_messages": 5})) == 4
+    assert entries(sent(pulsar, 20, batching={"max_records": 5})) == 4
     assert entries(sent(pulsar, 20, batching={"max_size": "8 B"})) > 1
     assert entries(sent(pulsar, 20, batching=False)) == 20
 
 
-def test_only_those_with_the_same_key_are_sent_together(pulsar: Pulsar) -> None:
+def test_batches_by_key(pulsar: Pulsar) -> None:
     found = sent(pulsar, 20, batching={"by_key": True}, key="{key}")
     assert entries(found) == 2
     assert [message.partition_key() for message in found] == ["a"] * 10 + ["b"] * 10
@@ -130,7 +130,7 @@ def test_messages_are_compressed(pulsar: Pulsar, compression: str) -> None:
     assert (size < len(text) // 2) is (compression != "none")
 
 
-def test_what_is_too_large_is_sent_in_pieces_or_refused(pulsar: Pulsar) -> None:
+def test_large_messages_are_chunked_or_rejected(pulsar: Pulsar) -> None:
     rows = [{"text": "x" * (LARGEST + 1)}, {"text": "y"}]
     topic = pulsar.new_topic()
     failures = written(made(pulsar, topic=topic), rows)
@@ -140,7 +140,7 @@ def test_what_is_too_large_is_sent_in_pieces_or_refused(pulsar: Pulsar) -> None:
     assert [len(message.data()) for message in pulsar.messages(topic)] == [LARGEST + 1, 1]
 
 
-def test_messages_are_held_back(pulsar: Pulsar) -> None:
+def test_messages_are_delayed(pulsar: Pulsar) -> None:
     import pulsar as client_library
 
     topic = pulsar.new_topic()

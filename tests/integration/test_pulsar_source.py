@@ -1,4 +1,4 @@
-"""What is particular to reading Pulsar: partitions, starts, metadata, subscriptions."""
+"""The Pulsar source: partitions, start positions, metadata, subscriptions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from receiving_here import receiving_here
+from receiving_here import ReceivingHere, receiving_here
 
 from penstock.connectors.pulsar import PulsarSource
 from penstock.sdk import Context, Permanent, Read, Transient
-from penstock.testing.contract.receiving import Receiving
 from servers.pulsar import BASIC, LARGEST, PASSWORD, Pulsar
 
 SHARED = {"subscription": "workers", "subscription_type": "shared"}
@@ -22,13 +21,13 @@ SHARED = {"subscription": "workers", "subscription_type": "shared"}
 
 def made(pulsar: Pulsar, state: Path | None = None, **options: Any) -> Any:
     config = PulsarSource.config_type.model_validate({**pulsar.login, **options})
-    return PulsarSource.of(config, Context("tests", "node", state))
+    return PulsarSource.create(config, Context("tests", "node", state))
 
 
 def rows(source: Any, *metadata: str, start: Any = None, end: Any = None) -> list[dict[str, Any]]:
-    start = source.initial() if start is None else start
+    start = source.initial_offset() if start is None else start
     read = Read(metadata=metadata)
-    ranges = source.partitions(start, source.latest(start) if end is None else end)
+    ranges = source.partitions(start, source.latest_offset(start) if end is None else end)
     found = [
         row for each in ranges for batch in source.read(each, read) for row in batch.to_pylist()
     ]
@@ -54,11 +53,11 @@ def backlog(pulsar: Pulsar, topic: str, subscription: str) -> int:
         {"subscription": ""},
         {"subscription_type": "shared"},
         {**SHARED, "start": {"timestamp": "2024-01-01"}},
-        {**SHARED, "on_data_loss": "skip"},
+        {**SHARED, "on_data_loss": "continue"},
         {"journal": {}},
-        {"consumer_name": "me"},
-        {"username": "ann"},
-        {"token": "a", "username": "ann", "password": "made-up"},
+        {"consumer": "me"},
+        {"auth": {"username": "ann"}},
+        {"auth": {"token": "a", "username": "ann", "password": "made-up"}},
         {"tls": {"verify": False}},
         {
             "url": "pulsar+ssl://localhost",
@@ -66,21 +65,21 @@ def backlog(pulsar: Pulsar, topic: str, subscription: str) -> int:
         },
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any]) -> None:
+def test_invalid_options(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         PulsarSource.config_type.model_validate(
             {"url": "pulsar://localhost", "topic": "orders", **options}
         )
 
 
-def test_partitions_of_topics_are_read_by_themselves(pulsar: Pulsar) -> None:
+def test_partitions_are_read_separately(pulsar: Pulsar) -> None:
     parted, whole = pulsar.new_topic(partitions=2), pulsar.new_topic()
     for key in "abcdefgh":
         pulsar.send(parted, [key.encode()], partition_key=key)
     pulsar.send(whole, [b"i"])
     source = made(pulsar, topic=[parted, whole])
-    start = source.initial()
-    assert len(source.partitions(start, source.latest(start))) == 3
+    start = source.initial_offset()
+    assert len(source.partitions(start, source.latest_offset(start))) == 3
     found = rows(source, "topic", "partition", "key")
     assert sorted(row["payload"] for row in found) == [bytes([each]) for each in b"abcdefghi"]
     places = {(row["topic"].rpartition("/")[2], row["partition"]) for row in found}
@@ -88,26 +87,26 @@ def test_partitions_of_topics_are_read_by_themselves(pulsar: Pulsar) -> None:
     assert all(row["key"] == row["payload"].decode() for row in found if row["key"])
 
 
-def test_a_partition_that_is_new_is_read_from_its_beginning(pulsar: Pulsar) -> None:
+def test_a_new_partition_is_read_from_the_earliest_message(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic(partitions=1)
     source = made(pulsar, topic=topic, start="latest")
-    start = source.initial()
+    start = source.initial_offset()
     pulsar.admin("POST", f"persistent/public/default/{topic}/partitions", 3)
     for key in "abcdefgh":
         pulsar.send(topic, [key.encode()], partition_key=key)
     assert sorted(payloads(source, start=start)) == [bytes([each]) for each in b"abcdefgh"]
 
 
-def test_what_is_known_of_a_message(pulsar: Pulsar) -> None:
+def test_metadata_of_a_message(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic()
     before = datetime.now(UTC)
     about = {"partition_key": "k", "ordering_key": "o", "properties": {"Kind": "made up"}}
     pulsar.send(topic, [b"x"], event_timestamp=1_700_000_000_123, **about)
     pulsar.send(topic, [None])
-    names = made(pulsar, topic=topic).metadata().names
+    names = made(pulsar, topic=topic).metadata_schema().names
     first, second = rows(made(pulsar, topic=topic), *names)
     assert (first["key"], first["ordering_key"]) == ("k", "o")
-    assert first["properties"] == [("Kind", "made up")]
+    assert first["headers"] == [("Kind", "made up")]
     assert first["event_time"].isoformat() == "2023-11-14T22:13:20.123000+00:00"
     assert before.timestamp() - 1 <= first["publish_time"].timestamp() <= time.time() + 1
     assert first["message_id"].endswith(":0:-1") and first["redelivery_count"] == 0
@@ -120,7 +119,7 @@ def test_starts_at_the_end(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic()
     pulsar.send_together(topic, [b"1", b"2"])
     source = made(pulsar, topic=topic, start="latest")
-    start = source.initial()
+    start = source.initial_offset()
     pulsar.send_together(topic, [b"3", b"4"])
     assert payloads(source, start=start) == [b"3", b"4"]
 
@@ -134,9 +133,24 @@ def test_starts_at_a_time(pulsar: Pulsar) -> None:
     since = made(pulsar, topic=topic, start={"timestamp": third.isoformat()})
     assert payloads(since) == [b"3", b"4"]
     never = made(pulsar, topic=topic, start={"timestamp": "2100-01-01T00:00:00"})
-    start = never.initial()
+    start = never.initial_offset()
     pulsar.send(topic, [b"5"])
     assert payloads(never, start=start) == [b"5"]
+
+
+def test_starts_at_a_message_id(pulsar: Pulsar) -> None:
+    topic = pulsar.new_topic()
+    pulsar.send(topic, [b"1"])
+    pulsar.send_together(topic, [b"2", b"3"])
+    found = rows(made(pulsar, topic=topic), "message_id")
+    for index, row in enumerate(found):
+        start = {"offset": {row["origin"]: row["message_id"]}}
+        source = made(pulsar, topic=topic, start=start)
+        assert payloads(source) == [b"1", b"2", b"3"][index:]
+    with pytest.raises(Permanent, match="expected a partition"):
+        made(pulsar, topic=topic, start={"offset": {"other": "1:2"}}).initial_offset()
+    with pytest.raises(ValidationError, match="LEDGER:ENTRY"):
+        made(pulsar, topic=topic, start={"offset": {"other": "first"}})
 
 
 def test_batches_end_within_an_entry(pulsar: Pulsar) -> None:
@@ -144,65 +158,65 @@ def test_batches_end_within_an_entry(pulsar: Pulsar) -> None:
     pulsar.send_together(topic, [b"1", b"2", b"3"])
     pulsar.send(topic, [b"4"])
     source = made(pulsar, topic=topic, max_records=2)
-    at, found = source.initial(), []
+    at, found = source.initial_offset(), []
     for _ in range(2):
-        stop = source.advance(at, source.latest(at))
+        stop = source.limit_batch(at, source.latest_offset(at))
         found.append(payloads(source, start=at, end=stop))
         at = stop
-    assert found == [[b"1", b"2"], [b"3", b"4"]] and source.latest(at) == at
+    assert found == [[b"1", b"2"], [b"3", b"4"]] and source.latest_offset(at) == at
 
 
-def test_messages_that_were_sent_in_pieces(pulsar: Pulsar) -> None:
+def test_chunked_messages(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic()
     with pulsar.client() as client:
         producer = client.create_producer(topic, chunking_enabled=True)
         for size in (1, 2 * LARGEST, 3 * LARGEST):
             producer.send(b"x" * size)
     source = made(pulsar, topic=topic, max_records=2)
-    start = source.initial()
-    end = source.latest(start)
-    middle = source.advance(start, end)
+    start = source.initial_offset()
+    end = source.latest_offset(start)
+    middle = source.limit_batch(start, end)
     parts = [payloads(source, start=a, end=b) for a, b in [(start, middle), (middle, end)]]
     assert [[len(each) for each in part] for part in parts] == [[1, 2 * LARGEST], [3 * LARGEST]]
-    assert source.latest(end) == end
+    assert source.latest_offset(end) == end
 
 
-def test_what_is_gone_is_noticed_where_it_can_be(pulsar: Pulsar) -> None:
+def test_deleted_messages_are_reported(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic()
     pulsar.send(topic, [b"1"])
     source = made(pulsar, topic=topic)
-    start = source.initial()
-    end = source.latest(start)
+    start = source.initial_offset()
+    end = source.latest_offset(start)
     pulsar.admin("DELETE", f"persistent/public/default/{topic}")
     with pytest.raises(Permanent) as caught:
         rows(source, start=start, end=end)
     assert caught.value.code == "data-gone"
-    read, skipping = Read(), made(pulsar, topic=topic, on_data_loss="skip")
+    read, skipping = Read(), made(pulsar, topic=topic, on_data_loss="continue")
     for each in skipping.partitions(start, end):
         assert not list(skipping.read(each, read))
     assert [bad.error.code for bad in read.bad] == ["data-gone"]
 
 
-def test_a_subscription_shows_progress_and_keeps_what_is_not_done(pulsar: Pulsar) -> None:
+def test_a_subscription_is_acknowledged_after_the_batch(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic()
     source = made(pulsar, topic=topic, subscription="pipeline", max_records=2)
-    start = source.initial()
+    start = source.initial_offset()
     assert backlog(pulsar, topic, "pipeline") == 0
     pulsar.send(topic, [b"1"])
     pulsar.send_together(topic, [b"2", b"3"])
-    end = source.latest(start)
+    end = source.latest_offset(start)
     assert backlog(pulsar, topic, "pipeline") == 2, "it counts entries"
-    source.commit(source.advance(start, end))
+    source.commit(source.limit_batch(start, end))
     assert backlog(pulsar, topic, "pipeline") == 1, "what is left of an entry is kept"
     source.commit(end)
     assert backlog(pulsar, topic, "pipeline") == 0
 
 
-def test_a_subscription_acknowledges_what_is_in_the_journal(pulsar: Pulsar, tmp_path: Path) -> None:
+def test_journaled_messages_are_acknowledged(pulsar: Pulsar, tmp_path: Path) -> None:
     topic = pulsar.new_topic()
     pulsar.send(topic, [b"1", b"2"])
-    source = made(pulsar, tmp_path, topic=topic, **SHARED, consumer_name="made-up")
-    with closing(Receiving(source)) as receiving:
+    source = made(pulsar, tmp_path, topic=topic, **SHARED, consumer="made-up")
+    with closing(ReceivingHere(source)) as receiving:
         receiving.await_end(2)
         stats = pulsar.admin("GET", f"persistent/public/default/{topic}/stats")
         (consumer,) = stats["subscriptions"]["workers"]["consumers"]
@@ -215,7 +229,7 @@ def test_a_new_subscription_may_start_at_the_end(pulsar: Pulsar, tmp_path: Path)
     topic = pulsar.new_topic()
     pulsar.send(topic, [b"1"])
     source = made(pulsar, tmp_path, topic=topic, **SHARED, start="latest")
-    with closing(Receiving(source)) as receiving:
+    with closing(ReceivingHere(source)) as receiving:
         receiving.await_ready()
         pulsar.send(topic, [b"2"])
         receiving.await_end(1)
@@ -231,14 +245,14 @@ def test_types_of_subscriptions(pulsar: Pulsar, tmp_path: Path, type_: str, brok
     for topic in topics:
         pulsar.send(topic, [b"1"], partition_key="a")
     source = made(pulsar, tmp_path, topic=topics, subscription="s", subscription_type=type_)
-    with closing(Receiving(source)) as receiving:
+    with closing(ReceivingHere(source)) as receiving:
         receiving.await_end(2)
         stats = pulsar.admin("GET", f"persistent/public/default/{topics[0]}/stats")
         assert stats["subscriptions"]["s"]["type"] == broker
     assert {row["topic"].rpartition("/")[2] for row in rows(source, "topic")} == {*topics}
 
 
-def test_a_subscription_that_another_has_for_itself(pulsar: Pulsar, tmp_path: Path) -> None:
+def test_an_exclusive_subscription_is_busy(pulsar: Pulsar, tmp_path: Path) -> None:
     topic = pulsar.new_topic()
     with pulsar.client() as client:
         client.subscribe(topic, "workers")
@@ -249,12 +263,12 @@ def test_a_subscription_that_another_has_for_itself(pulsar: Pulsar, tmp_path: Pa
 
 
 @pytest.mark.parametrize("options", [{}, SHARED])
-def test_topics_that_cannot_be(pulsar: Pulsar, options: dict[str, Any]) -> None:
+def test_invalid_topics(pulsar: Pulsar, options: dict[str, Any]) -> None:
     for topic in ("a/b", "persistent://public/nowhere/a"):
         with pytest.raises(Permanent) as caught:
             made(pulsar, topic=topic, **options).check()
         assert caught.value.hint
-    basic = {"token": None, "username": BASIC, "password": PASSWORD}
+    basic = {"auth": {"username": BASIC, "password": PASSWORD}}
     with pytest.raises(Permanent) as caught:
         made(pulsar, topic=pulsar.new_topic(), **{**options, **basic}).check()
-    assert caught.value.code == "login"
+    assert caught.value.code == "authentication"

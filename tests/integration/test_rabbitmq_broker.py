@@ -1,4 +1,4 @@
-"""What is particular to RabbitMQ: declarations, bindings, headers, rights, refusals, TLS."""
+"""RabbitMQ: creation, bindings, headers, permissions, errors, TLS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from taking import Take, Taking
 
 from penstock.connectors.rabbitmq import RabbitmqSink, RabbitmqSource, RabbitmqStreamSource
 from penstock.sdk import Context, Permanent
-from servers.certificates import Authority
 from servers.rabbitmq import OTHER_HOST, Rabbit
 
 
@@ -53,29 +52,29 @@ def bodies(broker: Rabbit, queue: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_a_queue_is_declared_and_bound(rabbitmq: Rabbit, received: Any, kind: str) -> None:
+def test_a_queue_is_created_and_bound(rabbitmq: Rabbit, received: Any, kind: str) -> None:
     exchange, queue = named(), named()
-    bind = {"exchange": exchange, "routing_key": ["order.*.large", "order.eu.#"], "declare": {}}
-    source = received(queue=queue, declare={"type": kind}, bind=[bind])
+    bind = {"exchange": exchange, "routing_key": ["order.*.large", "order.eu.#"], "create": True}
+    source = received(queue=queue, create={"type": kind}, bind=[bind])
     for key in ("order.us.large", "order.us.small", "order.eu", "order.eu.small"):
         rabbitmq.publish(key, [key.encode()], exchange)
     assert source.payloads(3) == [b"order.us.large", b"order.eu", b"order.eu.small"]
     declared = RabbitmqSink.config_type.model_validate(
-        {**rabbitmq.login, "exchange": exchange, "declare": {"type": "direct"}}
+        {**rabbitmq.login, "exchange": exchange, "create": {"type": "direct"}}
     )
     with pytest.raises(Permanent, match="inequivalent arg 'type'"):
         RabbitmqSink(declared).open()
     again = RabbitmqSource.config_type.model_validate(
-        {**rabbitmq.login, "queue": queue, "declare": {"type": kind, "durable": True}}
+        {**rabbitmq.login, "queue": queue, "create": {"type": kind, "durable": True}}
     )
     RabbitmqSource(again).check()
 
 
-def test_a_queue_is_declared_with_its_options(rabbitmq: Rabbit, received: Any) -> None:
+def test_a_queue_is_created_with_its_options(rabbitmq: Rabbit, received: Any) -> None:
     queue = named()
     arguments = {"x-max-length": 10}
     source = received(
-        queue=queue, declare={"durable": False, "auto_delete": True, "arguments": arguments}
+        queue=queue, create={"durable": False, "auto_delete": True, "arguments": arguments}
     )
     rabbitmq.do(
         lambda channel: channel.declare_queue(
@@ -96,7 +95,7 @@ def test_a_queue_is_bound_by_headers(
 ) -> None:
     exchange = named()
     bind = {"exchange": exchange, "headers": {"kind": "k", "large": True}, "match": match,
-            "declare": {"type": "headers", "durable": False, "auto_delete": True}}  # fmt: skip
+            "create": {"type": "headers", "durable": False, "auto_delete": True}}  # fmt: skip
     source = received(queue=queue, bind=[bind])
     rabbitmq.publish("", [b"0"], exchange)
     rabbitmq.publish("", [b"1"], exchange, headers={"kind": "k", "large": False})
@@ -107,14 +106,14 @@ def test_a_queue_is_bound_by_headers(
 def test_metadata(rabbitmq: Rabbit, received: Any, queue: str) -> None:
     at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     exchange = named()
-    bind = {"exchange": exchange, "routing_key": "k", "declare": {"type": "direct"}}
+    bind = {"exchange": exchange, "routing_key": "k", "create": {"type": "direct"}}
     source = received(queue=queue, bind=[bind])
     rabbitmq.publish(
         "k", [b"1"], exchange, message_id="m-1", timestamp=at, content_type="text/plain",
         content_encoding="utf-8", correlation_id="c-1", reply_to="r", type="t", app_id="a",
         priority=3, expiration=60, headers={"text": "x", "number": 5, "list": [1, "a"]},
     )  # fmt: skip
-    names = source.source.about().names
+    names = source.source.message_metadata_schema().names
     (row,) = source.rows(1, *names, "received")
     assert row.pop("received") is not None
     assert {name: row[name] for name in names} == {
@@ -122,12 +121,12 @@ def test_metadata(rabbitmq: Rabbit, received: Any, queue: str) -> None:
         "headers": [("list", '[1, "a"]'), ("number", "5"), ("text", "x")],
         "content_type": "text/plain", "content_encoding": "utf-8", "correlation_id": "c-1",
         "reply_to": "r", "type": "t", "user_id": None, "app_id": "a", "priority": 3,
-        "expiration": 60_000, "persistent": True, "redelivered": False, "delivery_count": None,
+        "ttl": 60_000, "persistent": True, "redelivered": False, "delivery_count": None,
     }  # fmt: skip
 
 
-def test_what_was_handed_out_before(rabbitmq: Rabbit, received: Any) -> None:
-    """Given back by somebody who took it and left."""
+def test_redelivered_messages(rabbitmq: Rabbit, received: Any) -> None:
+    """Messages of a consumer that disconnected without an acknowledgement."""
     queue = rabbitmq.new_queue("quorum")
     rabbitmq.publish(queue, [b"1"])
 
@@ -140,7 +139,7 @@ def test_what_was_handed_out_before(rabbitmq: Rabbit, received: Any) -> None:
     rabbitmq.forget(queue)
 
 
-def test_what_is_acknowledged_is_gone(rabbitmq: Rabbit, received: Any, queue: str) -> None:
+def test_acknowledged_messages_are_removed(rabbitmq: Rabbit, received: Any, queue: str) -> None:
     source = received(queue=queue)
     rabbitmq.publish(queue, [b"1", b"2"])
     assert source.payloads(2) == [b"1", b"2"]
@@ -148,17 +147,17 @@ def test_what_is_acknowledged_is_gone(rabbitmq: Rabbit, received: Any, queue: st
     assert bodies(rabbitmq, queue) == []
 
 
-def test_no_more_is_handed_out_than_prefetched(rabbitmq: Rabbit, received: Any, queue: str) -> None:
-    """Those that wait for room in the journal stay with the broker; others can have the rest."""
-    source = received(queue=queue, prefetch=2, journal={"size": "1 MiB"})
-    large = [b"%d" % number + b"x" * 600_000 for number in range(6)]
+def test_unacknowledged_messages_are_limited(rabbitmq: Rabbit, received: Any, queue: str) -> None:
+    """While the journal is full, other consumers receive the remaining messages."""
+    source = received(queue=queue, max_in_flight=2, journal={"max_size": "1 MiB"})
+    large = [b"%d" % number + b"x" * 400_000 for number in range(8)]
     rabbitmq.publish(queue, large)
     source.receiving.await_end(1)
     rest = rabbitmq.messages(queue)
-    assert len(rest) >= len(large) - 4
+    assert len(rest) >= len(large) - 5
 
 
-def test_one_that_receives_alone(rabbitmq: Rabbit, received: Any, queue: str) -> None:
+def test_an_exclusive_consumer(rabbitmq: Rabbit, received: Any, queue: str) -> None:
     received(queue=queue, exclusive=True)
 
     async def consume(channel: Any) -> None:
@@ -170,7 +169,7 @@ def test_one_that_receives_alone(rabbitmq: Rabbit, received: Any, queue: str) ->
         rabbitmq.do(consume)
 
 
-def test_the_one_with_the_highest_priority_receives(
+def test_the_consumer_with_the_highest_priority_receives(
     rabbitmq: Rabbit, received: Any, queue: str
 ) -> None:
     low, high = received(queue=queue, priority=1), received(queue=queue, priority=2)
@@ -179,10 +178,10 @@ def test_the_one_with_the_highest_priority_receives(
     assert low.receiving.journal.end() == 0
 
 
-def test_a_queue_that_is_deleted(rabbitmq: Rabbit, received: Any) -> None:
-    """The receiver notices, and is there again once the queue is."""
+def test_a_deleted_queue(rabbitmq: Rabbit, received: Any) -> None:
+    """The receiver fails and resumes when the queue is created again."""
     queue = named()
-    source = received(queue=queue, declare={})
+    source = received(queue=queue, create=True)
     rabbitmq.publish(queue, [b"1"])
     source.receiving.await_end(1)
     source.receiving.receiver.ready.clear()
@@ -207,7 +206,7 @@ def test_another_virtual_host(rabbitmq: Rabbit, received: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [
-        ({"username": "nobody"}, "login"),
+        ({"auth": {"username": "nobody", "password": "x"}}, "authentication"),
         ({"virtual_host": "missing"}, "virtual-host"),
         ({"queue": "missing", "stream": "missing", "exchange": "missing"}, "not-found"),
         (
@@ -217,7 +216,7 @@ def test_another_virtual_host(rabbitmq: Rabbit, received: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("component", [RabbitmqSource, RabbitmqStreamSource, RabbitmqSink])
-def test_what_the_broker_does_not_have(
+def test_missing_resources(
     rabbitmq: Rabbit, component: Any, wrong: dict[str, Any], code: str
 ) -> None:
     given = {**rabbitmq.login, "queue": "q", "stream": "s", "exchange": "amq.topic", **wrong}
@@ -228,27 +227,28 @@ def test_what_the_broker_does_not_have(
     assert caught.value.code == code and caught.value.hint
 
 
-def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
-    with Rabbit(certificate=authority.issue("broker")) as broker:
-        stream, queue = broker.new_queue("stream"), broker.new_queue()
-        given = {**broker.login, "url": f"amqps://127.0.0.1:{broker.tls_port}"}
-        for component, more in (
-            (RabbitmqSource, {"queue": queue}),
-            (RabbitmqStreamSource, {"stream": stream}),
-            (RabbitmqSink, {"routing_key": queue}),
-        ):
-            options = {**given, **more}
-            trusted = {**options, "tls": {"ca": str(authority.root)}}
-            component(component.config_type.model_validate(trusted)).check()
-            with pytest.raises(Permanent, match="not trusted") as caught:
-                component(component.config_type.model_validate(options)).check()
-            assert "ca" in (caught.value.hint or "")
+def test_a_certificate_that_is_not_trusted(rabbitmq: Rabbit, queue: str) -> None:
+    stream = rabbitmq.new_queue("stream")
+    given = {**rabbitmq.login, "url": f"amqps://127.0.0.1:{rabbitmq.tls_port}"}
+    for component, more in (
+        (RabbitmqSource, {"queue": queue}),
+        (RabbitmqStreamSource, {"stream": stream}),
+        (RabbitmqSink, {"routing_key": queue}),
+    ):
+        options = {**given, **more}
+        trusted = {**options, "tls": {"ca": str(rabbitmq.authority.root)}}
+        component(component.config_type.model_validate(trusted)).check()
+        with pytest.raises(Permanent, match="TLS verification") as caught:
+            component(component.config_type.model_validate(options)).check()
+        assert "ca" in (caught.value.hint or "")
+    rabbitmq.forget(stream)
 
 
-def test_a_broker_that_is_paused_is_left(rabbitmq: Rabbit, received: Any, queue: str) -> None:
-    """No heartbeat comes: the receiver ends, and the next one is connected again."""
-    source = received(queue=queue, heartbeat="1s")
+def test_missing_heartbeats_close_the_connection(
+    rabbitmq: Rabbit, received: Any, queue: str
+) -> None:
+    """The receiver fails without heartbeats and connects again."""
+    source = received(queue=queue, keep_alive="1s")
     rabbitmq.pause()
     try:
         until = time.monotonic() + 30
@@ -267,10 +267,10 @@ def test_a_broker_that_is_paused_is_left(rabbitmq: Rabbit, received: Any, queue:
     [
         ("http://localhost", "amqp://HOST"),
         ("amqp://", "amqp://HOST"),
-        ("amqp://made-up:up@localhost", "username and password"),
+        ("amqp://made-up:up@localhost", "the option auth"),
         ("amqp://localhost/shop", "virtual_host"),
     ],
 )
-def test_urls_that_cannot_be(url: str, said: str) -> None:
+def test_invalid_urls(url: str, said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         RabbitmqSource.config_type.model_validate({"url": url, "queue": "q"})

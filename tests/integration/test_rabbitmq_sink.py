@@ -1,4 +1,4 @@
-"""What is particular to RabbitMQ as a sink: what goes with a message, refusals, declarations."""
+"""The RabbitMQ sink: properties of messages, rejections, creation."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from writing import written
 from penstock.connectors.rabbitmq import RabbitmqSink
 from penstock.core.errors import PlanError
 from penstock.sdk import BatchId, Failure, Permanent, Transient
+from servers.gate import Gate
 from servers.rabbitmq import OTHER_HOST, Rabbit
 
 
@@ -38,12 +39,12 @@ def bodies(broker: Rabbit, queue: str, host: str = "/") -> list[bytes]:
     return [message.body for message in broker.messages(queue, host)]
 
 
-def test_what_goes_with_a_message(rabbitmq: Rabbit, queue: str) -> None:
+def test_message_properties(rabbitmq: Rabbit, queue: str) -> None:
     rows = [{"text": "1", "user": "u1", "to": queue}, {"text": "2", "user": None, "to": queue}]
     failures = published(
         rabbitmq, rows, routing_key="{to}", headers={"user": "{user}", "kind": "k"},
         message_id="m-{text}", type="{user}", content_type="text/plain", priority=4,
-        expiration="1h", persistent=False,
+        ttl="1h", persistent=False,
     )  # fmt: skip
     assert not failures
     one, two = rabbitmq.messages(queue)
@@ -62,11 +63,11 @@ def test_messages_survive_a_restart(rabbitmq: Rabbit, queue: str) -> None:
     assert bodies(rabbitmq, queue) == [b"1"]
 
 
-def test_an_exchange_is_declared(rabbitmq: Rabbit, queue: str) -> None:
+def test_an_exchange_is_created(rabbitmq: Rabbit, queue: str) -> None:
     exchange = named()
     arguments = {"alternate-exchange": "amq.fanout"}
-    declare = {"type": "fanout", "durable": False, "auto_delete": True, "arguments": arguments}
-    unbound = published(rabbitmq, [{"text": "1"}], exchange=exchange, declare=declare)
+    create = {"type": "fanout", "durable": False, "auto_delete": True, "arguments": arguments}
+    unbound = published(rabbitmq, [{"text": "1"}], exchange=exchange, create=create)
     assert [failure.error.code for failure in unbound] == ["unroutable"]
 
     async def look_and_bind(channel: Any) -> None:
@@ -81,7 +82,7 @@ def test_an_exchange_is_declared(rabbitmq: Rabbit, queue: str) -> None:
 
 
 @pytest.mark.parametrize("mandatory", [True, False])
-def test_what_no_queue_gets(rabbitmq: Rabbit, queue: str, mandatory: bool) -> None:
+def test_unroutable_messages(rabbitmq: Rabbit, queue: str, mandatory: bool) -> None:
     rows = [{"text": str(number), "to": queue if number % 2 else named()} for number in range(6)]
     failures = published(rabbitmq, rows, routing_key="{to}", mandatory=mandatory, message_id="same")
     assert [failure.index for failure in failures] == ([0, 2, 4] if mandatory else [])
@@ -89,9 +90,9 @@ def test_what_no_queue_gets(rabbitmq: Rabbit, queue: str, mandatory: bool) -> No
     assert bodies(rabbitmq, queue) == [b"1", b"3", b"5"]
 
 
-@pytest.mark.parametrize("in_flight", [1, 3, 256])
-def test_what_the_broker_refuses_is_a_bad_row(rabbitmq: Rabbit, queue: str, in_flight: int) -> None:
-    """It closes the channel then, and the others are sent again."""
+@pytest.mark.parametrize("max_in_flight", [1, 3, 256])
+def test_rejected_messages_are_bad_rows(rabbitmq: Rabbit, queue: str, max_in_flight: int) -> None:
+    """The broker closes the channel; the other messages are sent again."""
 
     async def bind(channel: Any) -> None:
         await (await channel.get_queue(queue)).bind("amq.direct", queue)
@@ -103,14 +104,14 @@ def test_what_the_broker_refuses_is_a_bad_row(rabbitmq: Rabbit, queue: str, in_f
     rows[4]["exchange"] = "forbidden"
     rabbitmq.do(lambda channel: channel.declare_exchange("forbidden", auto_delete=False))
     failures = published(
-        rabbitmq, rows, exchange="{exchange}", routing_key=queue, in_flight=in_flight
+        rabbitmq, rows, exchange="{exchange}", routing_key=queue, max_in_flight=max_in_flight
     )
     codes = [(failure.index, failure.error.code) for failure in failures]
-    assert codes == [(1, "not-found"), (2, "precondition"), (4, "not-authorized")]
+    assert codes == [(1, "not-found"), (2, "precondition"), (4, "authorization")]
     assert set(bodies(rabbitmq, queue)) == {b"0", b"3", b"5"}
 
 
-def test_addresses_that_cannot_be(rabbitmq: Rabbit, queue: str) -> None:
+def test_invalid_addresses(rabbitmq: Rabbit, queue: str) -> None:
     rows = [{"text": "1", "to": None}, {"text": "2", "to": "x" * 256}, {"text": "3", "to": queue}]
     failures = published(rabbitmq, rows, routing_key="{to}")
     assert [(failure.index, failure.error.code) for failure in failures] == [
@@ -119,22 +120,22 @@ def test_addresses_that_cannot_be(rabbitmq: Rabbit, queue: str) -> None:
     assert bodies(rabbitmq, queue) == [b"3"]
 
 
-def test_a_queue_that_takes_no_more(rabbitmq: Rabbit) -> None:
+def test_a_full_queue(rabbitmq: Rabbit) -> None:
     queue = rabbitmq.new_queue(**{"x-max-length": 1, "x-overflow": "reject-publish"})
     assert not published(rabbitmq, [{"text": "1"}], routing_key=queue)
-    with pytest.raises(Transient, match="did not take") as caught:
+    with pytest.raises(Transient, match="did not confirm") as caught:
         published(rabbitmq, [{"text": "2"}, {"text": "3"}], routing_key=queue)
     assert caught.value.hint
     rabbitmq.forget(queue)
 
 
-def test_an_exchange_that_is_not_there(rabbitmq: Rabbit) -> None:
+def test_a_missing_exchange(rabbitmq: Rabbit) -> None:
     given = {**rabbitmq.login, "exchange": named()}
     sink = RabbitmqSink(RabbitmqSink.config_type.model_validate(given))
     with pytest.raises(Permanent) as caught:
         sink.check()
     assert caught.value.code == "not-found"
-    declaring = RabbitmqSink(RabbitmqSink.config_type.model_validate({**given, "declare": {}}))
+    declaring = RabbitmqSink(RabbitmqSink.config_type.model_validate({**given, "create": True}))
     declaring.check()
     with pytest.raises(Permanent):
         sink.check()
@@ -143,18 +144,20 @@ def test_an_exchange_that_is_not_there(rabbitmq: Rabbit) -> None:
 
 
 def test_a_publisher_goes_on_after_its_connection_was_lost(rabbitmq: Rabbit, queue: str) -> None:
-    given = {**rabbitmq.login, "routing_key": queue}
+    gate = Gate(rabbitmq.port)
+    given = {**rabbitmq.login, "url": f"amqp://127.0.0.1:{gate.port}", "routing_key": queue}
     sink = RabbitmqSink(RabbitmqSink.config_type.model_validate(given))
     rows = pa.RecordBatch.from_pylist([{"text": "1"}])
     client = sink.open()
-    rabbitmq.stop()
+    gate.stop()
     writer = sink.writer(client, BatchId("q", 0), 0, rows.schema)
     with pytest.raises(Transient):
         writer.write(rows, rows.column("text").cast(pa.binary()))
-    rabbitmq.start()
+    gate.start()
     again = sink.writer(client, BatchId("q", 0), 0, rows.schema)
     assert not again.write(rows, rows.column("text").cast(pa.binary()))
     client.close()
+    gate.stop()
     assert bodies(rabbitmq, queue) == [b"1"]
 
 
@@ -165,32 +168,32 @@ def test_another_virtual_host(rabbitmq: Rabbit) -> None:
     rabbitmq.forget(queue)
 
 
-def test_a_broker_that_does_not_confirm(rabbitmq: Rabbit, queue: str) -> None:
-    given = {**rabbitmq.login, "routing_key": queue, "timeout": "1s", "heartbeat": "1h"}
+def test_missing_confirms(rabbitmq: Rabbit, queue: str) -> None:
+    given = {**rabbitmq.login, "routing_key": queue, "timeout": "1s", "keep_alive": "1h"}
     sink = RabbitmqSink(RabbitmqSink.config_type.model_validate(given))
     rows = pa.RecordBatch.from_pylist([{"text": "1"}])
     client = sink.open()
     rabbitmq.pause()
     try:
         writer = sink.writer(client, BatchId("q", 0), 0, rows.schema)
-        with pytest.raises(Transient, match="no answer in time"):
+        with pytest.raises(Transient, match="timeout"):
             writer.write(rows, rows.column("text").cast(pa.binary()))
     finally:
         rabbitmq.resume()
     client.close()
 
 
-def test_options_that_do_not_fit() -> None:
+def test_invalid_options() -> None:
     given = {"url": "amqp://localhost"}
-    with pytest.raises(ValidationError, match="give exchange, or routing_key"):
+    with pytest.raises(ValidationError, match="exchange is required, or routing_key"):
         RabbitmqSink.config_type.model_validate(given)
-    with pytest.raises(ValidationError, match="declare needs exchange"):
-        RabbitmqSink.config_type.model_validate({**given, "routing_key": "q", "declare": {}})
+    with pytest.raises(ValidationError, match="create requires exchange"):
+        RabbitmqSink.config_type.model_validate({**given, "routing_key": "q", "create": True})
 
 
-def test_a_column_that_is_not_there() -> None:
+def test_an_unknown_column() -> None:
     given = {"url": "amqp://localhost", "exchange": "e", "headers": {"h": "{rom}"}}
     sink = RabbitmqSink(RabbitmqSink.config_type.model_validate(given))
     with pytest.raises(PlanError) as caught:
-        sink.accepts(pa.schema([("room", pa.string())]))
-    assert caught.value.message == 'headers.h names "rom", and there is no such column'
+        sink.check_schema(pa.schema([("room", pa.string())]))
+    assert caught.value.message == 'headers.h: unknown column "rom"'

@@ -1,4 +1,4 @@
-"""What is particular to streams: where to start, what is gone, shares of tasks, metadata."""
+"""RabbitMQ streams: start positions, deleted messages, ranges of tasks, metadata."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def name(rabbitmq: Rabbit) -> Iterator[str]:
 
 @pytest.fixture
 def short(rabbitmq: Rabbit) -> Iterator[str]:
-    """A stream that has lost its first messages, and loses no more."""
+    """A stream whose first messages were deleted."""
     name = rabbitmq.new_queue("stream", **SMALL)
     for number in range(20):
         rabbitmq.publish(name, [b"%03d" % number + b"x" * 5000])
@@ -42,7 +42,7 @@ def short(rabbitmq: Rabbit) -> Iterator[str]:
 def first(broker: Rabbit, name: str) -> int:
     """The offset of a stream's first message."""
     with closing(source(broker, name)) as reading:
-        return int(reading.initial()["offset"])
+        return int(reading.initial_offset()["offset"])
 
 
 def source(broker: Rabbit, name: str, **options: Any) -> RabbitmqStreamSource:
@@ -54,11 +54,11 @@ def source(broker: Rabbit, name: str, **options: Any) -> RabbitmqStreamSource:
 
 def rows(source: RabbitmqStreamSource, *metadata: str, read: Read | None = None) -> list[Any]:
     """All from its start to the end of the stream."""
-    start = source.initial()
+    start = source.initial_offset()
     read = read or Read(metadata=metadata)
     found = [
         row
-        for partition in source.partitions(start, source.latest(start))
+        for partition in source.partitions(start, source.latest_offset(start))
         for batch in source.read(partition, read)
         for row in batch.to_pylist()
     ]
@@ -78,9 +78,8 @@ def test_where_it_starts(rabbitmq: Rabbit, name: str) -> None:
     rabbitmq.publish(name, [b"2"])
     rabbitmq.publish(name, [b"3"])
     expected: list[tuple[Any, list[bytes]]] = [
-        ("first", [b"0", b"1", b"2", b"3"]),
-        ("last", [b"3"]),
-        ("next", []),
+        ("earliest", [b"0", b"1", b"2", b"3"]),
+        ("latest", []),
         ({"offset": 1}, [b"1", b"2", b"3"]),
         ({"timestamp": between.isoformat()}, [b"2", b"3"]),
         ({"timestamp": between.replace(tzinfo=None).isoformat()}, [b"2", b"3"]),
@@ -91,46 +90,46 @@ def test_where_it_starts(rabbitmq: Rabbit, name: str) -> None:
         assert (start, payloads(source(rabbitmq, name, start=start))) == (start, found)
 
 
-@pytest.mark.parametrize("start", ["first", "last", "next", {"timestamp": "2001-01-01T00:00:00Z"}])
+@pytest.mark.parametrize("start", ["earliest", "latest", {"timestamp": "2001-01-01T00:00:00Z"}])
 def test_an_empty_stream(rabbitmq: Rabbit, name: str, start: Any) -> None:
-    assert source(rabbitmq, name, start=start).initial() == {"offset": 0}
+    assert source(rabbitmq, name, start=start).initial_offset() == {"offset": 0}
     assert payloads(source(rabbitmq, name, start=start)) == []
 
 
-def test_an_offset_that_is_not_there(rabbitmq: Rabbit, name: str) -> None:
+def test_an_unknown_offset(rabbitmq: Rabbit, name: str) -> None:
     rabbitmq.publish(name, [b"0"])
-    with pytest.raises(Permanent, match="next message will have offset 1") as caught:
+    with pytest.raises(Permanent, match="ends at offset 1") as caught:
         rows(source(rabbitmq, name, start={"offset": 7}))
     assert caught.value.code == "unknown-offset"
 
 
-def test_messages_that_are_gone(rabbitmq: Rabbit, short: str) -> None:
+def test_deleted_messages(rabbitmq: Rabbit, short: str) -> None:
     kept = rows(source(rabbitmq, short), "offset")
     found, first = [row["payload"] for row in kept], kept[0]["offset"]
     assert 0 < len(found) < 20 and found[-1].startswith(b"019")
-    with pytest.raises(Permanent, match="are gone") as caught:
+    with pytest.raises(Permanent, match="were deleted") as caught:
         rows(source(rabbitmq, short, start={"offset": 1}))
     assert caught.value.code == "data-gone"
     read = Read()
-    skipping = source(rabbitmq, short, start={"offset": 1}, on_data_loss="skip")
+    skipping = source(rabbitmq, short, start={"offset": 1}, on_data_loss="continue")
     assert [row["payload"] for row in rows(skipping, read=read)] == found
     (bad,) = read.bad
     assert (bad.payload, bad.origin, bad.position) == (None, short, 1)
     assert bad.error.code == "data-gone" and f"from offset 1 to {first} " in bad.error.message
 
 
-def test_offsets_of_the_brokers_own_are_no_loss(rabbitmq: Rabbit, short: str) -> None:
-    """A new file of a stream begins with one."""
+def test_offsets_of_the_broker_are_not_data_loss(rabbitmq: Rabbit, short: str) -> None:
+    """A new segment of a stream begins with such an offset."""
     kept = rows(source(rabbitmq, short), "offset")
     before = kept[0]["offset"] - 1
     assert rows(source(rabbitmq, short, start={"offset": before}), "offset") == kept
     offsets = [row["offset"] for row in kept]
     assert offsets != [*range(offsets[0], offsets[0] + len(offsets))]
     one_by_one = source(rabbitmq, short, max_records=1)
-    at, found = one_by_one.initial(), []
-    end = one_by_one.latest(at)
+    at, found = one_by_one.initial_offset(), []
+    end = one_by_one.latest_offset(at)
     while at != end:
-        stop = one_by_one.advance(at, end)
+        stop = one_by_one.limit_batch(at, end)
         for partition in one_by_one.partitions(at, stop):
             found += [b for batch in one_by_one.read(partition, Read()) for b in batch["position"]]
         at = stop
@@ -138,29 +137,32 @@ def test_offsets_of_the_brokers_own_are_no_loss(rabbitmq: Rabbit, short: str) ->
     assert [each.as_py() for each in found] == offsets
 
 
-def test_a_stream_that_has_lost_all(rabbitmq: Rabbit) -> None:
-    """A run that has read it goes on, and one that has not begun begins at what comes."""
+def test_a_stream_whose_messages_were_all_deleted(rabbitmq: Rabbit) -> None:
+    """A source that has read the stream resumes; a new source starts at the end."""
     name = rabbitmq.new_queue("stream", **{**SMALL, "x-max-length-bytes": 10_000})
     for number in range(20):
         rabbitmq.publish(name, [b"%03d" % number + b"x" * 5000])
     new, old = source(rabbitmq, name), source(rabbitmq, name, start={"offset": 25})
-    start = new.initial()
-    assert new.latest(start) == start and old.latest(old.initial()) == old.initial()
+    start = new.initial_offset()
+    assert (
+        new.latest_offset(start) == start
+        and old.latest_offset(old.initial_offset()) == old.initial_offset()
+    )
     rabbitmq.publish(name, [b"new"])
-    (partition,) = new.partitions(start, new.latest(start))
+    (partition,) = new.partitions(start, new.latest_offset(start))
     assert [b["payload"].to_pylist() for b in new.read(partition, Read())] == [[b"new"]]
     for each in (new, old):
         each.close()
     rabbitmq.forget(name)
 
 
-def test_large_ranges_are_read_in_shares(
+def test_large_ranges_are_read_by_several_tasks(
     rabbitmq: Rabbit, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "SHARE", 7)
+    monkeypatch.setattr(stream, "PARTITION_SIZE", 7)
     expected = [b"%d" % number for number in range(20)]
     rabbitmq.publish(name, expected)
-    reading = source(rabbitmq, name, prefetch=3)
+    reading = source(rabbitmq, name, max_in_flight=3)
     assert reading.partitions({"offset": 0}, {"offset": 20}) == [(0, 7), (7, 14), (14, 20)]
     assert payloads(reading) == expected
 
@@ -182,7 +184,7 @@ def test_a_sample(rabbitmq: Rabbit, name: str, short: str) -> None:
     assert source(rabbitmq, short).sample(1)[0].as_py() == payloads(source(rabbitmq, short))[0]
 
 
-def test_a_reader_of_one_task_goes_on_after_a_restart(rabbitmq: Rabbit, name: str) -> None:
+def test_a_reader_reconnects_after_a_restart(rabbitmq: Rabbit, name: str) -> None:
     rabbitmq.publish(name, [b"0"])
     reading = source(rabbitmq, name)
     assert payloads(reading) == [b"0"]
@@ -192,7 +194,7 @@ def test_a_reader_of_one_task_goes_on_after_a_restart(rabbitmq: Rabbit, name: st
     assert payloads(reading) == [b"0", b"1"]
 
 
-def test_a_queue_is_no_stream(rabbitmq: Rabbit) -> None:
+def test_a_queue_is_not_a_stream(rabbitmq: Rabbit) -> None:
     queue = rabbitmq.new_queue()
     rabbitmq.publish(queue, [b"0"])
     with pytest.raises(Permanent, match="of queue type rabbit_classic_queue"):
@@ -202,8 +204,8 @@ def test_a_queue_is_no_stream(rabbitmq: Rabbit) -> None:
 
 
 @pytest.mark.parametrize("start", [{}, {"offset": 1, "timestamp": "2001-01-01T00:00:00Z"}])
-def test_places_that_cannot_be(start: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="give either offset or timestamp"):
+def test_invalid_start_positions(start: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="expected timestamp or offset"):
         RabbitmqStreamSource.config_type.model_validate(
             {"url": "amqp://localhost", "stream": "s", "start": start}
         )

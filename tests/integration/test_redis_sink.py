@@ -1,4 +1,4 @@
-"""What users can set of the Redis sink, and what servers refuse."""
+"""Options of the Redis sink, and rejected commands."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from pydantic import ValidationError
 
 from penstock.connectors.redis import RedisSink
-from penstock.connectors.redis.sink import RedisSinkConfig
-from penstock.core.errors import UserError, each_of
+from penstock.connectors.redis.config import RedisSinkConfig
+from penstock.core.errors import UserError, flatten_errors
 from penstock.sdk import BatchId, Permanent, Transient
 from servers.certificates import Authority
-from servers.redis import Cluster, Redis
+from servers.redis import PASSWORD, Cluster, Redis
 from servers.server import free_port
 
 COLUMNS = pa.schema([("id", pa.int64()), ("room", pa.string())])
@@ -26,7 +26,7 @@ Write = Callable[..., list[tuple[int, str]]]
 
 @pytest.fixture
 def write(redis: Redis) -> Write:
-    """`write(rows, list="x")` writes rows; the payload of each is its id. Returns the failures."""
+    """Returns a function that writes rows with their IDs as payloads, and returns the failures."""
 
     def write(rows: list[tuple[int | None, str | None]], **options: Any) -> list[tuple[int, str]]:
         sink = RedisSink(RedisSinkConfig.model_validate({**redis.login, **options}))
@@ -64,7 +64,7 @@ def test_streams_by_template_with_more_fields(client: Any, key: str, write: Writ
     assert client.xlen(f"{key}:b") == 1
 
 
-def test_a_field_that_is_null_is_left_out(client: Any, key: str, write: Write) -> None:
+def test_a_null_field_is_omitted(client: Any, key: str, write: Write) -> None:
     assert write([(1, None)], stream=key, fields={"room": "{room}"}) == []
     assert [fields for _, fields in client.xrange(key)] == [{b"payload": b"1"}]
 
@@ -97,7 +97,7 @@ def test_fields_of_hashes(client: Any, key: str, write: Write) -> None:
     assert client.hgetall(key) == {b"a": b"3", b"b": b"2"}
 
 
-def test_how_long_a_key_lives(client: Any, key: str, write: Write) -> None:
+def test_ttl_of_a_key(client: Any, key: str, write: Write) -> None:
     write([(1, "a")], key=key + ":{room}", ttl="1h")
     assert 3_500_000 < client.pttl(f"{key}:a") <= 3_600_000
     write([(2, "a")], key=key + ":{room}")
@@ -109,27 +109,27 @@ def test_channels_by_template(client: Any, key: str, write: Write) -> None:
         pubsub.psubscribe(f"{key}:*")
         assert pubsub.get_message(timeout=10)["type"] == "psubscribe"
         write([(1, "a"), (2, "b")], channel=key + ":{room}")
-        said = [pubsub.get_message(timeout=10) for _ in range(2)]
-    assert [(each["channel"], each["data"]) for each in said] == [
+        events = [pubsub.get_message(timeout=10) for _ in range(2)]
+    assert [(event["channel"], event["data"]) for event in events] == [
         (f"{key}:a".encode(), b"1"),
         (f"{key}:b".encode(), b"2"),
     ]
 
 
-def test_a_key_that_holds_something_else(client: Any, key: str, write: Write) -> None:
+def test_a_key_of_another_type(client: Any, key: str, write: Write) -> None:
     client.set(f"{key}:b", "text")
     rows = [(1, "a"), (2, "b"), (3, "a")]
-    assert write(rows, list=key + ":{room}") == [(1, "refused")]
+    assert write(rows, list=key + ":{room}") == [(1, "rejected")]
     assert client.lrange(f"{key}:a", 0, -1) == [b"1", b"3"]
 
 
-def test_a_user_without_the_right(key: str, write: Write) -> None:
+def test_a_user_without_permission(key: str, write: Write) -> None:
     with pytest.raises(Permanent) as caught:
-        write([(1, "a")], list=key, username="reader")
+        write([(1, "a")], list=key, auth={"username": "reader", "password": PASSWORD})
     assert caught.value.code == "not-authorized" and "ACL" in (caught.value.hint or "")
 
 
-def test_a_server_whose_memory_is_full(key: str, write: Write) -> None:
+def test_a_server_without_memory(key: str, write: Write) -> None:
     with Redis() as server, server.client() as client:
         client.config_set("maxmemory", "1")
         with pytest.raises(Transient) as caught:
@@ -137,7 +137,7 @@ def test_a_server_whose_memory_is_full(key: str, write: Write) -> None:
     assert caught.value.code == "busy"
 
 
-def test_a_server_that_does_not_answer(redis: Redis, key: str, write: Write) -> None:
+def test_a_server_that_does_not_respond(redis: Redis, key: str, write: Write) -> None:
     redis.pause()
     resuming = threading.Timer(20, redis.resume)
     resuming.start()
@@ -162,32 +162,36 @@ def test_a_client_outlives_its_server(redis: Redis, key: str) -> None:
         assert client.lrange(key, 0, -1) == [b"1", b"1"]
 
 
-def test_what_a_mode_of_upsert_needs() -> None:
+def test_upsert_requires_the_primary_key_in_the_name() -> None:
     sink = RedisSink(RedisSinkConfig.model_validate({"url": "redis://h", "key": "k:{room}"}))
     sink.mode, sink.primary_key = "upsert", ("room",)
-    sink.accepts(COLUMNS)
+    sink.check_schema(COLUMNS)
     sink.primary_key = ("room", "id")
-    with pytest.raises(UserError, match="rows that differ in id would replace each other"):
-        sink.accepts(COLUMNS)
+    with pytest.raises(UserError, match="rows that differ only in id would overwrite each other"):
+        sink.check_schema(COLUMNS)
 
 
-def test_columns_that_are_missing() -> None:
+def test_missing_columns() -> None:
     config = {"url": "redis://h", "stream": "{rom}", "field": "{idd}", "fields": {"x": "{y}"}}
     with pytest.raises(UserError) as caught:
-        RedisSink(RedisSinkConfig.model_validate(config)).accepts(COLUMNS)
-    said = [each.message.partition(",")[0] for each in each_of(caught.value)]
-    assert said == ['stream names "rom"', 'field names "idd"', 'fields.x names "y"']
+        RedisSink(RedisSinkConfig.model_validate(config)).check_schema(COLUMNS)
+    messages = [error.message.partition(",")[0] for error in flatten_errors(caught.value)]
+    assert messages == [
+        'stream: unknown column "rom"',
+        'field: unknown column "idd"',
+        'fields.x: unknown column "y"',
+    ]
 
 
-def test_certificates(tmp_path: Path, write: Write) -> None:
+def test_tls(tmp_path: Path, write: Write) -> None:
     authority = Authority(tmp_path)
     with Redis(certificate=authority.issue("server"), root=authority.root) as server:
         url = f"rediss://localhost:{server.tls_port}"
         with pytest.raises(Permanent) as caught:
             write([(1, "a")], url=url, list="l")
         assert caught.value.code == "tls"
-        ours = str(authority.issue("client"))
-        tls = {"ca": str(authority.root), "certificate": ours, "key": ours}
+        certificate = str(authority.issue("client"))
+        tls = {"ca": str(authority.root), "certificate": certificate, "key": certificate}
         assert write([(1, "a")], url=url, list="l", tls=tls) == []
         with server.client() as client:
             assert client.lrange("l", 0, -1) == [b"1"]
@@ -213,7 +217,7 @@ def test_channels_of_a_cluster(redis_cluster: Cluster, key: str, write: Write) -
 
 
 @pytest.mark.parametrize("kind", ["list", "channel"])
-def test_the_first_address_of_a_cluster_is_dead(
+def test_an_unavailable_node_of_a_cluster(
     redis_cluster: Cluster, key: str, write: Write, kind: str
 ) -> None:
     urls = [f"redis://127.0.0.1:{free_port()}", redis_cluster.servers[1].url]
@@ -224,16 +228,16 @@ def test_the_first_address_of_a_cluster_is_dead(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        ({}, "give one of stream"),
-        ({"stream": "s", "key": "k"}, "give one of stream"),
-        ({"hash": "h"}, "hash needs field"),
-        ({"list": "l", "ttl": "1s"}, "ttl goes together with key"),
-        ({"key": "k", "max_length": 1}, "max_length goes together with stream or list"),
+        ({}, "expected one of stream"),
+        ({"stream": "s", "key": "k"}, "expected one of stream"),
+        ({"hash": "h"}, "hash requires field"),
+        ({"list": "l", "ttl": "1s"}, "ttl requires key"),
+        ({"key": "k", "max_length": 1}, "max_length requires stream or list"),
         ({"key": "{k"}, "both braces"),
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_invalid_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         RedisSinkConfig.model_validate({"url": "redis://localhost", **options})

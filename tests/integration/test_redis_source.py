@@ -1,4 +1,4 @@
-"""What users can set of the Redis source, where it receives and how it connects."""
+"""Options of the Redis source: receiving and connections."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from receiving_here import ReceivingHere
 
 from integration.redis_reading import Make, maker, payloads, read, received
-from penstock.connectors.redis.options import RedisSourceConfig
+from penstock.connectors.redis.config import RedisSourceConfig
 from penstock.sdk import Permanent
-from penstock.testing.contract.receiving import Receiving
 from servers.certificates import Authority
 from servers.redis import PASSWORD, USER, Cluster, Redis
 from servers.server import free_port
@@ -37,46 +37,48 @@ def key(redis: Redis) -> str:
     return redis.new_key()
 
 
-def test_where_a_group_begins_and_what_its_entries_are(client: Any, key: str, make: Make) -> None:
+def test_start_and_metadata_of_a_group(client: Any, key: str, make: Make) -> None:
     for number in range(1, 4):
         client.xadd(key, {"body": number, "kind": "k"}, id=f"{number}-0")
-    source = make(stream=key, group="g", consumer="c", start="2-0", field="body", in_flight=1)
+    source = make(
+        stream=key, group="g", consumer="c", start={"offset": "2-0"}, field="body", max_in_flight=1
+    )
     rows = received(source, 2, lambda: None, "stream", "id", "fields")
     assert [(row["payload"], row["id"]) for row in rows] == [(b"2", "2-0"), (b"3", "3-0")]
     assert rows[0]["stream"] == key and rows[0]["fields"] == [("kind", b"k")]
-    assert [each["name"] for each in client.xinfo_consumers(key, "g")] == [b"c"]
+    assert [consumer["name"] for consumer in client.xinfo_consumers(key, "g")] == [b"c"]
 
 
-def test_a_group_that_begins_with_what_comes(client: Any, key: str, make: Make) -> None:
+def test_start_latest_of_a_group(client: Any, key: str, make: Make) -> None:
     client.xadd(key, {"payload": "before"})
     source = make(stream=key, group="g", start="latest")
     rows = received(source, 1, lambda: client.xadd(key, {"payload": "after"}))
     assert [row["payload"] for row in rows] == [b"after"]
-    assert [each["name"] for each in client.xinfo_consumers(key, "g")] == [b"flow.in"]
+    assert [consumer["name"] for consumer in client.xinfo_consumers(key, "g")] == [b"flow.in"]
 
 
-def test_what_we_did_not_finish_comes_again(client: Any, key: str, make: Make) -> None:
+def test_pending_entries_are_read_again(client: Any, key: str, make: Make) -> None:
     client.xgroup_create(key, "g", "0", mkstream=True)
     for number in range(5):
         client.xadd(key, {"payload": number})
-    given = client.xreadgroup("g", "flow.in", {key: ">"}, 4)
-    ((_, found),) = given.items() if isinstance(given, dict) else given
-    client.xdel(key, found[0][0] if isinstance(found[0], tuple) else found[0][0][0])
+    response = client.xreadgroup("g", "flow.in", {key: ">"}, 4)
+    ((_, entries),) = response.items() if isinstance(response, dict) else response
+    client.xdel(key, entries[0][0] if isinstance(entries[0], tuple) else entries[0][0][0])
     rows = received(make(stream=key, group="g", claim_after="1h"), 4, lambda: None)
     assert [row["payload"] for row in rows] == [b"1", b"2", b"3", b"4"]
 
 
-def test_what_a_dead_consumer_left_is_taken_over(client: Any, key: str, make: Make) -> None:
+def test_entries_of_a_dead_consumer_are_claimed(client: Any, key: str, make: Make) -> None:
     client.xgroup_create(key, "g", "0", mkstream=True)
     for number in range(3):
         client.xadd(key, {"payload": number})
     client.xreadgroup("g", "dead", {key: ">"}, 2)
-    source = make(stream=key, group="g", claim_after="100ms", in_flight=1)
+    source = make(stream=key, group="g", claim_after="100ms", max_in_flight=1)
     rows = received(source, 3, lambda: None)
     assert {row["payload"] for row in rows} == {b"0", b"1", b"2"}
 
 
-def test_what_another_consumer_works_at_is_its_own(client: Any, key: str, make: Make) -> None:
+def test_entries_of_an_active_consumer_are_not_claimed(client: Any, key: str, make: Make) -> None:
     client.xgroup_create(key, "g", "0", mkstream=True)
     for number in range(3):
         client.xadd(key, {"payload": number})
@@ -86,11 +88,11 @@ def test_what_another_consumer_works_at_is_its_own(client: Any, key: str, make: 
     assert client.xpending(key, "g")["pending"] >= 2
 
 
-def test_how_much_is_fetched_before_it_is_acknowledged(client: Any, key: str, make: Make) -> None:
+def test_max_in_flight(client: Any, key: str, make: Make) -> None:
     for _ in range(10):
         client.xadd(key, {"payload": b"x" * 200_000})
-    source = make(stream=key, group="g", in_flight=2, journal={"size": 1 << 20})
-    with closing(Receiving(source)) as receiving:
+    source = make(stream=key, group="g", max_in_flight=2, journal={"max_size": 1 << 20})
+    with closing(ReceivingHere(source)) as receiving:
         receiving.await_end(2)
         until = time.monotonic() + 30
         while client.xpending(key, "g")["pending"] != 2:
@@ -106,15 +108,15 @@ def test_the_end_of_a_list(client: Any, key: str, make: Make, side: str, expecte
     assert {row["list"] for row in rows} == {key}
 
 
-def test_what_was_moved_and_not_finished_comes_first(client: Any, key: str, make: Make) -> None:
+def test_the_processing_list_is_read_first(client: Any, key: str, make: Make) -> None:
     client.rpush(f"{key}:held", 0, 1)
     client.rpush(key, 2)
-    source = make(list=key, processing=f"{key}:held", in_flight=1)
+    source = make(list=key, processing=f"{key}:held", max_in_flight=1)
     rows = received(source, 3, lambda: None)
     assert [row["payload"] for row in rows] == [b"0", b"1", b"2"]
 
 
-def test_a_list_of_its_own_for_each_node(client: Any, key: str, make: Make) -> None:
+def test_the_default_processing_list(client: Any, key: str, make: Make) -> None:
     client.rpush(f"{{{key}}}:flow.in", 0)
     assert [row["payload"] for row in received(make(list=key), 1, lambda: None)] == [b"0"]
 
@@ -133,9 +135,9 @@ def test_channels_and_patterns(client: Any, key: str, make: Make) -> None:
     ]
 
 
-def test_silence_is_no_failure(client: Any, key: str, make: Make) -> None:
+def test_an_idle_channel(client: Any, key: str, make: Make) -> None:
     source = make(channel=key, timeout="100ms")
-    with closing(Receiving(source)) as receiving:
+    with closing(ReceivingHere(source)) as receiving:
         receiving.await_ready()
         for at in range(3):
             assert not client.execute_command("BLPOP", f"{key}:none", "0.3")
@@ -144,8 +146,8 @@ def test_silence_is_no_failure(client: Any, key: str, make: Make) -> None:
     assert payloads(source) == [b"0", b"1", b"2"]
 
 
-def test_a_server_that_falls_silent_is_given_up(redis: Redis, key: str, make: Make) -> None:
-    with closing(Receiving(make(channel=key, timeout="200ms"))) as receiving:
+def test_a_server_that_stops_responding(redis: Redis, key: str, make: Make) -> None:
+    with closing(ReceivingHere(make(channel=key, timeout="200ms"))) as receiving:
         receiving.await_ready()
         redis.pause()
         try:
@@ -166,16 +168,17 @@ def test_another_database(redis: Redis, key: str, make: Make) -> None:
     assert payloads(make(stream=key)) == []
 
 
-def test_a_user_without_the_right(key: str, make: Make) -> None:
-    make(stream=key, username="reader").check()
+def test_a_user_without_permission(key: str, make: Make) -> None:
+    reader = {"username": "reader", "password": PASSWORD}
+    make(stream=key, auth=reader).check()
     with pytest.raises(Permanent) as caught:
-        source = make(stream=key, group="g", username="reader")
+        source = make(stream=key, group="g", auth=reader)
         with source.journal() as journal:
             asyncio.run(source.receive(journal))
     assert caught.value.code == "not-authorized" and "ACL" in (caught.value.hint or "")
 
 
-def test_certificates(tmp_path: Path, make: Make) -> None:
+def test_tls(tmp_path: Path, make: Make) -> None:
     authority = Authority(tmp_path)
     with Redis(certificate=authority.issue("server"), root=authority.root) as server:
         url = f"rediss://localhost:{server.tls_port}"
@@ -192,7 +195,7 @@ def test_certificates(tmp_path: Path, make: Make) -> None:
 
 
 class TestCluster:
-    """Keys of all its servers are read, with one address or several of which one answers."""
+    """Reads keys of all nodes, with one URL, or with several of which one is available."""
 
     @pytest.fixture(params=["one", "several"])
     def options(self, redis_cluster: Cluster, request: Any) -> dict[str, Any]:
@@ -210,52 +213,56 @@ class TestCluster:
             yield client
 
     def test_streams(self, client: Any, options: Any, keys: list[str], make: Make) -> None:
-        for each in keys:
-            client.xadd(each, {"payload": each})
-        expected = [each.encode() for each in keys]
+        for name in keys:
+            client.xadd(name, {"payload": name})
+        expected = [name.encode() for name in keys]
         source = make(**options, stream=keys)
         source.check()
         assert sorted(payloads(source)) == expected
         rows = received(make(**options, stream=keys, group="g"), 8, lambda: None)
         assert sorted(row["payload"] for row in rows) == expected
 
-    def test_not_said_to_be_one(self, redis_cluster: Cluster, keys: list[str], make: Make) -> None:
+    def test_without_cluster(self, redis_cluster: Cluster, keys: list[str], make: Make) -> None:
         with pytest.raises(Permanent) as caught:
             read(make(**redis_cluster.login | {"cluster": False}, stream=keys))
-        assert (caught.value.code, caught.value.hint) == ("cluster", "cluster: true")
+        assert (caught.value.code, caught.value.hint) == ("cluster", "Set cluster: true.")
 
     def test_lists(self, client: Any, options: Any, keys: list[str], make: Make) -> None:
-        for each in keys:
-            client.rpush(each, each, each)
+        for name in keys:
+            client.rpush(name, name, name)
         rows = received(make(**options, list=keys), 16, lambda: None)
-        assert sorted({row["payload"] for row in rows}) == [each.encode() for each in keys]
+        assert sorted({row["payload"] for row in rows}) == [name.encode() for name in keys]
 
     def test_channels(self, client: Any, options: Any, keys: list[str], make: Make) -> None:
         source = make(**options, channel=keys)
-        rows = received(source, 8, lambda: [client.publish(each, each) for each in keys])
-        assert sorted(row["payload"] for row in rows) == [each.encode() for each in keys]
+        rows = received(source, 8, lambda: [client.publish(name, name) for name in keys])
+        assert sorted(row["payload"] for row in rows) == [name.encode() for name in keys]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        ({}, "give either stream, or list, or channel and pattern"),
-        ({"stream": "s", "list": "l"}, "give either"),
-        ({"list": "l", "group": "g"}, "group goes together with stream"),
-        ({"stream": "s", "claim_after": "1s"}, "claim_after goes together with group"),
-        ({"stream": "s", "group": "g", "on_data_loss": "skip"}, "does not go together"),
-        ({"list": ["a", "b"], "processing": "p"}, "processing is for one list"),
+        ({}, "expected either stream, or list, or channel and pattern"),
+        ({"stream": "s", "list": "l"}, "expected either"),
+        ({"list": "l", "group": "g"}, "group requires stream"),
+        ({"stream": "s", "claim_after": "1s"}, "claim_after requires group"),
+        ({"stream": "s", "group": "g", "on_data_loss": "continue"}, "group excludes on_data_loss"),
+        ({"list": ["a", "b"], "processing": "p"}, "processing requires a single list"),
         ({"stream": "s", "start": "now"}, "start"),
-        ({"stream": "s", "username": "made-up"}, "username needs password"),
-        ({"stream": "s", "url": "redis://made-up:made-up@h"}, "options username and password"),
+        ({"stream": "s", "start": {"offset": "x"}}, "offset"),
+        ({"stream": "s", "start": {}}, "expected timestamp or offset"),
+        ({"stream": "s", "auth": {"username": "made-up"}}, "expected password"),
+        ({"stream": "s", "tls": True}, "TLS scheme"),
+        ({"stream": "s", "url": "rediss://h", "tls": False}, "contradicts"),
+        ({"stream": "s", "url": "redis://made-up:made-up@h"}, "auth.username and auth.password"),
         ({"stream": "s", "url": "http://h"}, "expected redis://HOST"),
-        ({"stream": "s", "url": "redis://h/x"}, "number of a database"),
-        ({"stream": "s", "url": "redis://h/1", "cluster": True}, "no other database than 0"),
-        ({"stream": "s", "url": ["redis://a", "redis://b"]}, "of a cluster: cluster: true"),
-        ({"stream": "s", "url": ["redis://a", "rediss://b"], "cluster": True}, "for all or"),
+        ({"stream": "s", "url": "redis://h/x"}, "database number"),
+        ({"stream": "s", "url": "redis://h/1", "cluster": True}, "only has database 0"),
+        ({"stream": "s", "url": ["redis://a", "redis://b"]}, "several URLs require cluster: true"),
+        ({"stream": "s", "url": ["redis://a", "rediss://b"], "cluster": True}, "the same scheme"),
         ({"stream": "s", "url": [], "cluster": True}, "at least one"),
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_invalid_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         RedisSourceConfig.model_validate({"url": "redis://localhost", **options})

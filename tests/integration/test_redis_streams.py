@@ -1,4 +1,4 @@
-"""Streams that are read by their ids."""
+"""Streams that are read by entry ID."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ def key(redis: Redis) -> str:
     return redis.new_key()
 
 
-def test_where_a_stream_begins(client: Any, key: str, make: Make) -> None:
+def test_start_positions(client: Any, key: str, make: Make) -> None:
     for number in range(1, 5):
         client.xadd(key, {"payload": number}, id=f"{number}-7")
     assert payloads(make(stream=key)) == [b"1", b"2", b"3", b"4"]
-    assert payloads(make(stream=key, start="3-7")) == [b"3", b"4"]
-    assert payloads(make(stream=key, start="3")) == [b"3", b"4"]
+    assert payloads(make(stream=key, start={"offset": "3-7"})) == [b"3", b"4"]
+    assert payloads(make(stream=key, start={"offset": "3"})) == [b"3", b"4"]
+    time = datetime.fromtimestamp(0.003, UTC).isoformat()
+    assert payloads(make(stream=key, start={"timestamp": time})) == [b"3", b"4"]
     latest = make(stream=key, start="latest")
-    start = latest.initial()
+    start = latest.initial_offset()
     client.xadd(key, {"payload": 5}, id="5-0")
     assert payloads(latest, start=start) == [b"5"]
 
@@ -46,18 +48,18 @@ def test_where_a_stream_begins(client: Any, key: str, make: Make) -> None:
 def test_streams_are_merged_by_time_where_a_batch_is_limited(
     client: Any, key: str, make: Make
 ) -> None:
-    streams = [f"{key}:{each}" for each in "ab"]
+    streams = [f"{key}:{name}" for name in "ab"]
     for number in range(6):
         client.xadd(streams[number % 2], {"payload": number}, id=f"{number + 1}-0")
     source = make(stream=[*streams, f"{key}:none"], max_records=3)
-    start = source.initial()
+    start = source.initial_offset()
     assert sorted(payloads(source)) == [b"0", b"1", b"2"]
-    stop = source.advance(start, source.latest(start))
+    stop = source.limit_batch(start, source.latest_offset(start))
     assert sorted(payloads(source, start=stop)) == [b"3", b"4", b"5"]
-    assert source.earlier(start, stop) == source.earlier(stop, start) == start
+    assert source.min_offset(start, stop) == source.min_offset(stop, start) == start
 
 
-def test_what_is_known_of_an_entry(client: Any, key: str, make: Make) -> None:
+def test_metadata_of_an_entry(client: Any, key: str, make: Make) -> None:
     client.xadd(key, {"body": b"\xff", "kind": "k"}, id="1700000000000-3")
     client.xadd(key, {"kind": "k"}, id=f"{2**63}-{2**63}")
     first, second = read(make(stream=key, field="body"), "stream", "id", "timestamp", "fields")
@@ -73,30 +75,31 @@ def test_all_fields_are_the_payload(client: Any, key: str, make: Make) -> None:
     assert json.loads(make(stream=key, field="*").sample(1)[0].as_py())["n"] == "1"
 
 
-def test_entries_that_were_trimmed(client: Any, key: str, make: Make) -> None:
+def test_trimmed_entries(client: Any, key: str, make: Make) -> None:
     for number in range(1, 6):
         client.xadd(key, {"payload": number}, id=f"{number}-0")
     source = make(stream=key)
-    start = source.initial()
+    start = source.initial_offset()
     client.xdel(key, "3-0")
     assert payloads(source, start=start) == [b"1", b"2", b"4", b"5"]
     client.xtrim(key, maxlen=1, approximate=False)
     with pytest.raises(Permanent) as caught:
-        source.latest(start)
+        source.latest_offset(start)
     assert caught.value.code == "data-gone"
-    wanted = Read()
-    assert payloads(make(stream=key, on_data_loss="skip"), start=start, wanted=wanted) == [b"5"]
-    assert [bad.error.code for bad in wanted.bad] == ["data-gone"]
-    assert payloads(make(stream=key)) == [b"5"], "a new pipeline misses nothing"
+    options = Read()
+    source = make(stream=key, on_data_loss="continue")
+    assert payloads(source, start=start, options=options) == [b"5"]
+    assert [bad.error.code for bad in options.bad] == ["data-gone"]
+    assert payloads(make(stream=key)) == [b"5"], "a new pipeline has no data loss"
 
 
-def test_a_stream_that_was_made_again(client: Any, key: str, make: Make) -> None:
+def test_a_recreated_stream(client: Any, key: str, make: Make) -> None:
     client.xadd(key, {"payload": 1}, id="7-0")
-    start = make(stream=key).latest(make(stream=key).initial())
+    start = make(stream=key).latest_offset(make(stream=key).initial_offset())
     client.delete(key)
     client.xadd(key, {"payload": 1}, id="1-0")
     with pytest.raises(Permanent) as caught:
-        make(stream=key).latest(start)
+        make(stream=key).latest_offset(start)
     assert caught.value.code == "data-gone"
 
 
@@ -116,7 +119,7 @@ def test_large_entries_are_read_in_small_pages(client: Any, key: str, make: Make
     for _ in range(130):
         client.xadd(key, {"payload": b"x" * 200_000})
     source = make(stream=key)
-    start = source.initial()
-    (partition,) = source.partitions(start, source.latest(start))
+    start = source.initial_offset()
+    (partition,) = source.partitions(start, source.latest_offset(start))
     sizes = [batch.num_rows for batch in source.read(partition, Read())]
     assert sum(sizes) == 130 and max(sizes[1:]) < 30

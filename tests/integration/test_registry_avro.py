@@ -39,7 +39,7 @@ def test_what_confluent_wrote_is_read(apicurio: Apicurio, subject: str) -> None:
     at = datetime(2024, 5, 1, 9, 15, tzinfo=UTC)
     found = written(apicurio, subject, schema, {"id": 1, "name": "ann", "at": at})
     format_ = formatted("avro", apicurio, subject)
-    columns = format_.infer(payloads())
+    columns = format_.infer_schema(payloads())
     utc = pa.field("at", pa.timestamp("us", "UTC"), nullable=False)
     assert columns.equals(pa.schema([ID, NAME, utc]))
     decoded = format_.decode(payloads(*found), columns)
@@ -69,7 +69,7 @@ def test_without_a_topic_the_subject_has_to_be_said(apicurio: Apicurio) -> None:
 
 def test_versions_mixed_in_one_batch(apicurio: Apicurio, subject: str) -> None:
     old = written(apicurio, subject, record(optional("name")), *({"id": i} for i in (1, 2)))
-    columns = formatted("avro", apicurio, subject).infer(payloads())
+    columns = formatted("avro", apicurio, subject).infer_schema(payloads())
     renamed = record(
         optional("title", aliases=["name"]), {"name": "n", "type": "int", "default": 7}
     )
@@ -81,7 +81,7 @@ def test_versions_mixed_in_one_batch(apicurio: Apicurio, subject: str) -> None:
     assert kept.index.to_pylist() == [0, 1, 3, 5]
     assert told(kept) == [(2, "not-framed"), (4, "no-value")]
     later = formatted("avro", apicurio, subject)
-    found = later.decode(payloads(old[0], new[0]), later.infer(payloads()))
+    found = later.decode(payloads(old[0], new[0]), later.infer_schema(payloads()))
     assert found.rows.to_pylist() == [
         {"id": 1, "title": None, "n": 7}, {"id": 3, "title": "x", "n": 1},
     ]  # fmt: skip
@@ -91,7 +91,7 @@ def test_a_given_schema_is_read_as(apicurio: Apicurio, subject: str) -> None:
     found = written(apicurio, subject, record(optional("name")), {"id": 1, "name": "ann"})
     wanted = record({"name": "n", "type": "int", "default": 7})
     format_ = formatted("avro", apicurio, subject, schema=wanted)
-    decoded = format_.decode(payloads(*found), format_.declared())
+    decoded = format_.decode(payloads(*found), format_.declared_schema())
     assert decoded.rows.to_pylist() == [{"id": 1, "n": 7}]
 
 
@@ -107,7 +107,7 @@ def test_ids_that_are_replaced(apicurio: Apicurio, subject: str) -> None:
     ours, foreign = written(apicurio, subject, record(optional("name")), *values)
     schema = apicurio.schemas(subject)[0].schema_id
     mixed = payloads(ours, renamed(foreign, UNKNOWN))
-    columns = formatted("avro", apicurio, subject).infer(payloads())
+    columns = formatted("avro", apicurio, subject).infer_schema(payloads())
     without = formatted("avro", apicurio, subject).decode(mixed, columns)
     assert told(without) == [(1, "unknown-schema")]
     replacing = {"replace_ids": {UNKNOWN: schema, UNKNOWN + 1: UNKNOWN}}
@@ -127,9 +127,9 @@ def test_an_older_version(apicurio: Apicurio, subject: str) -> None:
     for schema in (record(), record(optional("name"))):
         apicurio.register(subject, schema)
     first = formatted("avro", apicurio, subject, registry={"version": 1})
-    assert first.infer(payloads()).names == ["id"]
+    assert first.infer_schema(payloads()).names == ["id"]
     with pytest.raises(Permanent, match="no version 9"):
-        formatted("avro", apicurio, subject, registry={"version": 9}).infer(payloads())
+        formatted("avro", apicurio, subject, registry={"version": 9}).infer_schema(payloads())
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_writer_that_does_not_fit(
     apicurio: Apicurio, subject: str, field: dict[str, Any], why: str
 ) -> None:
     reader = apicurio.register(subject, {**record(), "fields": [*record()["fields"][:0], field]})
-    columns = formatted("avro", apicurio, subject).infer(payloads())
+    columns = formatted("avro", apicurio, subject).infer_schema(payloads())
     found = written(apicurio, subject, record(), {"id": 1})
     decoded = formatted("avro", apicurio, subject).decode(payloads(*found), columns)
     assert told(decoded) == [(0, "incompatible-schema")]
@@ -157,7 +157,7 @@ def test_a_time_of_another_unit_is_not_misread(apicurio: Apicurio, subject: str)
         return record({"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}})
 
     apicurio.register(subject, schema("micros"))
-    columns = formatted("avro", apicurio, subject).infer(payloads())
+    columns = formatted("avro", apicurio, subject).infer_schema(payloads())
     value = {"id": 1, "at": datetime(2024, 1, 1, tzinfo=UTC)}
     found = written(apicurio, subject, schema("millis"), value)
     decoded = formatted("avro", apicurio, subject).decode(payloads(*found), columns)
@@ -174,7 +174,7 @@ def test_types_of_other_schemas(apicurio: Apicurio, subject: str) -> None:
     whole = record({"name": "a", "type": "shop.Place"}, {"name": "b", "type": "shop.Place"})
     apicurio.register(subject, whole, references=[("shop.Place", middle, 1)])
     format_ = formatted("avro", apicurio, subject, registry={"register": False})
-    columns = format_.infer(payloads())
+    columns = format_.infer_schema(payloads())
     row = {"id": 1, "a": {"street": {"name": "x"}}, "b": {"street": {"name": None}}}
     plain = columns.remove_metadata()
     encoded = format_.encode(pa.RecordBatch.from_pylist([row], schema=plain))

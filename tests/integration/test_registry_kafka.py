@@ -14,7 +14,7 @@ from registry_formats import optional, payloads, read, record, written
 from penstock import app
 from penstock.app import RunOptions
 from penstock.core.errors import PenstockError
-from penstock.runtime.reach import unreachable
+from penstock.runtime.connectivity import check_connectivity
 from servers.apicurio import Apicurio
 from servers.kafka import Kafka
 
@@ -132,9 +132,9 @@ def test_an_incompatible_sink_writes_nothing(place: Place, apicurio: Apicurio) -
 
 def test_check_reaches_the_registry(place: Place, apicurio: Apicurio) -> None:
     place.write("avro")
-    assert not unreachable(app.plan([place.file]))
+    assert not check_connectivity(app.plan([place.file]))
     place.write("avro", **{apicurio.url: "http://127.0.0.1:1"})
-    errors = unreachable(app.plan([place.file]))
+    errors = check_connectivity(app.plan([place.file]))
     assert [error.code for error in errors] == ["registry-unavailable"] * 2
 
 

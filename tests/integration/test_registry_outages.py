@@ -17,8 +17,8 @@ import pytest
 from registry_formats import ID, batch, formatted, payloads, record, told, written
 
 from penstock.core.errors import MissingExtra, Permanent, Transient
-from penstock.sdk.kit.registry import RegistryFormat
-from penstock.sdk.kit.tls import Tls
+from penstock.sdk.network.tls import Tls
+from penstock.sdk.schema_registry import RegistryFormat
 from servers.apicurio import PATH, Apicurio
 from servers.certificates import Authority
 from servers.gate import Gate
@@ -99,7 +99,7 @@ def test_a_registry_that_is_down(apicurio: Apicurio, subject: str, gate: Gate) -
     gate.stop()
     calls: list[Any] = [
         format_.check,
-        lambda: format_.infer(payloads()),
+        lambda: format_.infer_schema(payloads()),
         lambda: format_.decode(payloads(*found), pa.schema([ID])),
         lambda: format_.encode(batch([{"id": 1}])),
     ]
@@ -127,7 +127,7 @@ def test_what_is_known_needs_no_registry(apicurio: Apicurio, subject: str, gate:
         for more in ((), ({"name": "n", "type": "int", "default": 7},))
     )
     format_ = formatted("avro", through(gate), subject)
-    columns = format_.infer(payloads())
+    columns = format_.infer_schema(payloads())
     format_.decode(payloads(*old), columns)
     format_.encode(batch([{"id": 1}]))
     gate.stop()
@@ -149,14 +149,14 @@ def test_another_url_is_tried(apicurio: Apicurio, subject: str, gate: Gate) -> N
 )
 def test_who_we_are(guard: Callable[..., str], subject: str, who: dict[str, str]) -> None:
     guarded = guard()
-    formatted("avro", guarded, subject, registry=who).prepare(pa.schema([ID]))
-    formatted("avro", guarded, subject, registry=who).check()
+    formatted("avro", guarded, subject, registry={"auth": who}).prepare(pa.schema([ID]))
+    formatted("avro", guarded, subject, registry={"auth": who}).check()
     wrong = {name: f"wrong-{value}" for name, value in who.items()}
-    for registry in ({}, wrong):
+    for registry in ({}, {"auth": wrong}):
         with pytest.raises(Permanent) as caught:
             formatted("avro", guarded, subject, registry=registry).prepare(pa.schema([ID]))
         assert caught.value.code == "authentication" and caught.value.hint
-    shown = repr(formatted("avro", guarded, subject, registry=who).config)
+    shown = repr(formatted("avro", guarded, subject, registry={"auth": who}).config)
     assert PASSWORD not in shown and TOKEN not in shown
 
 
@@ -165,10 +165,10 @@ def test_whom_to_trust(guard: Callable[..., str], subject: str, tmp_path: Path) 
     own = str(ours.issue("registry"))
     url = guard(Tls(certificate=own, key=own).server_context())
     for tls in ({"ca": str(ours.root)}, {"verify": False}):
-        formatted("avro", url, subject, registry={"token": TOKEN, "tls": tls}).check()
+        formatted("avro", url, subject, registry={"auth": {"token": TOKEN}, "tls": tls}).check()
     for tls in ({}, {"ca": str(others.root)}):
         with pytest.raises(Permanent) as caught:
-            formatted("avro", url, subject, registry={"token": TOKEN, "tls": tls}).check()
+            formatted("avro", url, subject, registry={"auth": {"token": TOKEN}, "tls": tls}).check()
         assert caught.value.code == "tls" and caught.value.hint
 
 
@@ -178,7 +178,7 @@ def test_a_name_that_the_certificate_does_not_have(
     ours = Authority(tmp_path)
     own = str(ours.issue("registry"))
     url = guard(Tls(certificate=own, key=own).server_context(), "127.0.0.2")
-    registry: dict[str, Any] = {"token": TOKEN, "tls": {"ca": str(ours.root)}}
+    registry: dict[str, Any] = {"auth": {"token": TOKEN}, "tls": {"ca": str(ours.root)}}
     with pytest.raises(Permanent) as caught:
         formatted("avro", url, subject, registry=registry).check()
     assert caught.value.code == "tls"
@@ -194,9 +194,9 @@ def test_a_registry_that_wants_a_certificate(
     url = guard(Tls(certificate=own, key=own, ca=str(ours.root)).server_context())
     trusted: dict[str, Any] = {"ca": str(ours.root)}
     shown = {**trusted, "certificate": client, "key": client}
-    formatted("avro", url, subject, registry={"token": TOKEN, "tls": shown}).check()
+    formatted("avro", url, subject, registry={"auth": {"token": TOKEN}, "tls": shown}).check()
     with pytest.raises((Permanent, Transient)):
-        formatted("avro", url, subject, registry={"token": TOKEN, "tls": trusted}).check()
+        formatted("avro", url, subject, registry={"auth": {"token": TOKEN}, "tls": trusted}).check()
 
 
 def test_what_is_no_registry_makes_no_dead_letters(apicurio: Apicurio) -> None:
@@ -219,7 +219,7 @@ def test_a_schema_of_another_kind(apicurio: Apicurio, subject: str, kind: str) -
 
 
 def test_a_client_that_is_missing(apicurio: Apicurio, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RegistryFormat, "clients", ("no_such_module",))
+    monkeypatch.setattr(RegistryFormat, "client_modules", ("no_such_module",))
     with pytest.raises(MissingExtra) as caught:
         formatted("avro", apicurio, None)
-    assert caught.value.hint == "pip install 'penstock[registry]'"
+    assert caught.value.hint == "Run pip install 'penstock[registry]'."

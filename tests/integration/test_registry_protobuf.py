@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pool, message_factory
 from registry_formats import BY_TOPIC, UNKNOWN, context, formatted, payloads, renamed, told
 
 from penstock.core.errors import PlanError
-from penstock.formats.protobuf.compiled import compiled_text
+from penstock.formats.protobuf.compiled import compile_text
 from servers.apicurio import Apicurio
 
 SHOP = """\
@@ -47,7 +47,7 @@ def of_confluent(text: str, name: str) -> Any:
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     package = f"p{uuid.uuid4().hex[:8]}"
-    made = compiled_text(f"{package}.proto", text.replace("shop", package), {})
+    made = compile_text(f"{package}.proto", text.replace("shop", package), {})
     file = FileDescriptorSet.FromString(made).file[-1]
     pool = descriptor_pool.Default()
     pool.AddSerializedFile(file.SerializeToString())
@@ -69,7 +69,7 @@ def test_what_confluent_wrote_is_read(
     serialize = ProtobufSerializer(message, apicurio.client, conf=BY_TOPIC)
     found = serialize(message(**value), context(subject))
     format_ = formatted("protobuf", apicurio, subject, message=message.DESCRIPTOR.full_name)
-    (row,) = format_.decode(payloads(found), format_.infer(payloads())).rows.to_pylist()
+    (row,) = format_.decode(payloads(found), format_.infer_schema(payloads())).rows.to_pylist()
     assert {key: row[key] for key in value} == value
 
 
@@ -80,7 +80,7 @@ def test_what_is_written_confluent_reads(
     message = of_confluent(SHOP, name)
     value = {"name": "ann"} if name == "Customer" else {"count": 3}
     format_ = formatted("protobuf", apicurio, subject, schema_file=shop, message=f"shop.{name}")
-    encoded = format_.encode(pa.RecordBatch.from_pylist([value], schema=format_.declared()))
+    encoded = format_.encode(pa.RecordBatch.from_pylist([value], schema=format_.declared_schema()))
     (payload,) = encoded.payloads.to_pylist()
     found = ProtobufDeserializer(message, {"use.deprecated.format": False})(
         payload, context(subject)
@@ -92,7 +92,7 @@ def test_what_is_written_confluent_reads(
 
 def test_fields_that_came_later_are_left_out(apicurio: Apicurio, subject: str) -> None:
     apicurio.register(subject, 'syntax = "proto3"; message M { int64 id = 1; }', "PROTOBUF")
-    columns = formatted("protobuf", apicurio, subject).infer(payloads())
+    columns = formatted("protobuf", apicurio, subject).infer_schema(payloads())
     later = 'syntax = "proto3"; message M { int64 number = 1; string more = 2; }'
     apicurio.register(subject, later, "PROTOBUF")
     writer = formatted("protobuf", apicurio, subject, registry={"register": False})
@@ -107,7 +107,7 @@ def test_a_payload_of_another_message(apicurio: Apicurio, subject: str, shop: st
     rows = pa.RecordBatch.from_pylist([{"id": 1}], schema=pa.schema([("id", pa.int64())]))
     encoded = format_.encode(rows)
     reader = formatted("protobuf", apicurio, subject)
-    decoded = reader.decode(encoded.payloads, reader.infer(payloads()))
+    decoded = reader.decode(encoded.payloads, reader.infer_schema(payloads()))
     assert told(decoded) == [(0, "another-message")]
     wrong = encoded.payloads[0].as_py()[:5] + b"\x02\x12" + b"\x08\x01"
     assert told(reader.decode(payloads(wrong), rows.schema)) == [(0, "unknown-message")]
@@ -117,7 +117,7 @@ def test_a_payload_of_another_message(apicurio: Apicurio, subject: str, shop: st
 
 def test_ids_that_are_replaced(apicurio: Apicurio, subject: str, shop: str) -> None:
     format_ = formatted("protobuf", apicurio, subject, schema_file=shop, message="shop.Order.Line")
-    rows = pa.RecordBatch.from_pylist([{"count": 3}], schema=format_.declared())
+    rows = pa.RecordBatch.from_pylist([{"count": 3}], schema=format_.declared_schema())
     foreign = payloads(renamed(format_.encode(rows).payloads[0].as_py(), UNKNOWN))
     assert told(format_.decode(foreign, rows.schema)) == [(0, "unknown-schema")]
     replacing = {"replace_ids": {UNKNOWN: apicurio.schemas(subject)[0].schema_id}}
@@ -135,7 +135,7 @@ def test_imports(apicurio: Apicurio, subject: str) -> None:
     )
     apicurio.register(subject, order, "PROTOBUF", [("shop/money.proto", money, 1)])
     format_ = formatted("protobuf", apicurio, subject, registry={"register": False})
-    columns = format_.infer(payloads())
+    columns = format_.infer_schema(payloads())
     rows = pa.RecordBatch.from_pylist([{"price": {"cents": 5}}], columns.remove_metadata())
     encoded = format_.encode(rows)
     assert format_.decode(encoded.payloads, columns).rows.to_pylist() == rows.to_pylist()

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock import app
 from penstock.app import RunOptions
-from penstock.core.errors import report
+from penstock.core.error_report import format_error
 from penstock.plan.explain import explain
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
@@ -26,7 +26,9 @@ runtime: {restart: {attempts: 1}}
 connections:
   store:
     type: files
-    storage: {endpoint: "${ENDPOINT}", access_key: "${KEY}", secret_key: "${SECRET}"}
+    storage:
+      endpoint_url: "${ENDPOINT}"
+      auth: {access_key: "${KEY}", secret_key: "${SECRET}"}
 sources:
   clicks:
     type: files
@@ -61,7 +63,7 @@ def test_every_row_arrives_once(
         bucket.put(f"in/{number}.jsonl", (lines + "nonsense\n").encode())
     (tmp_path / "copy.yaml").write_text(PIPELINE)
     sets = {
-        "ENDPOINT": s3.storage["endpoint"], "KEY": s3.access_key,
+        "ENDPOINT": s3.storage["endpoint_url"], "KEY": s3.access_key,
         "SECRET": s3.secret_key, "BUCKET": bucket.name,
     }  # fmt: skip
     plan = app.plan(tmp_path / "copy.yaml", env=sets)
@@ -80,7 +82,7 @@ def test_every_row_arrives_once(
         s3.gate.start()
     [error] = broken.errors.values()
     assert broken.exit_code == 3
-    assert f"is {s3.storage['endpoint']} up" in report(error)
+    assert f"Check that {s3.storage['endpoint_url']} is running" in format_error(error)
     whole = run()
     assert not whole.errors
     found = [line for name in bucket.names("lake") for line in bucket.get(name).splitlines()]
@@ -89,7 +91,7 @@ def test_every_row_arrives_once(
     letters = DeadLetters(state.dead_letters).read().to_pylist()
     origins = sorted(letter["origin"] for letter in letters)
     assert origins == [f"{bucket.url}/in/{number}.jsonl" for number in range(FILES)]
-    shown = f"{explain(plan)!r} {report(error)} {letters}"
+    shown = f"{explain(plan)!r} {format_error(error)} {letters}"
     assert s3.secret_key not in shown
     texts = [p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()]
     assert not any(s3.secret_key.encode() in text for text in texts)

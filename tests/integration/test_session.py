@@ -14,10 +14,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
-from penstock.core.errors import UserError
+from penstock.core.errors import PenstockError, UserError
 from penstock.engine import java
-from penstock.engine.classcache import ClassCache, Room
+from penstock.engine.classcache import ArchiveDirectory, ClassCache
+from penstock.engine.session import SessionSettings, reusing, session
 from penstock.engine.warm import WarmPython
 
 SOURCE = Path(java.__file__).parents[2]
@@ -118,15 +120,7 @@ def path_without_java(tmp_path: Path) -> str:
 
 
 @pytest.mark.spark
-def test_no_java_is_needed_and_nothing_is_left(driver: Driver, path_without_java: str) -> None:
-    driver.environment.pop("JAVA_HOME", None)
-    driver.environment["PATH"] = path_without_java
-    assert driver.run(CREATE, "print(spark.range(3).count())") == "3\n"
-    assert driver.left() == []
-
-
-@pytest.mark.spark
-def test_the_terminal_stays_empty(driver: Driver) -> None:
+def test_the_terminal_stays_empty_also_of_a_second_session(driver: Driver) -> None:
     out = driver.run(
         CREATE,
         STREAM,
@@ -139,9 +133,14 @@ except AnalysisException:
 stream(availableNow=True).awaitTermination()
 query = stream(processingTime="10 milliseconds")
 close()
+print("closed")
+spark = create(SessionSettings(master="local[1]", log_file=Path("spark.log")))
+stream(availableNow=True).awaitTermination()
 """,
     )
-    assert out.splitlines()[:2] == ["told", "5"]
+    lines = out.splitlines()
+    assert lines[:2] == ["told", "5"]
+    assert lines[lines.index("closed") :] == ["closed", "5"]
     assert driver.left() == []
 
 
@@ -180,14 +179,11 @@ def test_a_terminals_interrupt_reaches_the_driver_only(driver: Driver) -> None:
 
 
 @pytest.mark.spark
-def test_a_process_may_have_one_session_after_another(driver: Driver) -> None:
-    again = 'spark = create(SessionSettings(master="local[1]", log_file=Path("spark.log")))'
-    run = "stream(availableNow=True).awaitTermination()"
-    assert driver.run(CREATE, STREAM, run, "close()", again, run) == "5\n5\n"
-
-
-@pytest.mark.spark
-def test_workers_behave_as_started_ones_do(driver: Driver) -> None:
+def test_no_java_is_needed_and_workers_behave_as_started_ones_do(
+    driver: Driver, path_without_java: str
+) -> None:
+    driver.environment.pop("JAVA_HOME", None)
+    driver.environment["PATH"] = path_without_java
     (driver.directory / "late").mkdir()
     driver.environment["PYTHONPATH"] += os.pathsep + str(driver.directory / "late")
     out = driver.run(
@@ -221,6 +217,7 @@ except Exception as error:
 """,
     )
     assert out.splitlines() == ["{42}", "4", "True", "True True"]
+    assert driver.left() == []
 
 
 @pytest.mark.spark
@@ -243,7 +240,7 @@ print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getIn
     def put(content: bytes) -> None:
         room.archive.write_bytes(content)
         os.utime(room.archive, (seen.st_atime, seen.st_mtime))
-        room.put_seal(streaming=True)
+        room.write_seal(streaming=True)
 
     for refused_at_once in (whole[:middle], b"\0" * len(whole)):
         put(refused_at_once)
@@ -255,11 +252,11 @@ print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getIn
     assert driver.run(CREATE, STREAM, show).startswith("5\n")
 
 
-def _wait_for_room(cache: Path) -> Room:
+def _wait_for_room(cache: Path) -> ArchiveDirectory:
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         for seal in cache.glob("classes/*/seal.json"):
-            return Room(seal.parent)
+            return ArchiveDirectory(seal.parent)
         time.sleep(0.2)
     raise AssertionError("no archive was made")
 
@@ -342,3 +339,18 @@ def test_a_python_path_with_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with WarmPython.start() as warm:
         done = subprocess.run([warm.launcher, "-m", "probe"], capture_output=True, env=environment)
     assert done.stdout == b"here\n"
+
+
+@pytest.mark.spark
+def test_a_running_spark_is_reused_on_request(penstock_spark: SparkSession) -> None:
+    settings = SessionSettings(conf={"spark.sql.shuffle.partitions": "3"})
+    with reusing(penstock_spark):
+        with session(settings) as own:
+            assert own.sparkContext is penstock_spark.sparkContext
+            assert own.conf.get("spark.sql.shuffle.partitions") == "3"
+        assert own.range(3).count() == 3, "it keeps running"
+    assert penstock_spark.conf.get("spark.sql.shuffle.partitions") != "3"
+    with pytest.raises(PenstockError) as caught, session(settings):
+        pass
+    assert caught.value.code == "session-running"
+    assert penstock_spark.range(3).count() == 3, "the running session is not closed"

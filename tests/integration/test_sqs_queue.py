@@ -1,4 +1,4 @@
-"""What users can set of the SQS connector, and what queues refuse."""
+"""The SQS connector: options, and rejected messages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
+from receiving_here import ReceivingHere
 
 from penstock.connectors.aws.sqs import SqsSink, SqsSource
-from penstock.connectors.aws.sqs.sink import SqsSinkConfig
-from penstock.connectors.aws.sqs.source import SqsSourceConfig
-from penstock.core.errors import UserError, each_of
+from penstock.connectors.aws.sqs.config import SqsSinkConfig, SqsSourceConfig
+from penstock.core.errors import UserError, flatten_errors
 from penstock.sdk import BatchId, Capability, Context, Permanent, Read
-from penstock.testing.contract.receiving import Receiving
 from servers.aws import REGION, Aws
 
 COLUMNS = pa.schema([("id", pa.int64()), ("room", pa.string())])
@@ -41,7 +40,7 @@ class Made:
         self.client.send_message(QueueUrl=self.url, MessageBody=body, **more)
 
     def taken(self) -> list[dict[str, Any]]:
-        """The messages that can be received, which then are gone."""
+        """Receives and deletes all visible messages."""
         found: list[dict[str, Any]] = []
         while some := self.client.receive_message(
             QueueUrl=self.url, MaxNumberOfMessages=10,
@@ -53,7 +52,7 @@ class Made:
         return found
 
     def counts(self) -> tuple[int, int]:
-        """How many messages are there, and how many are hidden."""
+        """Returns the number of visible and of hidden messages."""
         about = self.client.get_queue_attributes(QueueUrl=self.url, AttributeNames=["All"])
         return tuple(  # type: ignore[return-value]
             int(about["Attributes"][f"ApproximateNumberOfMessages{each}"])
@@ -61,7 +60,7 @@ class Made:
         )
 
     def source(self, **options: Any) -> SqsSource:
-        given = {**self.options, "wait": "1s", "connections": 1, **options}
+        given = {**self.options, "wait": "1s", "concurrency": 1, **options}
         config = SqsSourceConfig.model_validate(given)
         return SqsSource(config, Context("flow", "in", self._directory / "state"))
 
@@ -88,12 +87,12 @@ def fifo(make: Any) -> Made:
 
 def received(source: SqsSource, count: int) -> list[dict[str, Any]]:
     """So many messages, with all metadata."""
-    with closing(Receiving(source)) as receiving:
+    with closing(ReceivingHere(source)) as receiving:
         receiving.await_end(count)
-    read, start = Read(metadata=tuple(source.metadata().names)), source.initial()
+    read, start = Read(metadata=tuple(source.metadata_schema().names)), source.initial_offset()
     return [
         row
-        for partition in source.partitions(start, source.latest(start))
+        for partition in source.partitions(start, source.latest_offset(start))
         for some in source.read(partition, read)
         for row in some.to_pylist()
     ]
@@ -106,17 +105,20 @@ def test_metadata(queue: Made) -> None:
     })  # fmt: skip
     (row,) = received(queue.source(), 1)
     assert row["payload"] == b"made up" and row["receive_count"] == 1 and row["message_id"]
-    assert row["attributes"] == [("kind", "k")] and row["binary_attributes"] == [("raw", b"\0\xff")]
-    assert row["group"] is None and abs(row["received"] - row["sent"]).total_seconds() < 600
+    assert row["headers"] == [("kind", "k")] and row["binary_headers"] == [("raw", b"\0\xff")]
+    assert row["message_group"] is None and abs(row["received"] - row["sent"]).total_seconds() < 600
 
 
-def test_what_a_fifo_queue_says_and_its_order(fifo: Made) -> None:
+def test_metadata_and_order_of_a_fifo_queue(fifo: Made) -> None:
     for number in range(25):
         fifo.send(str(number), MessageGroupId="g", MessageDeduplicationId=f"d{number}")
     rows = received(fifo.source(), 25)
     assert [row["payload"] for row in rows] == [b"%d" % number for number in range(25)]
-    assert (rows[3]["group"], rows[3]["deduplication_id"]) == ("g", "d3")
-    assert rows[3]["sequence"].isdecimal() and rows[3]["sequence"] != rows[4]["sequence"]
+    assert (rows[3]["message_group"], rows[3]["deduplication_id"]) == ("g", "d3")
+    assert (
+        rows[3]["sequence_number"].isdecimal()
+        and rows[3]["sequence_number"] != rows[4]["sequence_number"]
+    )
 
 
 def test_only_fifo_queues_are_ordered(queue: Made, fifo: Made) -> None:
@@ -127,7 +129,7 @@ def test_only_fifo_queues_are_ordered(queue: Made, fifo: Made) -> None:
 def test_messages_are_deleted_once_they_are_on_disk(queue: Made) -> None:
     for number in range(25):
         queue.send(str(number))
-    with closing(Receiving(queue.source(connections=3))) as receiving:
+    with closing(ReceivingHere(queue.source(concurrency=3))) as receiving:
         receiving.await_end(25)
         until = time.monotonic() + SECONDS
         while queue.counts() != (0, 0):
@@ -136,10 +138,10 @@ def test_messages_are_deleted_once_they_are_on_disk(queue: Made) -> None:
 
 
 def test_while_the_journal_is_full_messages_stay_hidden(queue: Made) -> None:
-    source = queue.source(visibility_timeout="2s", journal={"size": 1 << 20})
+    source = queue.source(visibility_timeout="2s", journal={"max_size": 1 << 20})
     for number in range(40):
         queue.send(str(number) + "x" * 100_000)
-    with closing(Receiving(source)) as receiving:
+    with closing(ReceivingHere(source)) as receiving:
         receiving.await_end(10)
         until = time.monotonic() + SECONDS
         seen: list[int] = []
@@ -150,7 +152,7 @@ def test_while_the_journal_is_full_messages_stay_hidden(queue: Made) -> None:
         assert queue.counts() == (40 - seen[-1] - 10, 10)
 
 
-def test_a_message_that_was_not_kept_comes_again(queue: Made) -> None:
+def test_an_unacknowledged_message_is_redelivered(queue: Made) -> None:
     queue.send("once more")
     hidden = queue.client.receive_message(QueueUrl=queue.url, VisibilityTimeout=2)
     assert hidden["Messages"]
@@ -162,14 +164,14 @@ def test_a_queue_by_its_url(queue: Made) -> None:
     queue.source(queue=queue.url).check()
 
 
-def test_a_queue_that_is_not_there(queue: Made) -> None:
+def test_a_missing_queue(queue: Made) -> None:
     with pytest.raises(Permanent) as caught:
         queue.sink(queue="made-up-nowhere").check()
     assert caught.value.code == "missing"
 
 
 def written(sink: SqsSink, rows: list[tuple[int | None, str | None]], *texts: bytes) -> list[Any]:
-    """Writes them; those that were refused, with why."""
+    """Writes rows. Returns the index and code of each rejected row."""
     some = pa.RecordBatch.from_pylist([{"id": id_, "room": room} for id_, room in rows], COLUMNS)
     payloads = pa.array(texts or [str(id_).encode() for id_, _ in rows], pa.binary())
     with closing(sink.open()) as client:
@@ -180,7 +182,7 @@ def written(sink: SqsSink, rows: list[tuple[int | None, str | None]], *texts: by
 
 
 def test_groups_and_deduplication_ids(fifo: Made) -> None:
-    sink = fifo.sink(group="{room}", deduplication_id="{id}")
+    sink = fifo.sink(message_group="{room}", deduplication_id="{id}")
     assert written(sink, [(1, "a"), (2, "b"), (1, "a"), (3, None), (None, "a")]) == [
         (3, "empty"), (4, "empty"),
     ]  # fmt: skip
@@ -189,8 +191,8 @@ def test_groups_and_deduplication_ids(fifo: Made) -> None:
     assert found["2"]["MessageDeduplicationId"] == "2"
 
 
-def test_attributes(queue: Made) -> None:
-    assert written(queue.sink(attributes={"room": "r-{room}"}), [(1, "a"), (2, None)]) == []
+def test_headers(queue: Made) -> None:
+    assert written(queue.sink(headers={"room": "r-{room}"}), [(1, "a"), (2, None)]) == []
     found = {each["Body"]: each.get("MessageAttributes") for each in queue.taken()}
     assert found["1"]["room"]["StringValue"] == "r-a" and not found["2"]
 
@@ -206,33 +208,33 @@ def test_more_than_one_request_takes(queue: Made) -> None:
     assert sorted(each["Body"][:2] for each in queue.taken()) == [f"{n:02d}" for n in range(12)]
 
 
-def test_what_is_too_large_or_no_text_is_refused_by_itself(queue: Made) -> None:
+def test_invalid_messages_are_rejected_individually(queue: Made) -> None:
     texts = [b"good", b"x" * (2 << 20), b"\xff", b"", b"fine"]
     refused = written(queue.sink(), [(n, "a") for n in range(5)], *texts)
-    assert refused == [(1, "refused"), (2, "binary"), (3, "empty")]
+    assert refused == [(1, "rejected"), (2, "binary"), (3, "empty")]
     assert sorted(each["Body"] for each in queue.taken()) == ["fine", "good"]
 
 
-def test_columns_that_are_not_there(fifo: Made) -> None:
-    sink = fifo.sink(group="{g}", deduplication_id="{d}", attributes={"x": "{a}"})
+def test_unknown_columns(fifo: Made) -> None:
+    sink = fifo.sink(message_group="{g}", deduplication_id="{d}", headers={"x": "{a}"})
     with pytest.raises(UserError) as caught:
-        sink.accepts(COLUMNS)
-    assert len(each_of(caught.value)) == 3
+        sink.check_schema(COLUMNS)
+    assert len(flatten_errors(caught.value)) == 3
 
 
-def test_options_that_do_not_fit(queue: Made, fifo: Made) -> None:
+def test_invalid_options(queue: Made, fifo: Made) -> None:
     wrong: list[tuple[Made, dict[str, Any], str]] = [
-        (fifo, {}, "needs group"),
-        (fifo, {"group": "g", "delay": "1s"}, "delay"),
+        (fifo, {}, "requires message_group"),
+        (fifo, {"message_group": "g", "delay": "1s"}, "delay"),
         (queue, {"deduplication_id": "{id}"}, "FIFO"),
-        (queue, {"secret_key": None}, "belong together"),
+        (queue, {"auth": {"access_key": "a"}}, "access_key and secret_key"),
     ]
     for made, options, said in wrong:
         with pytest.raises(ValidationError, match=said):
             made.sink(**options)
 
 
-def test_the_region_is_where_queues_are(queue: Made) -> None:
+def test_the_region_selects_the_queues(queue: Made) -> None:
     with pytest.raises(Permanent) as caught:
         queue.source(region="us-west-2").check()
     assert caught.value.code == "missing"

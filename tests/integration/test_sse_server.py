@@ -1,4 +1,4 @@
-"""What a stream of events gives, and what its server is told."""
+"""The events of a stream, and the requests of reconnects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
 
 
 def source(state: Path, **options: Any) -> SseSource:
-    config = SseSource.config_type.model_validate({"pause": "10ms", **LOGIN, **options})
+    config = SseSource.config_type.model_validate({"reconnect_delay": "10ms", **LOGIN, **options})
     return SseSource(config, Context("test", "in", state))  # type: ignore[arg-type]
 
 
@@ -42,7 +42,7 @@ def last_ids(server: Pushing, name: str, count: int) -> list[str | None]:
     return [each["headers"].get("last-event-id") for each in found[:count]]
 
 
-def test_events_and_what_is_known_of_them(pushing: Pushing, name: str, taking: Take) -> None:
+def test_events_and_their_metadata(pushing: Pushing, name: str, taking: Take) -> None:
     taken = taking(url=f"{pushing.url}/events/{name}", headers={"X-Made-Up": "yes"})
     pushing.append(name, b"1")
     pushing.append(name, b"2", "change")
@@ -60,14 +60,14 @@ def test_only_some_events(pushing: Pushing, name: str, taking: Take) -> None:
     assert taken.payloads(2) == [b"0", b"2"]
 
 
-def test_a_restart_goes_on_at_the_last_event(pushing: Pushing, name: str, taking: Take) -> None:
-    """Also where that was not taken, and where the journal has let go of it."""
+def test_a_restart_resumes_after_the_last_event(pushing: Pushing, name: str, taking: Take) -> None:
+    """Also if the event was filtered out, and if the journal has deleted it."""
     options = {"url": f"{pushing.url}/events/{name}", "events": ["a"]}
     taken = taking(**options)
     for event in ("a", "b", "a"):
         pushing.append(name, b"x", event)
     taken.rows(2)
-    taken.source.commit(taken.source.latest(taken.source.initial()))
+    taken.source.commit(taken.source.latest_offset(taken.source.initial_offset()))
     taken.receiving.close()
     again = taking(**options)
     pushing.append(name, b"y", "a")
@@ -75,7 +75,7 @@ def test_a_restart_goes_on_at_the_last_event(pushing: Pushing, name: str, taking
     assert last_ids(pushing, name, 2) == [None, "3"]
 
 
-def test_another_stream_begins_at_its_begin(pushing: Pushing, name: str, taking: Take) -> None:
+def test_a_new_url_starts_without_an_id(pushing: Pushing, name: str, taking: Take) -> None:
     pushing.append(name, b"1")
     taken = taking(url=f"{pushing.url}/events/{name}")
     taken.rows(1)
@@ -84,9 +84,7 @@ def test_another_stream_begins_at_its_begin(pushing: Pushing, name: str, taking:
     assert last_ids(pushing, name, 2) == [None, None]
 
 
-def test_a_stream_that_ends_is_connected_to_again(
-    pushing: Pushing, name: str, taking: Take
-) -> None:
+def test_a_reconnect_after_the_end_of_the_stream(pushing: Pushing, name: str, taking: Take) -> None:
     ends = {"headers": STREAM, "body": "id: made-up\ndata: 1\n\ndata: half of one"}
     pushing.script(name, {"": [ends, {"headers": STREAM, "body": "data: 2\n\n"}]})
     taken = taking(url=f"{pushing.url}/script/{name}")
@@ -95,30 +93,28 @@ def test_a_stream_that_ends_is_connected_to_again(
 
 
 @pytest.mark.parametrize("said", ["", "retry: 3600000\n"])
-def test_how_long_it_waits_before_it_connects_again(
-    pushing: Pushing, name: str, taking: Take, said: str
-) -> None:
-    """With an hour said by the server, or by us, there is one request only."""
+def test_the_reconnect_delay(pushing: Pushing, name: str, taking: Take, said: str) -> None:
+    """With a delay of an hour, of the server or of the option, there is one request only."""
     first = {"headers": STREAM, "body": said + "data: 1\n\n"}
     pushing.script(name, {"": [first, {"headers": STREAM, "body": "data: 2\n\n"}]})
-    taken = taking(url=f"{pushing.url}/script/{name}", pause="10ms" if said else "1h")
+    taken = taking(url=f"{pushing.url}/script/{name}", reconnect_delay="10ms" if said else "1h")
     taken.rows(1)
     time.sleep(0.5)
     assert len(pushing.kept(name)) == 1
 
 
-def test_what_the_server_says_goes_before_the_pause(
+def test_the_delay_of_the_server_overrides_the_option(
     pushing: Pushing, name: str, taking: Take
 ) -> None:
     first = {"headers": STREAM, "body": "retry: 10\ndata: 1\n\n"}
     pushing.script(name, {"": [first, {"headers": STREAM, "body": "data: 2\n\n"}]})
-    taken = taking(url=f"{pushing.url}/script/{name}", pause="1h")
+    taken = taking(url=f"{pushing.url}/script/{name}", reconnect_delay="1h")
     assert len(taken.rows(2)) == 2
 
 
-def test_silence(pushing: Pushing, name: str, taking: Take) -> None:
+def test_the_idle_timeout(pushing: Pushing, name: str, taking: Take) -> None:
     pushing.append(name, b"1")
-    taken = taking(url=f"{pushing.url}/events/{name}", silence="100ms")
+    taken = taking(url=f"{pushing.url}/events/{name}", idle_timeout="100ms")
     assert last_ids(pushing, name, 3) == [None, "1", "1"]
     pushing.append(name, b"2")
     assert taken.payloads(2) == [b"1", b"2"]
@@ -127,17 +123,20 @@ def test_silence(pushing: Pushing, name: str, taking: Take) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ({"status": 204}, "answered with 204"),
+        ({"status": 204}, "responded with status 204"),
         ({"status": 404, "body": "no such stream"}, "404: no such stream"),
-        ({"headers": {"Content-Type": "text/html"}}, "no stream of events: it is text/html"),
+        (
+            {"headers": {"Content-Type": "text/html"}},
+            "expected an event stream .* text/html",
+        ),
         ({"headers": STREAM, "body": "data: " + "x" * 2_000}, "more than 1,000 bytes"),
     ],
 )
-def test_what_is_no_stream(
+def test_responses_that_are_not_an_event_stream(
     pushing: Pushing, name: str, tmp_path: Path, answer: Any, said: str
 ) -> None:
     pushing.script(name, {"": answer})
-    wrong = source(tmp_path, url=f"{pushing.url}/script/{name}", max_message="1KB")
+    wrong = source(tmp_path, url=f"{pushing.url}/script/{name}", max_message_size="1KB")
     with pytest.raises(Permanent, match=said):
         receiving_here(wrong).result()
 
@@ -152,7 +151,7 @@ def test_tls(tmp_path: Path, name: str, taking: Take) -> None:
     authority = Authority(tmp_path)
     with Pushing(certificate=authority.issue("server")) as server:
         url = f"{server.url}/events/{name}"
-        with pytest.raises(Permanent, match="not trusted"):
+        with pytest.raises(Permanent, match="TLS verification"):
             source(tmp_path, url=url).check()
         taken = taking(url=url, tls={"ca": str(authority.root)})
         server.append(name, b"1")

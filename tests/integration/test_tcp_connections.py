@@ -1,4 +1,4 @@
-"""What is particular to TCP: where messages end, who listens, TLS."""
+"""TCP: framing, listening and connecting, TLS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ import pytest
 from taking import Take, Taking
 
 from penstock.connectors.tcp import TcpSink, TcpSource
-from penstock.runtime.receivers import LOG
 from penstock.sdk import BatchId, Context, Failure, Permanent, Transient
 from servers.certificates import Authority
 from servers.peer import Peer
@@ -62,7 +61,7 @@ def written(to: TcpSink, *payloads: bytes, number: int = 0) -> list[Failure]:
     try:
         writer = to.writer(client, batch, 0, rows.schema)
         failures = writer.write(rows, rows.column("text"))
-        to.finish(batch, [writer.commit()])
+        to.commit(batch, [writer.commit()])
     finally:
         if client is not None:
             client.close()
@@ -112,8 +111,10 @@ def test_digits_as_they_are_sent(peer: Peer) -> None:
     peer.forget()
 
 
-def test_what_is_no_length_ends_the_connection(listening: Any) -> None:
-    """The others go on, and the log says what came."""
+def test_an_invalid_length_closes_the_connection(
+    listening: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Other connections stay open, and the log has the error."""
     server = listening(framing={"digits": 4})
     with server.connect() as good, server.connect() as bad:
         bad.sendall(b"0001aGET / HTTP/1.1\r\n0001b")
@@ -123,12 +124,12 @@ def test_what_is_no_length_ends_the_connection(listening: Any) -> None:
         good.sendall(b"0001c")
         assert server.payloads(2) == [b"a", b"c"]
     assert server.source.lost() == 1
-    log = (server.source.directory / LOG).read_text()
+    log = capfd.readouterr().err
     assert "expected the length of a message in 4 digits, not 'GET '" in log
     assert "0001b" not in log
 
 
-def test_where_we_connect_what_is_no_length_is_an_error(peer: Peer, tmp_path: Path) -> None:
+def test_an_invalid_length_fails_a_source_that_connects(peer: Peer, tmp_path: Path) -> None:
     options = {"connect": peer.giving_address, "framing": {"digits": 2}}
     source = TcpSource(
         TcpSource.config_type.model_validate(options), Context("t", "in", tmp_path / "in")
@@ -145,10 +146,10 @@ def test_where_we_connect_what_is_no_length_is_an_error(peer: Peer, tmp_path: Pa
             asyncio.run(source.receive(journal))
         giving.join()
     assert caught.value.code == "out-of-step" and caught.value.hint
-    assert source.latest(source.initial()) == {"position": 1} and source.lost() == 1
+    assert source.latest_offset(source.initial_offset()) == {"position": 1} and source.lost() == 1
 
 
-def test_a_message_that_is_cut_off(listening: Any) -> None:
+def test_a_partial_message(listening: Any) -> None:
     server = listening(framing={"length": 2})
     server.send(b"\0\x01a\0\x09bc")
     until_lost(server.source, 1)
@@ -167,14 +168,14 @@ def test_a_message_that_is_cut_off(listening: Any) -> None:
                          b"0123456789001c"]),
     ],
 )  # fmt: skip
-def test_what_is_too_long_is_counted(listening: Any, framing: Any, data: list[bytes]) -> None:
-    server = listening(framing=framing, max_message=10)
+def test_messages_above_the_maximum_size(listening: Any, framing: Any, data: list[bytes]) -> None:
+    server = listening(framing=framing, max_message_size=10)
     server.send(*data)
     assert server.payloads(4) == [b"a", b"b", b"0123456789", b"c"]
     assert server.source.lost() == 2
 
 
-def test_who_sent_it(listening: Any) -> None:
+def test_the_sender_of_a_message(listening: Any) -> None:
     server = listening()
     with server.connect() as one, server.connect() as two:
         ports = [each.getsockname()[1] for each in (one, two)]
@@ -188,16 +189,16 @@ def test_who_sent_it(listening: Any) -> None:
 
 
 def test_many_empty_messages_fit_into_a_small_journal(listening: Any) -> None:
-    server = listening(framing={"delimiter": "|"}, journal={"size": "1MiB"})
+    server = listening(framing={"delimiter": "|"}, journal={"max_size": "1MiB"})
     server.send(b"|" * 10_000)
     assert server.payloads(10_000) == [b""] * 10_000
 
 
-def test_an_address_that_is_taken(listening: Any) -> None:
+def test_an_address_in_use(listening: Any) -> None:
     server = listening()
     address = server.source.config.listen
     for component in (server.source, sink(listen=address)):
-        with pytest.raises(Transient, match="cannot listen at"):
+        with pytest.raises(Transient, match="could not listen on"):
             component.check()
 
 
@@ -205,11 +206,11 @@ def test_an_address_that_is_taken(listening: Any) -> None:
     ("framing", "said"),
     [
         ("lines", "delimiter"),
-        ({"length": 1}, "more than 1 bytes"),
-        ({"digits": 2}, "than 2 digits"),
+        ({"length": 1}, "a length of 1 bytes"),
+        ({"digits": 2}, "a length of 2 digits"),
     ],
 )
-def test_rows_that_cannot_be_told_apart(peer: Peer, framing: Any, said: str) -> None:
+def test_rows_that_do_not_match_the_framing(peer: Peer, framing: Any, said: str) -> None:
     to = sink(connect=peer.address, framing=framing)
     (failure,) = written(to, b"good", b"bad\n" + b"x" * 300)
     assert failure.index == 1 and said in failure.error.message
@@ -233,8 +234,8 @@ def test_a_connection_that_was_closed_between_batches(peer: Peer) -> None:
     peer.forget()
 
 
-def test_a_program_that_reads_nothing_is_given_up(peer: Peer) -> None:
-    to = sink(connect=peer.address, patience="500ms")
+def test_the_write_timeout(peer: Peer) -> None:
+    to = sink(connect=peer.address, write_timeout="500ms")
     peer.pause()
     try:
         with pytest.raises(Transient, match="was lost"):
@@ -245,9 +246,9 @@ def test_a_program_that_reads_nothing_is_given_up(peer: Peer) -> None:
     peer.forget()
 
 
-def test_everybody_who_is_connected_gets_everything() -> None:
+def test_all_subscribers_receive_all_rows() -> None:
     port = free_port()
-    to = sink(listen=f"127.0.0.1:{port}", subscribers=2)
+    to = sink(listen=f"127.0.0.1:{port}", min_subscribers=2)
     with closing(to):
         to.recover()
         takers = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(2)]
@@ -260,14 +261,14 @@ def test_everybody_who_is_connected_gets_everything() -> None:
         taker.close()
 
 
-def test_a_batch_waits_for_those_who_are_to_get_it() -> None:
-    to = sink(listen=f"127.0.0.1:{free_port()}", subscribers=1, timeout="200ms")
+def test_a_batch_waits_for_min_subscribers() -> None:
+    to = sink(listen=f"127.0.0.1:{free_port()}", min_subscribers=1, timeout="200ms")
     with closing(to), pytest.raises(Transient, match="0 of 1 subscribers") as caught:
         written(to, b"1")
     assert caught.value.hint
 
 
-def test_who_listens_with_tls(listening: Any, tmp_path: Path) -> None:
+def test_listening_with_tls(listening: Any, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     ours, theirs = (str(authority.issue(name)) for name in ("ours", "theirs"))
     root = str(authority.root)
@@ -275,11 +276,11 @@ def test_who_listens_with_tls(listening: Any, tmp_path: Path) -> None:
     to = {"connect": server.source.config.listen}
     written(sink(**to, tls={"ca": root, "certificate": theirs, "key": theirs}), b"1")
     assert server.payloads(1) == [b"1"]
-    with pytest.raises(Permanent, match="not trusted"):
+    with pytest.raises(Permanent, match="TLS verification"):
         sink(**to, tls=True).check()
     with pytest.raises((ConnectionError, ssl.SSLError, Transient)):
         for number in range(100):
-            written(sink(**to, tls={"ca": root}, patience="1h"), b"no", number=number)
+            written(sink(**to, tls={"ca": root}, write_timeout="1h"), b"no", number=number)
     assert server.payloads(1) == [b"1"]
 
 
@@ -311,13 +312,13 @@ def test_subscribers_with_tls(tmp_path: Path) -> None:
     [
         ({}, "either listen or connect"),
         ({"listen": "a:1", "connect": "a:1"}, "either listen or connect"),
-        ({"listen": "a:1", "tls": True}, "certificate and key"),
+        ({"listen": "a:1", "tls": True}, "requires certificate and key"),
         ({"listen": "a"}, "host:port"),
         ({"connect": "a:1", "framing": {"delimiter": ""}}, "at least one character"),
         ({"connect": "a:1", "framing": {"digits": 0}}, "greater than or equal to 1"),
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
+def test_invalid_options(options: dict[str, Any], said: str) -> None:
     for component in (TcpSource, TcpSink):
         with pytest.raises(ValueError, match=said):
             component.config_type.model_validate(options)

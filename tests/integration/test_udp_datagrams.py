@@ -1,4 +1,4 @@
-"""What is particular to UDP: what is in a datagram, multicast, and what is lost."""
+"""UDP: framing of datagrams, multicast, and lost datagrams."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Listening(Taking):
 @pytest.fixture
 def listening(taking: Take, tmp_path: Path) -> Callable[..., Listening]:
     def listening(**options: Any) -> Listening:
-        address, port = "0.0.0.0" if "group" in options else "127.0.0.1", free_port()
+        address, port = "0.0.0.0" if "multicast_group" in options else "127.0.0.1", free_port()
         config = UdpSource.config_type.model_validate({"listen": f"{address}:{port}", **options})
         return taking(UdpSource(config, Context("t", "in", tmp_path / f"{port}")), Listening)
 
@@ -81,13 +81,13 @@ def test_a_datagram_is_a_message(listening: Any) -> None:
 )
 def test_several_messages_in_a_datagram(listening: Any, framing: Any, size: int) -> None:
     server = listening(framing=framing)
-    to = {"connect": f"127.0.0.1:{server.port}", "framing": framing, "max_datagram": size}
+    to = {"connect": f"127.0.0.1:{server.port}", "framing": framing, "max_datagram_size": size}
     failures, datagrams = written(to, b"one", b"two", b"three", b"four")
     assert not failures and datagrams == 2
     assert server.payloads(4) == [b"one", b"two", b"three", b"four"]
 
 
-def test_what_does_not_fit_into_a_datagram(listening: Any) -> None:
+def test_a_row_larger_than_a_datagram(listening: Any) -> None:
     server = listening()
     to = {"connect": f"127.0.0.1:{server.port}"}
     failures, datagrams = written(to, b"x" * 65_508, b"x" * 65_507)
@@ -95,47 +95,47 @@ def test_what_does_not_fit_into_a_datagram(listening: Any) -> None:
     assert server.payloads(1) == [b"x" * 65_507]
 
 
-def test_what_is_too_long_is_counted(listening: Any) -> None:
-    server = listening(max_message=10)
+def test_messages_above_the_maximum_size(listening: Any) -> None:
+    server = listening(max_message_size=10)
     server.send(b"x" * 11, b"x" * 10)
     assert server.payloads(1) == [b"x" * 10] and server.source.lost() == 1
-    lines = listening(max_message=10, framing="lines")
+    lines = listening(max_message_size=10, framing="lines")
     lines.send(b"a\n" + b"x" * 11 + b"\nb")
     assert lines.payloads(2) == [b"a", b"b"] and lines.source.lost() == 1
 
 
-def test_what_is_no_length_ends_the_datagram(listening: Any) -> None:
+def test_an_invalid_length_ends_the_datagram(listening: Any) -> None:
     server = listening(framing={"digits": 2})
     server.send(b"01a02", b"01b0x01-", b"01c")
     assert server.payloads(3) == [b"a", b"b", b"c"] and server.source.lost() == 2
 
 
-def test_what_a_full_journal_cannot_take_is_counted(listening: Any) -> None:
-    server = listening(journal={"size": "1MiB"})
+def test_a_full_journal_drops_and_counts(listening: Any) -> None:
+    server = listening(journal={"max_size": "1MiB"})
     server.send(*[b"x" * 60_000] * 30)
     until_lost(server.source, 5)
-    end = server.source.latest(server.source.initial())["position"]
+    end = server.source.latest_offset(server.source.initial_offset())["position"]
     assert end + server.source.lost() <= 30
 
 
-def test_what_the_system_has_no_room_for_is_counted(listening: Any) -> None:
+def test_drops_of_the_socket_are_counted(listening: Any) -> None:
     server = listening(buffer=4096)
     server.send(*[b"x" * 1000] * 20_000)
     server.send(b"last")
     until = time.monotonic() + 20
     while (
-        end := server.source.latest({"position": 0})["position"]
+        end := server.source.latest_offset({"position": 0})["position"]
     ) + server.source.lost() < 20_001:
         assert time.monotonic() < until, (end, server.source.lost())
         time.sleep(0.05)
     assert server.source.lost() > 0
 
 
-def test_a_group(listening: Any) -> None:
-    """Several may join it on a machine."""
-    one = listening(group=GROUP, interface="127.0.0.1")
+def test_a_multicast_group(listening: Any) -> None:
+    """Several sources of a machine may join the group."""
+    one = listening(multicast_group=GROUP, interface="127.0.0.1")
     other = UdpSource.config_type.model_validate(
-        {"listen": f"0.0.0.0:{one.port}", "group": GROUP, "interface": "127.0.0.1"}
+        {"listen": f"0.0.0.0:{one.port}", "multicast_group": GROUP, "interface": "127.0.0.1"}
     )
     UdpSource(other).check()
     to = {"connect": f"{GROUP}:{one.port}", "interface": "127.0.0.1", "hops": 0}
@@ -143,31 +143,31 @@ def test_a_group(listening: Any) -> None:
     assert one.payloads(2) == [b"1", b"2"]
 
 
-def test_how_far_a_datagram_to_a_group_goes() -> None:
+def test_the_time_to_live_of_multicast() -> None:
     given = {"connect": f"{GROUP}:5000", "interface": "127.0.0.1", "hops": 3}
     with closing(UdpSink(UdpSink.config_type.model_validate(given)).open()) as client:
         assert client.getsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL) == 3
         assert client.getsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, 4) == b"\x7f\0\0\1"
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_listener() -> None:
     to = {"connect": f"127.0.0.1:{free_port()}"}
     assert written(to, b"1", b"2", b"3") == ([], 3)
 
 
-def test_an_address_that_is_taken(listening: Any) -> None:
-    with pytest.raises(Transient, match="cannot listen at"):
+def test_an_address_in_use(listening: Any) -> None:
+    with pytest.raises(Transient, match="could not listen on"):
         listening().source.check()
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"listen": "0.0.0.0:1", "group": "10.0.0.1"}, "the address of a group"),
-        ({"listen": "[::]:1", "group": GROUP}, "about IPv4"),
+        ({"listen": "0.0.0.0:1", "multicast_group": "10.0.0.1"}, "expected a multicast address"),
+        ({"listen": "[::]:1", "multicast_group": GROUP}, "requires an IPv4 address"),
         ({"listen": "0.0.0.0:1", "interface": "eth0"}, "eth0"),
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
+def test_invalid_options(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         UdpSource.config_type.model_validate(options)

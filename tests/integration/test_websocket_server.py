@@ -1,4 +1,4 @@
-"""What a WebSocket server is sent, and what comes of what it sends."""
+"""The messages and pings of the WebSocket source and sink."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def test_text_and_binary_messages(pushing: Pushing, name: str, taking: Take) -> 
     assert rows == [("ü".encode(), "text"), (b"\x00\xff", "binary")]
 
 
-def test_the_messages_of_a_connect_are_sent_again(
-    pushing: Pushing, name: str, taking: Take
-) -> None:
+def test_a_reconnect_sends_the_messages_again(pushing: Pushing, name: str, taking: Take) -> None:
     taken = taking(messages=["log in", "subscribe"])
     assert frames(pushing, name, "text") == [b"log in", b"subscribe"]
     taken.receiving.receiver.ready.clear()
@@ -80,19 +78,19 @@ def test_the_request_of_a_connect(pushing: Pushing, name: str, taking: Take) -> 
 
 
 def test_pings(pushing: Pushing, name: str, taking: Take) -> None:
-    taking(ping="50ms")
+    taking(keep_alive="50ms")
     assert await_frames(pushing, name, 3, "ping")
 
 
-def test_a_server_that_is_silent_is_lost(pushing: Pushing, name: str, tmp_path: Path) -> None:
-    deaf = source(tmp_path, url=f"{pushing.ws_url}/hub/{name}?deaf=1", ping="100ms")
-    with pytest.raises(Transient, match="no answer in time"):
+def test_a_server_that_sends_no_pong(pushing: Pushing, name: str, tmp_path: Path) -> None:
+    deaf = source(tmp_path, url=f"{pushing.ws_url}/hub/{name}?deaf=1", keep_alive="100ms")
+    with pytest.raises(Transient, match="timeout"):
         receiving_here(deaf).result()
 
 
-def test_a_message_that_is_too_large(pushing: Pushing, name: str, tmp_path: Path) -> None:
+def test_a_message_above_the_maximum_size(pushing: Pushing, name: str, tmp_path: Path) -> None:
     url = f"{pushing.ws_url}/hub/{name}"
-    taken = receiving_here(source(tmp_path, url=url, max_message="1KB"))
+    taken = receiving_here(source(tmp_path, url=url, max_message_size="1KB"))
     until = time.monotonic() + 30
     while pushing.push(name, b"x" * 1_000) == 0:
         assert time.monotonic() < until
@@ -102,10 +100,8 @@ def test_a_message_that_is_too_large(pushing: Pushing, name: str, tmp_path: Path
     assert JournalReader(tmp_path / "journal").end() > 0
 
 
-def test_what_does_not_fit_is_dropped_and_counted(
-    pushing: Pushing, name: str, taking: Take
-) -> None:
-    taken = taking(journal={"size": "1MiB"}, when_full="drop")
+def test_a_full_journal_drops_and_counts(pushing: Pushing, name: str, taking: Take) -> None:
+    taken = taking(journal={"max_size": "1MiB"}, when_full="drop")
     for _ in range(20):
         pushing.push(name, b"x" * 100_000)
     until = time.monotonic() + 30
@@ -115,15 +111,15 @@ def test_what_does_not_fit_is_dropped_and_counted(
     assert 5 < taken.source.lost() < 15
 
 
-def test_what_does_not_fit_waits(pushing: Pushing, name: str, taking: Take) -> None:
-    taken = taking(journal={"size": "1MiB"})
+def test_a_full_journal_waits(pushing: Pushing, name: str, taking: Take) -> None:
+    taken = taking(journal={"max_size": "1MiB"})
     for _ in range(20):
         pushing.push(name, b"x" * 100_000)
-    at, seen = taken.source.initial(), 0
+    at, seen = taken.source.initial_offset(), 0
     until = time.monotonic() + 30
     while seen < 20:
         assert time.monotonic() < until
-        end = taken.source.latest(at)
+        end = taken.source.latest_offset(at)
         seen, at = end["position"], end
         taken.source.commit(end)
         time.sleep(0.01)
@@ -155,7 +151,7 @@ def sent(to: WebsocketSink, payloads: list[bytes]) -> list[Failure]:
 def test_rows_as_text(pushing: Pushing, name: str) -> None:
     to = sink(f"{pushing.ws_url}/hub/{name}", messages=["hello"])
     (failure,) = sent(to, [b"one", b"\xff", "zwölf".encode()])
-    assert failure.index == 1 and failure.error.code == "no-text"
+    assert failure.index == 1 and failure.error.code == "not-utf8"
     assert frames(pushing, name, "text") == [b"hello", b"one", "zwölf".encode()]
 
 
@@ -164,18 +160,18 @@ def test_rows_as_binary(pushing: Pushing, name: str) -> None:
     assert frames(pushing, name, "binary") == [b"\xff", b"2"]
 
 
-def test_a_server_that_answers_each_row_is_heard_out(pushing: Pushing, name: str) -> None:
+def test_a_server_that_replies_to_each_row(pushing: Pushing, name: str) -> None:
     to = sink(f"{pushing.ws_url}/hub/{name}?echo=1", timeout="60s")
     assert sent(to, [b"x" * 500_000] * 40) == []
     assert len(frames(pushing, name, "text")) == 40
 
 
-def test_a_ping_that_is_not_answered(pushing: Pushing, name: str) -> None:
-    with pytest.raises(Transient, match="ping is not answered"):
+def test_a_pong_that_does_not_arrive(pushing: Pushing, name: str) -> None:
+    with pytest.raises(Transient, match="waiting for a pong"):
         sent(sink(f"{pushing.ws_url}/hub/{name}?deaf=1", timeout="300ms"), [b"1"])
 
 
-def test_a_connection_that_was_lost_is_made_again(pushing: Pushing, name: str) -> None:
+def test_a_lost_connection_is_replaced(pushing: Pushing, name: str) -> None:
     to = sink(f"{pushing.ws_url}/hub/{name}")
     rows = pa.RecordBatch.from_pydict({"payload": pa.array([b"1"], pa.binary())})
     client = to.open()
@@ -195,7 +191,7 @@ def test_a_connection_that_was_lost_is_made_again(pushing: Pushing, name: str) -
         client.close()
 
 
-def test_a_hub_that_is_not_there(pushing: Pushing) -> None:
+def test_an_unknown_path(pushing: Pushing) -> None:
     with pytest.raises(Permanent, match="404"):
         sink(f"{pushing.ws_url}/none/such/hub").check()
 
@@ -204,7 +200,7 @@ def test_tls(tmp_path: Path, name: str, taking: Take) -> None:
     authority = Authority(tmp_path)
     with Pushing(certificate=authority.issue("server")) as server:
         url = f"{server.ws_url}/hub/{name}"
-        with pytest.raises(Permanent, match="not trusted"):
+        with pytest.raises(Permanent, match="TLS verification"):
             sink(url).check()
         tls = {"ca": str(authority.root)}
         assert sent(sink(url, tls=tls), [b"1"]) == []
@@ -214,6 +210,6 @@ def test_tls(tmp_path: Path, name: str, taking: Take) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://localhost/x", "ws://", "ws://u:p@localhost"])
-def test_urls_that_are_refused(url: str) -> None:
+def test_invalid_urls(url: str) -> None:
     with pytest.raises(ValueError):
         sink(url)

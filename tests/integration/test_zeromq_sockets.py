@@ -1,4 +1,4 @@
-"""What is particular to ZeroMQ: topics, parts, who waits for whom, keys."""
+"""ZeroMQ: topics, parts, peers, CURVE keys."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import pytest
 from taking import Take, Taking
 
 from penstock.connectors.zeromq import ZeromqSink, ZeromqSource
-from penstock.connectors.zeromq.endpoint import EndpointConfig, Opened
+from penstock.connectors.zeromq.client import MonitoredSocket
+from penstock.connectors.zeromq.config import SocketConfig
 from penstock.core.errors import PlanError
-from penstock.sdk import BatchId, Context, Failure, Permanent, Transient
+from penstock.sdk import BatchId, Context, Failure, Permanent, Read, Transient
 from servers.server import free_port
 from servers.zeromq import End
 
@@ -39,17 +40,17 @@ def sink(**options: Any) -> ZeromqSink:
     return ZeromqSink(ZeromqSink.config_type.model_validate(options))
 
 
-def written(to: ZeromqSink, *rows: dict[str, Any]) -> list[Failure]:
+def write_batch(to: ZeromqSink, *rows: dict[str, Any]) -> list[Failure]:
     """Writes a batch; the column `text` is the payload."""
     batch = pa.RecordBatch.from_pylist(list(rows))
     writer = to.writer(to.open(), BatchId("q", 0), 0, batch.schema)
     failures = writer.write(batch, batch.column("text"))
-    to.finish(BatchId("q", 0), [writer.commit()])
+    to.commit(BatchId("q", 0), [writer.commit()])
     return list(failures)
 
 
 def text(*payloads: bytes) -> list[dict[str, Any]]:
-    return [{"text": each} for each in payloads]
+    return [{"text": payload} for payload in payloads]
 
 
 def test_topics_and_parts(taking: Any, endpoint: str) -> None:
@@ -64,7 +65,7 @@ def test_topics_and_parts(taking: Any, endpoint: str) -> None:
     ]  # fmt: skip
 
 
-def test_several_others(taking: Any) -> None:
+def test_several_peers(taking: Any) -> None:
     ends = [End("PUSH", bind=f"tcp://127.0.0.1:{free_port()}") for _ in range(2)]
     source = taking(socket="pull", connect=[end.endpoint for end in ends])
     for number, end in enumerate(ends):
@@ -74,8 +75,8 @@ def test_several_others(taking: Any) -> None:
     assert source.payloads(2) == [b"0", b"1"]
 
 
-def test_a_connection_that_is_lost(taking: Any, endpoint: str) -> None:
-    """It ends with an error, and is started again."""
+def test_a_lost_connection(taking: Any, endpoint: str) -> None:
+    """The receiver ends with an error and is restarted."""
     with End("PUSH", bind=endpoint) as end:
         source = taking(socket="pull", connect=endpoint)
         end.send([b"1"])
@@ -88,24 +89,24 @@ def test_a_connection_that_is_lost(taking: Any, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pub", "push"])
-def test_who_binds_keeps_the_socket(endpoint: str, kind: str) -> None:
+def test_a_listening_sink_keeps_the_socket(endpoint: str, kind: str) -> None:
     other = {"pub": "SUB", "push": "PULL"}[kind]
-    with closing(sink(bind=endpoint, socket=kind, topic="t.{key}")) as to:
+    with closing(sink(listen=endpoint, socket=kind, topic="t.{key}")) as to:
         to.recover()
         with End(other, connect=endpoint) as end:
-            failures = written(
+            failures = write_batch(
                 to, {"text": b"1", "key": "a"}, {"text": b"-", "key": None},
                 {"text": b"2", "key": "b"},
             )  # fmt: skip
-            written(to, {"text": b"3", "key": "c"})
+            write_batch(to, {"text": b"3", "key": "c"})
             assert end.take(3) == [[b"t.a", b"1"], [b"t.b", b"2"], [b"t.c", b"3"]]
-    assert [(each.index, each.error.code) for each in failures] == [(1, "topic")]
+    assert [(failure.index, failure.error.code) for failure in failures] == [(1, "topic")]
 
 
-def test_a_batch_waits_for_its_subscribers(endpoint: str) -> None:
-    with closing(sink(bind=endpoint, subscribers=2)) as to:
+def test_min_subscribers(endpoint: str) -> None:
+    with closing(sink(listen=endpoint, min_subscribers=2)) as to:
         to.recover()
-        writing = Thread(target=lambda: written(to, *text(b"1")))
+        writing = Thread(target=lambda: write_batch(to, *text(b"1")))
         with End("SUB", connect=endpoint) as one:
             writing.start()
             with End("SUB", connect=endpoint) as other:
@@ -113,26 +114,26 @@ def test_a_batch_waits_for_its_subscribers(endpoint: str) -> None:
         writing.join(10)
 
 
-def test_subscribers_that_do_not_come(endpoint: str) -> None:
-    with closing(sink(bind=endpoint, timeout="200ms")) as to:
-        with pytest.raises(Transient, match="0 of 1 subscribers") as caught:
-            written(to, *text(b"1"))
+def test_missing_subscribers(endpoint: str) -> None:
+    with closing(sink(listen=endpoint, timeout="200ms")) as to:
+        with pytest.raises(Transient, match="expected 1 subscribers, found 0") as caught:
+            write_batch(to, *text(b"1"))
         assert caught.value.hint
-    with closing(sink(bind=endpoint, timeout="200ms", subscribers=0)) as to:
-        assert written(to, *text(b"1")) == []
+    with closing(sink(listen=endpoint, timeout="200ms", min_subscribers=0)) as to:
+        assert write_batch(to, *text(b"1")) == []
 
 
 @pytest.mark.parametrize("kind", ["pub", "push"])
-def test_who_takes_nothing_is_given_up(endpoint: str, kind: str) -> None:
-    """As much waits as the high-water mark says, and what the system's buffers hold."""
-    to = sink(connect=endpoint, socket=kind, high_water_mark=2, patience="500ms")
+def test_write_timeout(endpoint: str, kind: str) -> None:
+    """The queue and the buffers of the operating system are full."""
+    to = sink(connect=endpoint, socket=kind, high_water_mark=2, write_timeout="500ms")
     with End({"pub": "SUB", "push": "PULL"}[kind], bind=endpoint, rcvhwm=1):
         with pytest.raises(Transient) as caught:
-            written(to, *text(*[b"x" * 1_000_000] * 100))
+            write_batch(to, *text(*[b"x" * 1_000_000] * 100))
         assert caught.value.code == "timeout"
 
 
-def test_nobody_is_there(endpoint: str) -> None:
+def test_an_unavailable_peer(endpoint: str) -> None:
     for component in (ZeromqSource, ZeromqSink):
         config = component.config_type.model_validate({"connect": endpoint, "timeout": "200ms"})
         with pytest.raises(Transient, match="could not reach") as caught:
@@ -140,61 +141,79 @@ def test_nobody_is_there(endpoint: str) -> None:
         assert caught.value.hint
 
 
-def test_an_endpoint_that_is_taken(endpoint: str) -> None:
+def test_an_endpoint_in_use(endpoint: str) -> None:
     with End("PUSH", bind=endpoint):
         for component in (ZeromqSource, ZeromqSink):
-            config = component.config_type.model_validate({"bind": endpoint})
+            config = component.config_type.model_validate({"listen": endpoint})
             with pytest.raises(Transient, match="in use"):
                 component(config).check()
 
 
-def test_keys(taking: Any, endpoint: str) -> None:
+def test_curve_keys(taking: Any, endpoint: str) -> None:
     import zmq
 
-    (ours, our_secret), (theirs, their_secret), (other, _) = (
+    (server, server_secret), (client, client_secret), (other, _) = (
         [key.decode() for key in zmq.curve_keypair()] for _ in range(3)
     )
     source = taking(
-        socket="pull", bind=endpoint, curve={"public_key": ours, "secret_key": our_secret}
+        socket="pull", listen=endpoint, auth={"public_key": server, "secret_key": server_secret}
     )
-    keys = {"public_key": theirs, "secret_key": their_secret, "server_key": ours}
-    given = {"connect": endpoint, "socket": "push", "timeout": "1s", "patience": "1s"}
-    written(sink(**given, curve=keys), *text(b"1"))
+    keys = {"public_key": client, "secret_key": client_secret, "server_key": server}
+    options = {"connect": endpoint, "socket": "push", "timeout": "1s", "write_timeout": "1s"}
+    write_batch(sink(**options, auth=keys), *text(b"1"))
     assert source.payloads(1) == [b"1"]
-    for wrong in ({"curve": {**keys, "server_key": other}}, {}):
+    for wrong in ({"auth": {**keys, "server_key": other}}, {}):
         with pytest.raises((Transient, Permanent)) as caught:
-            sink(**given, **wrong).check()
-        assert "curve" in (caught.value.hint or "")
+            sink(**options, **wrong).check()
+        assert "auth" in (caught.value.hint or "")
 
 
-def test_a_column_that_is_not_there(endpoint: str) -> None:
-    with pytest.raises(PlanError, match="topic names"):
-        sink(bind=endpoint, topic="{kee}").accepts(pa.schema([("key", pa.string())]))
+def test_a_missing_column(endpoint: str) -> None:
+    with pytest.raises(PlanError, match="topic: unknown column"):
+        sink(listen=endpoint, topic="{kee}").check_schema(pa.schema([("key", pa.string())]))
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        ({}, "either bind or connect"),
-        ({"bind": "tcp://a:1", "connect": "tcp://a:1"}, "either bind or connect"),
-        ({"bind": "a:1"}, "tcp://HOST:PORT"),
-        ({"connect": "tcp://a:1", "curve": {"public_key": "x" * 40, "secret_key": "y"}},
+        ({}, "either listen or connect"),
+        ({"listen": "tcp://a:1", "connect": "tcp://a:1"}, "either listen or connect"),
+        ({"listen": "a:1"}, "tcp://HOST:PORT"),
+        ({"connect": "tcp://a:1", "timeout": "0s"}, "at least 1ms"),
+        ({"listen": "tcp://a:1", "auth": {"public_key": "x" * 40}}, "public_key and secret_key"),
+        ({"connect": "tcp://a:1", "auth": {"public_key": "x" * 40, "secret_key": "y"}},
          "server_key"),
-        ({"bind": "tcp://a:1", "curve": {"public_key": "x", "secret_key": "y"}}, "40 characters"),
+        ({"listen": "tcp://a:1", "auth": {"public_key": "x", "secret_key": "y"}}, "40 characters"),
     ],
 )  # fmt: skip
-def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
+def test_invalid_options(options: dict[str, Any], message: str) -> None:
     for component in (ZeromqSource, ZeromqSink):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             component.config_type.model_validate(options)
 
 
-def test_one_that_is_forgotten_keeps_nobody_waiting() -> None:
-    """Left to the collector of garbage in a circle, as an error's traceback makes them."""
-    opened: Any = Opened(EndpointConfig(connect=f"tcp://127.0.0.1:{free_port()}"), "PUSH")
-    opened.circle = opened
+def test_garbage_collection_does_not_block() -> None:
+    """A traceback may put a socket into a reference cycle."""
+    opened: Any = MonitoredSocket(SocketConfig(connect=f"tcp://127.0.0.1:{free_port()}"), "PUSH")
+    opened.cycle = opened
     del opened
     collecting = Thread(target=gc.collect, daemon=True)
     collecting.start()
     collecting.join(20)
     assert not collecting.is_alive()
+
+
+def test_a_message_over_the_bound(taking: Any, endpoint: str) -> None:
+    with End("PUSH", bind=endpoint) as end:
+        source = taking(connect=endpoint, socket="pull", max_message_size="1MB")
+        end.send([b"1"], [b"x" * 1_000_001], [b"x" * 2_000_000, b"3"], [b"4"])
+        source.receiving.await_end(4)
+        start = source.source.initial_offset()
+        read = Read()
+        (partition,) = source.source.partitions(start, source.source.latest_offset(start))
+        batches = list(source.source.read(partition, read))
+    payloads = [payload for batch in batches for payload in batch.column("payload").to_pylist()]
+    assert payloads == [b"1", b"4"]
+    assert [(record.position, record.error.code) for record in read.bad] == [
+        (1, "too-large"), (2, "too-large"),
+    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A start in step with programs of stream_data_processor: who calls, who asks, what is kept."""
+"""Synchronized start with programs of stream_data_processor: the option `sync`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from instep import Publisher, Subscriber
+from stream_data_processor import Publisher, Subscriber
 from taking import Take, Taking
 
 from penstock.connectors.zeromq import ZeromqSink, ZeromqSource
@@ -24,7 +24,7 @@ Endpoints = list[str]
 
 @pytest.fixture(params=["ipc", "tcp"])
 def endpoints(request: pytest.FixtureRequest, tmp_path: Path) -> Endpoints:
-    """One for the data, two to ask at."""
+    """One endpoint for data and two for requests."""
     if request.param == "tcp":
         return [f"tcp://127.0.0.1:{free_port()}" for _ in range(3)]
     return [f"ipc://{tmp_path}/{name}" for name in ("a_to_b", "one_sync", "two_sync")]
@@ -32,7 +32,7 @@ def endpoints(request: pytest.FixtureRequest, tmp_path: Path) -> Endpoints:
 
 @pytest.fixture
 def sink(tmp_path: Path) -> Callable[..., ZeromqSink]:
-    """All have one state."""
+    """Returns a function that makes sinks with the same state directory."""
 
     def sink(**options: Any) -> ZeromqSink:
         config = ZeromqSink.config_type.model_validate(options)
@@ -46,12 +46,12 @@ def source(directory: Path, **options: Any) -> ZeromqSource:
     return ZeromqSource(config, Context("t", "in", directory))
 
 
-def written(to: ZeromqSink, *payloads: bytes) -> list[Failure]:
+def write_batch(to: ZeromqSink, *payloads: bytes) -> list[Failure]:
     """Writes a batch."""
     batch = pa.RecordBatch.from_pylist([{"text": each} for each in payloads])
     writer = to.writer(to.open(), BatchId("q", 0), 0, batch.schema)
     failures = writer.write(batch, batch.column("text"))
-    to.finish(BatchId("q", 0), [writer.commit()])
+    to.commit(BatchId("q", 0), [writer.commit()])
     return list(failures)
 
 
@@ -59,98 +59,101 @@ def numbers(count: int) -> list[bytes]:
     return [b"%d" % number for number in range(count)]
 
 
-def test_all_get_everything_and_the_end(sink: Any, endpoints: Endpoints) -> None:
+def test_all_subscribers_receive_all_messages_and_end(sink: Any, endpoints: Endpoints) -> None:
     at, one_sync, two_sync = endpoints
-    with closing(sink(bind=at, sync=[one_sync, two_sync], timeout="30s")) as to:
+    with closing(sink(listen=at, sync=[one_sync, two_sync], timeout="30s")) as to:
         to.recover()
-        writing = Thread(target=written, args=[to, *numbers(500)])
+        writing = Thread(target=write_batch, args=[to, *numbers(500)])
         with Subscriber(at, one_sync) as one:
             writing.start()
-            while not one.asked:
+            while not one.requested:
                 time.sleep(0.01)
             with Subscriber(at, two_sync) as two:
                 writing.join(30)
-                written(to, b"more")
+                write_batch(to, b"more")
                 to.complete()
                 assert one.ended.wait(30) and two.ended.wait(30)
-                assert one.got == two.got == [*numbers(500), b"more"]
+                assert one.received == two.received == [*numbers(500), b"more"]
 
 
-def test_a_stop_is_no_end(sink: Any, endpoints: Endpoints) -> None:
-    """The next run begins when as many are there again: they do not ask once more."""
+def test_a_stop_does_not_send_end(sink: Any, endpoints: Endpoints) -> None:
+    """The next run waits for the subscriptions, and not for new requests."""
     at, sync, _ = endpoints
-    options = {"bind": at, "sync": sync, "timeout": "30s"}
+    options = {"listen": at, "sync": sync, "timeout": "30s"}
     with Subscriber(at, sync) as subscriber:
         for payload in (b"1", b"2"):
             with closing(sink(**options)) as to:
                 to.recover()
-                written(to, payload)
+                write_batch(to, payload)
         assert subscriber.take(2) == [b"1", b"2"] and not subscriber.ended.is_set()
         with closing(sink(**options)) as to:
-            written(to, b"3")
+            write_batch(to, b"3")
             to.complete()
-        assert subscriber.ended.wait(30) and subscriber.got == [b"1", b"2", b"3"]
+        assert subscriber.ended.wait(30) and subscriber.received == [b"1", b"2", b"3"]
 
 
-def test_who_comes_in_the_place_of_another_misses_nothing(sink: Any, endpoints: Endpoints) -> None:
+def test_a_replaced_subscriber_receives_all_messages(sink: Any, endpoints: Endpoints) -> None:
     at, sync, _ = endpoints
     for payload in (b"1", b"2"):
         with Subscriber(at, sync) as subscriber:
-            with closing(sink(bind=at, sync=sync, timeout="30s")) as to:
-                written(to, payload)
+            with closing(sink(listen=at, sync=sync, timeout="30s")) as to:
+                write_batch(to, payload)
             assert subscriber.take(1) == [payload]
 
 
-def test_who_does_not_come_back(sink: Any, endpoints: Endpoints) -> None:
+def test_a_subscriber_that_does_not_return(sink: Any, endpoints: Endpoints) -> None:
     at, sync, _ = endpoints
-    with Subscriber(at, sync), closing(sink(bind=at, sync=sync, timeout="30s")) as to:
-        written(to, b"1")
-    with closing(sink(bind=at, sync=sync, timeout="200ms")) as to:
-        with pytest.raises(Transient, match="0 of 1 subscribers are there") as caught:
-            written(to, b"2")
+    with Subscriber(at, sync), closing(sink(listen=at, sync=sync, timeout="30s")) as to:
+        write_batch(to, b"1")
+    with closing(sink(listen=at, sync=sync, timeout="200ms")) as to:
+        with pytest.raises(Transient, match="expected 1 subscribers, found 0") as caught:
+            write_batch(to, b"2")
         assert caught.value.hint
 
 
-def test_after_the_end_all_have_to_ask_again(sink: Any, endpoints: Endpoints) -> None:
+def test_end_requires_new_requests(sink: Any, endpoints: Endpoints) -> None:
     at, sync, _ = endpoints
     with Subscriber(at, sync) as subscriber:
-        with closing(sink(bind=at, sync=sync, timeout="30s")) as to:
-            written(to, b"1")
+        with closing(sink(listen=at, sync=sync, timeout="30s")) as to:
+            write_batch(to, b"1")
             to.complete()
         assert subscriber.ended.wait(30)
-        to = sink(bind=at, sync=sync, timeout="1s")
-        with closing(to), pytest.raises(Transient, match="no subscriber has asked"):
-            written(to, b"2")
+        to = sink(listen=at, sync=sync, timeout="1s")
+        with closing(to), pytest.raises(Transient, match="no subscriber sent a request"):
+            write_batch(to, b"2")
 
 
-def test_who_has_not_asked_is_named(sink: Any, endpoints: Endpoints) -> None:
-    """A subscriber that does not ask is not enough."""
+def test_an_endpoint_without_request_is_named(sink: Any, endpoints: Endpoints) -> None:
+    """A subscription without a request does not synchronize."""
     at, one_sync, two_sync = endpoints
     with (
         Subscriber(at, one_sync) as one,
         Subscriber(at, one_sync),
-        closing(sink(bind=at, sync=[one_sync, two_sync], timeout="1500ms")) as to,
+        closing(sink(listen=at, sync=[one_sync, two_sync], timeout="1500ms")) as to,
     ):
         with pytest.raises(Transient) as caught:
-            written(to, b"1")
-        assert caught.value.message == f"no subscriber has asked at {two_sync}"
-        assert caught.value.hint and one.asked and not one.got
+            write_batch(to, b"1")
+        assert caught.value.message == f"no subscriber sent a request to {two_sync} within timeout"
+        assert caught.value.hint and one.requested and not one.received
 
 
-def test_rows_that_are_words(sink: Any, endpoints: Endpoints) -> None:
+def test_rows_that_are_control_messages(sink: Any, endpoints: Endpoints) -> None:
     at, sync, _ = endpoints
     with Subscriber(at, sync) as subscriber:
-        with closing(sink(bind=at, sync=sync, timeout="30s")) as to:
-            failures = written(to, b"connect", b"1", b"end", b"ends")
+        with closing(sink(listen=at, sync=sync, timeout="30s")) as to:
+            failures = write_batch(to, b"connect", b"1", b"end", b"ends")
         assert subscriber.take(2) == [b"1", b"ends"]
-    assert [(each.index, each.error.code) for each in failures] == [(0, "sync"), (2, "sync")]
+    assert [(failure.index, failure.error.code) for failure in failures] == [
+        (0, "sync"),
+        (2, "sync"),
+    ]
 
 
 @pytest.mark.parametrize("replies", [True, False])
-def test_we_ask_when_we_are_called(
+def test_the_source_sends_one_request(
     taking: Take, tmp_path: Path, endpoints: Endpoints, replies: bool
 ) -> None:
-    """The end is followed by another start, and nothing has to be started again for it."""
+    """Another start follows `end` without a restart of the source."""
     at, ours, other = endpoints
     with Publisher(at, ours, other, replies=replies) as publisher:
         took: Taking = taking(source(tmp_path / "in", connect=at, sync=ours))
@@ -168,8 +171,10 @@ def test_we_ask_when_we_are_called(
         publisher.stop()
 
 
-def test_data_without_a_call_are_kept(taking: Take, tmp_path: Path, endpoints: Endpoints) -> None:
-    """We were started again while the publisher was in full flow."""
+def test_messages_without_connect_are_received(
+    taking: Take, tmp_path: Path, endpoints: Endpoints
+) -> None:
+    """The source restarts while the publisher sends."""
     at, sync, _ = endpoints
     with Publisher(at, sync) as publisher:
         took: Taking = taking(source(tmp_path / "in", connect=at, sync=sync))
@@ -181,21 +186,19 @@ def test_data_without_a_call_are_kept(taking: Take, tmp_path: Path, endpoints: E
         assert there[0]["payload"] == b"flow"
 
 
-def test_our_sink_and_our_source(
-    taking: Take, tmp_path: Path, sink: Any, endpoints: Endpoints
-) -> None:
+def test_sink_and_source(taking: Take, tmp_path: Path, sink: Any, endpoints: Endpoints) -> None:
     at, sync, _ = endpoints
-    with closing(sink(bind=at, sync=sync, timeout="30s")) as to:
+    with closing(sink(listen=at, sync=sync, timeout="30s")) as to:
         to.recover()
         took: Taking = taking(source(tmp_path / "in", connect=at, sync=sync))
-        written(to, b"1", b"2")
+        write_batch(to, b"1", b"2")
         to.complete()
-    with closing(sink(bind=at, sync=sync, timeout="30s")) as to:
-        written(to, b"3")
+    with closing(sink(listen=at, sync=sync, timeout="30s")) as to:
+        write_batch(to, b"3")
         assert took.payloads(3) == [b"1", b"2", b"3"]
 
 
-def test_nobody_is_where_we_ask(tmp_path: Path, endpoints: Endpoints) -> None:
+def test_an_unavailable_sync_endpoint(tmp_path: Path, endpoints: Endpoints) -> None:
     at, sync, other = endpoints
     asking = source(tmp_path / "in", connect=at, sync=other, timeout="300ms")
     with Publisher(at, sync) as publisher, asking.journal() as journal:
@@ -208,41 +211,45 @@ def test_nobody_is_where_we_ask(tmp_path: Path, endpoints: Endpoints) -> None:
             calling.join(30)
 
 
-def test_keys(taking: Take, tmp_path: Path, sink: Any, endpoints: Endpoints) -> None:
+def test_curve_keys(taking: Take, tmp_path: Path, sink: Any, endpoints: Endpoints) -> None:
     import zmq
 
     at, sync, _ = endpoints
-    (ours, our_secret), (theirs, their_secret) = (
+    (server, server_secret), (client, client_secret) = (
         [key.decode() for key in zmq.curve_keypair()] for _ in range(2)
     )
-    given = {"public_key": theirs, "secret_key": their_secret, "server_key": ours}
-    own = {"public_key": ours, "secret_key": our_secret}
-    with closing(sink(bind=at, sync=sync, timeout="30s", curve=own)) as to:
+    client_auth = {"public_key": client, "secret_key": client_secret, "server_key": server}
+    server_auth = {"public_key": server, "secret_key": server_secret}
+    with closing(sink(listen=at, sync=sync, timeout="30s", auth=server_auth)) as to:
         to.recover()
-        with Subscriber(at, sync) as stranger:
-            took: Taking = taking(source(tmp_path / "in", connect=at, sync=sync, curve=given))
-            written(to, b"1")
-            assert took.payloads(1) == [b"1"] and not stranger.asked
+        with Subscriber(at, sync) as unauthenticated:
+            took: Taking = taking(source(tmp_path / "in", connect=at, sync=sync, auth=client_auth))
+            write_batch(to, b"1")
+            assert took.payloads(1) == [b"1"] and not unauthenticated.requested
 
 
 @pytest.mark.parametrize(
-    ("component", "options", "said"),
+    ("component", "options", "message"),
     [
-        (ZeromqSink, {"connect": "tcp://a:1"}, "publishes and binds"),
-        (ZeromqSink, {"bind": "tcp://a:1", "socket": "push"}, "publishes and binds"),
-        (ZeromqSink, {"bind": "tcp://a:1", "topic": "t"}, "leave out topic"),
-        (ZeromqSink, {"bind": "tcp://a:1", "subscribers": 1}, "leave out subscribers"),
-        (ZeromqSink, {"bind": "tcp://a:2"}, "endpoints that differ"),
-        (ZeromqSink, {"bind": "tcp://a:1", "sync": ["tcp://a:2"] * 2}, "endpoints that differ"),
-        (ZeromqSink, {"bind": "tcp://a:1", "sync": []}, "endpoints that differ"),
-        (ZeromqSink, {"bind": "tcp://a:1", "sync": "inproc://a"}, "tcp://HOST:PORT"),
-        (ZeromqSource, {"bind": "tcp://a:1"}, "subscribes to one"),
-        (ZeromqSource, {"connect": ["tcp://a:1", "tcp://a:3"]}, "subscribes to one"),
-        (ZeromqSource, {"connect": "tcp://a:1", "socket": "pull"}, "subscribes to one"),
-        (ZeromqSource, {"connect": "tcp://a:1", "topic": "t"}, "leave out topic"),
+        (ZeromqSink, {"connect": "tcp://a:1"}, "socket: pub and listen"),
+        (ZeromqSink, {"listen": "tcp://a:1", "socket": "push"}, "socket: pub and listen"),
+        (ZeromqSink, {"listen": "tcp://a:1", "topic": "t"}, "sync excludes topic"),
+        (
+            ZeromqSink,
+            {"listen": "tcp://a:1", "min_subscribers": 1},
+            "sync excludes min_subscribers",
+        ),
+        (ZeromqSink, {"listen": "tcp://a:2"}, "distinct endpoint"),
+        (ZeromqSink, {"listen": "tcp://a:1", "sync": ["tcp://a:2"] * 2}, "distinct endpoint"),
+        (ZeromqSink, {"listen": "tcp://a:1", "sync": []}, "distinct endpoint"),
+        (ZeromqSink, {"listen": "tcp://a:1", "sync": "inproc://a"}, "tcp://HOST:PORT"),
+        (ZeromqSource, {"listen": "tcp://a:1"}, "socket: sub and one endpoint"),
+        (ZeromqSource, {"connect": ["tcp://a:1", "tcp://a:3"]}, "socket: sub and one endpoint"),
+        (ZeromqSource, {"connect": "tcp://a:1", "socket": "pull"}, "socket: sub and one endpoint"),
+        (ZeromqSource, {"connect": "tcp://a:1", "topic": "t"}, "sync excludes topic"),
         (ZeromqSource, {"connect": "tcp://a:2"}, "another endpoint"),
     ],
 )
-def test_options_that_do_not_fit(component: Any, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_options(component: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         component.config_type.model_validate({"sync": "tcp://a:2", **options})

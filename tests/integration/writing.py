@@ -14,7 +14,7 @@ FIRST = BatchId("query-1", 0)
 def written(sink: Sink[Any], rows: list[dict[str, Any]], batch: BatchId = FIRST) -> list[Failure]:
     """Writes rows whose column `text` is the payload."""
     columns = pa.RecordBatch.from_pylist(rows)
-    sink.accepts(columns.schema)
+    sink.check_schema(columns.schema)
     client = sink.open()
     try:
         writer = sink.writer(client, batch, 0, columns.schema)

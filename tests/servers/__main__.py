@@ -72,4 +72,5 @@ def _need_free(port: int) -> None:
         sys.exit(f"./dev server: port {port} cannot be had ({why}); take another with --port")
 
 
-app()
+if __name__ == "__main__":
+    app()

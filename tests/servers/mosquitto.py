@@ -95,7 +95,7 @@ class Mosquitto(Server):
     @property
     def login(self) -> dict[str, Any]:
         """The options that reach it."""
-        return {"url": self.url, "username": USER, "password": PASSWORD}
+        return {"url": self.url, "auth": {"username": USER, "password": PASSWORD}}
 
     def new_topic(self) -> str:
         """A topic that nobody uses."""

@@ -81,7 +81,7 @@ class Nats(Server):
     @property
     def login(self) -> dict[str, Any]:
         """The options that reach it."""
-        return {"url": self.url, "username": USER, "password": PASSWORD}
+        return {"url": self.url, "auth": {"username": USER, "password": PASSWORD}}
 
     def new_name(self) -> str:
         """A name that nobody uses."""

@@ -69,7 +69,7 @@ class Pulsar(Server):
     @property
     def login(self) -> dict[str, Any]:
         """The options that reach it."""
-        return {"url": self.url, "token": token()}
+        return {"url": self.url, "auth": {"token": token()}}
 
     def command(self) -> Sequence[str]:
         """With its settings."""
@@ -250,11 +250,12 @@ def _install(home: Path) -> None:
         broker.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pulsar() -> Iterator[Pulsar]:
-    """One broker for all tests of a module that ask for it.
+    """One broker for all tests that ask for it.
 
     After a kill it may keep a core busy: two parts of it take a lock from each other for ever.
+    Tests that kill it are the last ones.
     """
     with Pulsar() as broker:
         yield broker

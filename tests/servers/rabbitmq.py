@@ -9,11 +9,11 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from servers.certificates import Authority
 from servers.install import program
 from servers.process import Process
 from servers.server import Server, free_port
@@ -23,15 +23,13 @@ OTHER_HOST = "made/up"
 _SCRIPT = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 _SETTINGS = """
 listeners.tcp.1 = 127.0.0.1:{port}
+listeners.ssl.1 = 127.0.0.1:{tls_port}
+ssl_options.certfile = {certificate}
+ssl_options.keyfile = {certificate}
 definitions.import_backend = local_filesystem
 definitions.local.path = {data}/definitions.json
 max_message_size = 20000000
 cluster_partition_handling = ignore
-"""
-_TLS = """
-listeners.ssl.1 = 127.0.0.1:{port}
-ssl_options.certfile = {certificate}
-ssl_options.keyfile = {certificate}
 """
 _SECONDS_UNTIL_KNOWN = 5
 _DEFINITIONS = {
@@ -50,16 +48,17 @@ _DEFINITIONS = {
 class Rabbit(Server):
     """The broker at `url`, for USER with PASSWORD, who may declare all, and read and write what is
 
-    not called `forbidden...`. With a certificate it also listens at `tls_port`.
+    not called `forbidden...`; with TLS, by `authority`, at `tls_port`.
     """
 
     name = "rabbitmq"
     title = "RabbitMQ 3.10 (Debian 12)"
     seconds_to_start = 120
 
-    def __init__(self, port: int | None = None, certificate: Path | None = None) -> None:
+    def __init__(self, port: int | None = None) -> None:
         super().__init__(port)
-        self._certificate = certificate
+        self.authority = Authority(self.directory.path)
+        self._certificate = self.authority.issue("broker")
         self._ports = {name: str(free_port()) for name in ("epmd", "node")}
         self._epmd: Process | None = None
         self._queues: dict[str, str] = {}
@@ -70,9 +69,9 @@ class Rabbit(Server):
         """With its settings and users, and beside it the daemon that Erlang would leave behind."""
         program("rabbitmq-server", "rabbitmq-server")
         data = self.directory.path
-        settings = _SETTINGS.format(port=self.port, data=data)
-        if self._certificate is not None:
-            settings += _TLS.format(port=self.tls_port, certificate=self._certificate)
+        settings = _SETTINGS.format(
+            port=self.port, tls_port=self.tls_port, certificate=self._certificate, data=data
+        )
         (data / "rabbitmq.conf").write_text(settings)
         (data / "definitions.json").write_text(json.dumps(_DEFINITIONS))
         (data / "plugins").write_text("[].")
@@ -134,7 +133,7 @@ class Rabbit(Server):
     @property
     def login(self) -> dict[str, Any]:
         """The options that reach it."""
-        return {"url": self.url, "username": USER, "password": PASSWORD}
+        return {"url": self.url, "auth": {"username": USER, "password": PASSWORD}}
 
     def do(self, work: Callable[[Any], Awaitable[Any]], host: str = "/") -> Any:
         """What `work(channel)` returns, with a channel of the tests' own."""
@@ -158,8 +157,7 @@ class Rabbit(Server):
         given = {"x-queue-type": kind, **arguments}
         self.do(lambda c: c.declare_queue(name, durable=True, arguments=given), host)
         self._queues[name] = host
-        if kind != "classic":
-            self._made = time.monotonic()
+        self._made = time.monotonic()
         return name
 
     def forget(self, queue: str) -> None:

@@ -77,7 +77,8 @@ class Redis(Server):
     @property
     def login(self) -> dict[str, Any]:
         """The options that reach it, without much patience."""
-        return {"url": self.url, "username": USER, "password": PASSWORD, "timeout": "3s"}
+        auth = {"username": USER, "password": PASSWORD}
+        return {"url": self.url, "auth": auth, "timeout": "3s"}
 
     def client(self) -> Any:
         """A client of the tests' own."""

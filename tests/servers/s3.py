@@ -24,7 +24,10 @@ class S3(Aws):
     @property
     def storage(self) -> dict[str, Any]:
         """The option `storage` that reaches it."""
-        return self.access
+        return {
+            "endpoint_url": f"http://127.0.0.1:{self.gate.port}",
+            "auth": {"access_key": self.access_key, "secret_key": self.secret_key},
+        }
 
     def new_bucket(self) -> Bucket:
         """An empty bucket."""

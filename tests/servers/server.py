@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import time
@@ -95,6 +96,14 @@ class Server(ABC):
         """It goes on where it was paused."""
         self.process.resume()
 
+    def restore(self) -> None:
+        """Starts or resumes it, if it was stopped, killed or paused, and waits until ready."""
+        if self.process.running:
+            self.resume()
+            self.wait_until_ready()
+        else:
+            self.start()
+
     def close(self) -> None:
         """Ends it and removes its data."""
         if self._process is not None:
@@ -117,13 +126,25 @@ class Server(ABC):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
 
 
+_WORKERS = 8
+_RANDOM = random.SystemRandom()
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """A port that nobody listens at, and that no outgoing connection gets while it is free."""
+    """A port that nobody listens at, and that no outgoing connection gets while it is free.
+
+    No port is given twice. The processes of a run of the tests have ports of their own.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS
     while True:
-        port = random.randrange(12_000, 32_000)
+        port = _RANDOM.randrange(12_000 + worker, 32_000, _WORKERS)
+        if port in _given:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given.add(port)
             return port

@@ -1,4 +1,4 @@
-"""The command line: one file for each verb, each prints one report."""
+"""The command line: one module for each command."""
 
 from penstock.cli.main import main
 

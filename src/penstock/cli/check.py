@@ -1,27 +1,32 @@
-"""`penstock check`: what is wrong with a pipeline."""
+"""`penstock check`: validation of a pipeline."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
-from penstock.cli.options import Files, Json, Sets
+from penstock.cli.options import Files, Json, Overrides
 from penstock.cli.printing import print_json, print_table, print_warnings
-from penstock.core.errors import facts, report
+from penstock.core.error_report import format_error, to_dicts
 from penstock.core.text import plural
 
 if TYPE_CHECKING:
-    from penstock.checks import Checked
+    from penstock.checks import CheckResult
 
 Level = Annotated[
     Literal["static", "plan", "connect", "sample"],
-    Parameter(help="How deep: static, plan (the default), connect or sample."),
+    Parameter(help="Level of the check: static, plan (default), connect or sample."),
 ]
-Rows = Annotated[int, Parameter(metavar="N", help="How many rows a sample has; 10 by default.")]
+Rows = Annotated[int, Parameter(metavar="N", help="Number of rows in a sample; 10 by default.")]
 Timeout = Annotated[
-    float, Parameter(metavar="SECONDS", help="How long systems may take to answer; 30 by default.")
+    float,
+    Parameter(
+        metavar="SECONDS",
+        help="Timeout of external systems; 30 by default.",
+        validator=validators.Number(gt=0),
+    ),
 ]
 
 
@@ -29,66 +34,66 @@ def check(
     files: Files,
     /,
     *,
-    set: Sets = (),
+    overrides: Overrides = (),
     level: Level = "plan",
     rows: Rows = 10,
     timeout: Timeout = 30.0,
     json: Json = False,
 ) -> int:
-    """Check a pipeline, and tell all its mistakes at once. Never writes, never consumes.
+    """Check a pipeline and report all errors. Writes and consumes nothing.
 
-    Each level includes those before it:
+    Each level includes the previous ones:
 
-      static    the files alone, in a moment
-      plan      the columns of every node, told by Spark
-      connect   every outside system answers
-      sample    a few rows of each source go through the plan, but not into its sinks
+      static    the files only, without Spark
+      plan      the columns of every node, by Spark
+      connect   a connection to every external system
+      sample    a few rows of each source, through the plan but not to its sinks
 
       penstock check late-flights.yaml
       penstock check late-flights.yaml --level static
       penstock check base.yaml production.yaml --level connect --json
     """
-    from penstock.checks import check as checked
+    from penstock.checks import check as run_check
 
-    found = checked(files, sets=set, level=level, rows=rows, timeout=timeout)
+    result = run_check(files, overrides=overrides, level=level, rows=rows, timeout=timeout)
     if json:
-        _print_json(found)
+        _print_json(result)
     else:
-        _print(found)
-    return found.exit_code
+        _print(result)
+    return result.exit_code
 
 
-def _print_json(found: Checked) -> None:
+def _print_json(result: CheckResult) -> None:
     print_json(
         {
-            "ok": not found.errors,
-            "level": found.level,
-            "errors": [each for error in found.errors for each in facts(error)],
-            "warnings": [each for error in found.warnings for each in facts(error)],
-            "nodes": found.nodes,
+            "ok": not result.errors,
+            "level": result.level,
+            "errors": [fields for error in result.errors for fields in to_dicts(error)],
+            "warnings": [fields for error in result.warnings for fields in to_dicts(error)],
+            "nodes": result.nodes,
         }
     )
 
 
-def _print(found: Checked) -> None:
-    print_warnings(found.warnings)
-    if found.errors:
-        for error in found.errors:
-            print(report(error) + "\n", file=sys.stderr)
-        if len(found.errors) > 1:
-            print(plural(len(found.errors), "mistake"), file=sys.stderr)
+def _print(result: CheckResult) -> None:
+    print_warnings(result.warnings)
+    if result.errors:
+        for error in result.errors:
+            print(format_error(error) + "\n", file=sys.stderr)
+        if len(result.errors) > 1:
+            print(plural(len(result.errors), "error"), file=sys.stderr)
         return
-    assert found.plan is not None
+    assert result.plan is not None
     rows = []
-    for name, node in found.nodes.items():
-        told = [", ".join(map(str, node.columns))] if node.columns and node.kind != "sink" else []
-        told += [] if node.rows is None else [plural(node.rows, "row") + " of the sample"]
-        rows.append((node.kind, name, node.type, "; ".join(told)))
-    if found.level != "static":
+    for name, node in result.nodes.items():
+        facts = [", ".join(map(str, node.columns))] if node.columns and node.kind != "sink" else []
+        facts += [] if node.rows is None else [plural(node.rows, "row") + " in the sample"]
+        rows.append((node.kind, name, node.type, "; ".join(facts)))
+    if result.level != "static":
         print_table(("", "", "", ""), rows, wrap=True)
         print()
     counts = [
-        plural(sum(node.kind == kind for node in found.nodes.values()), kind)
+        plural(sum(node.kind == kind for node in result.nodes.values()), kind)
         for kind in ("source", "transform", "sink")
     ]
-    print(f"{found.plan.name}: no mistakes ({', '.join(counts)})")
+    print(f"{result.plan.name}: no errors ({', '.join(counts)})")

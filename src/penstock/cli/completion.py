@@ -1,4 +1,4 @@
-"""`penstock completion`: completion for shells."""
+"""`penstock completion`: shell completion."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from cyclopts import Parameter
 
 Shell = Literal["bash", "zsh", "fish"]
 Install = Annotated[
-    bool, Parameter(help="Writes it where the shell looks for it, and says where that is.")
+    bool, Parameter(help="Write the script to the completion directory of the shell.")
 ]
 
 
 def completion(shell: Shell, /, *, install: Install = False) -> None:
-    """Print the script that lets a shell complete verbs and options.
+    """Print the completion script of a shell.
 
     penstock completion bash > ~/.local/share/bash-completion/completions/penstock
     penstock completion zsh --install
@@ -25,6 +25,6 @@ def completion(shell: Shell, /, *, install: Install = False) -> None:
         print(app.generate_completion(shell=shell))
         return
     path = app.install_completion(shell=shell, add_to_startup=False)
-    print(f"wrote {path}; it works in shells that are started from now on")
+    print(f"wrote {path}; restart the shell to activate the completion")
     if shell == "zsh":
-        print(f"let ~/.zshrc have it before compinit: fpath=({path.parent} $fpath)")
+        print(f"add to ~/.zshrc before compinit: fpath=({path.parent} $fpath)")

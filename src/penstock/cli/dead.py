@@ -1,4 +1,4 @@
-"""`penstock dead`: the records that failed."""
+"""`penstock dead`: dead letters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Group, Parameter
 
-from penstock.cli.options import Files, Json, Sets
+from penstock.cli.options import Files, Json, Overrides
 from penstock.cli.printing import print_json, print_table
 from penstock.core.errors import UserError
 from penstock.core.text import plural, shorten
@@ -19,27 +19,29 @@ if TYPE_CHECKING:
 
     from penstock.plan.model import Plan
     from penstock.runtime.dead_letters import DeadLetters
-    from penstock.runtime.replay import Replayed
+    from penstock.runtime.replay_record import ReplayResult
     from penstock.runtime.selection import Selection
 
 dead = App(
     name="dead",
     help_format="plaintext",
-    group_commands=Group("Verbs"),
+    group_commands=Group("Commands"),
     default_parameter=Parameter(negative=(), show_default=False),
-    help="""Look at records that failed, and replay or remove them.
+    help="""List, show, replay or remove dead letters: records that failed.
 
-They are kept in the pipeline's state directory, with the reason, until they are replayed,
-removed, or older than runtime.dead_letters.retention.
+The state directory of a pipeline keeps dead letters until they are replayed, removed or older
+than runtime.dead_letters.retention.
 
   penstock dead list late-flights.yaml
   penstock dead show late-flights.yaml 3f9a
   penstock dead replay late-flights.yaml --node flights""",
 )
 
-Node = Annotated[str | None, Parameter(metavar="NAME", help="Only those of this node.")]
-Code = Annotated[str | None, Parameter(metavar="CODE", help="Only those with this error code.")]
-Id = Annotated[str | None, Parameter(metavar="ID", help="Only the one whose id begins like this.")]
+Node = Annotated[str | None, Parameter(metavar="NAME", help="Only of this node.")]
+Code = Annotated[str | None, Parameter(metavar="CODE", help="Only with this error code.")]
+Id = Annotated[
+    str | None, Parameter(metavar="ID", help="Only the dead letter whose id starts with ID.")
+]
 
 
 @dead.command(name="list")
@@ -47,55 +49,55 @@ def list_(
     files: Files,
     /,
     *,
-    set: Sets = (),
+    overrides: Overrides = (),
     node: Node = None,
     code: Code = None,
     limit: Annotated[
-        int, Parameter(metavar="N", help="How many of the newest are shown; 10 by default.")
+        int, Parameter(metavar="N", help="Number of dead letters to show; 10 by default.")
     ] = 10,
     json: Json = False,
 ) -> None:
-    """Count the records that failed, and show the newest. Works while the pipeline runs.
+    """Count dead letters and show the newest. The pipeline may be running.
 
     penstock dead list late-flights.yaml
     penstock dead list late-flights.yaml --node flights --limit 50 --json
     """
     from penstock.runtime.selection import Selection, counts, newest
 
-    plan, _, letters = _chosen(files, set, Selection(node, code))
-    found, shown = counts(letters), newest(letters, max(limit, 0))
+    plan, _, letters = _select(files, overrides, Selection(node, code))
+    by_code, latest = counts(letters), newest(letters, max(limit, 0))
     if json:
-        facts = [_facts(each) for each in shown]
-        print_json({"total": letters.num_rows, "counts": found, "letters": facts})
+        facts = [_to_dict(letter) for letter in latest]
+        print_json({"total": letters.num_rows, "counts": by_code, "letters": facts})
         return
     print(f"{plan.name}: {plural(letters.num_rows, 'dead letter')}")
-    if not found:
+    if not by_code:
         return
     print()
     print_table(
-        ("node", "code", "count"), [(each.node, each.code, f"{each.count:,}") for each in found]
+        ("node", "code", "count"), [(row.node, row.code, f"{row.count:,}") for row in by_code]
     )
-    if shown:
+    if latest:
         print()
-        rows = [(e["id"][:8], f"{e['time']:%Y-%m-%d %H:%M:%S}", e["node"], _place(e),
-                 shorten(e["message"])) for e in shown]  # fmt: skip
+        rows = [(letter["id"][:8], f"{letter['time']:%Y-%m-%d %H:%M:%S}", letter["node"],
+                 _position(letter), shorten(letter["message"])) for letter in latest]  # fmt: skip
         print_table(("id", "time (UTC)", "node", "position", "reason"), rows, wrap=True)
-        print("\npenstock dead show FILE ID shows one of them with its payload.")
+        print("\nShow a dead letter with its payload: penstock dead show FILE ID")
 
 
 @dead.command
 def show(
     files_and_id: Annotated[
         tuple[str, ...],
-        Parameter(name="FILE... ID", help="The pipeline's files, and how an id begins."),
+        Parameter(name="FILE... ID", help="The files of the pipeline, and the start of an id."),
     ] = (),
     /,
     *,
-    set: Sets = (),
-    payload: Annotated[bool, Parameter(help="Print the payload alone, byte by byte.")] = False,
+    overrides: Overrides = (),
+    payload: Annotated[bool, Parameter(help="Print the bytes of the payload only.")] = False,
     json: Json = False,
 ) -> None:
-    """Show one record that failed: its payload, where it was read, and why it failed.
+    """Show a dead letter: payload, origin and error.
 
     penstock dead show late-flights.yaml 3f9a
     penstock dead show late-flights.yaml 3f9a --payload > record.bin
@@ -105,22 +107,22 @@ def show(
     *files, identity = map(str, files_and_id or ("",))
     if not files:
         raise UserError(
-            "expected the pipeline's file and an id", code="usage",
-            hint="penstock dead list FILE shows the ids",
+            "expected the file of the pipeline and an id", code="usage",
+            hint="List the ids with penstock dead list FILE.",
         )  # fmt: skip
-    _, _, letters = _chosen([Path(each) for each in files], set, Selection(id=identity))
-    found = letters.to_pylist()
-    if len(found) > 1:
-        ids = ", ".join(each["id"] for each in found[:5])
+    _, _, letters = _select([Path(file) for file in files], overrides, Selection(id=identity))
+    matches = letters.to_pylist()
+    if len(matches) > 1:
+        ids = ", ".join(letter["id"] for letter in matches[:5])
         raise UserError(
-            f'{len(found)} dead letters have an id that begins with "{identity}"',
-            code="ambiguous-id", hint=f"give more of it: {ids}",
+            f'the id "{identity}" is ambiguous: {len(matches)} dead letters match',
+            code="ambiguous-id", hint=f"Write more characters of the id: {ids}.",
         )  # fmt: skip
-    (letter,) = found
+    (letter,) = matches
     if payload:
         sys.stdout.buffer.write(letter["payload"] or b"")
     elif json:
-        print_json(_facts(letter))
+        print_json(_to_dict(letter))
     else:
         _print(letter)
 
@@ -130,40 +132,40 @@ def replay(
     files: Files,
     /,
     *,
-    set: Sets = (),
+    overrides: Overrides = (),
     node: Node = None,
     code: Code = None,
     id: Id = None,
     force: Annotated[
-        bool, Parameter(help="Also through nodes that remember rows, such as windows.")
+        bool, Parameter(help="Also replay through stateful nodes, such as windows.")
     ] = False,
-    dry_run: Annotated[bool, Parameter(help="Only say which ones it would be.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Show the selection and replay nothing.")] = False,
     json: Json = False,
 ) -> int:
-    """Send records that failed once more from where they failed, when the cause is mended.
+    """Replay dead letters from the node that failed, after the cause is fixed.
 
-    Those that succeed are gone from here; the others stay.
+    Removes dead letters that succeed and keeps the others.
 
       penstock dead replay late-flights.yaml
       penstock dead replay late-flights.yaml --node flights --dry-run
     """
     from penstock import app
-    from penstock.runtime.replay import Replayed
+    from penstock.runtime.replay_record import ReplayResult
     from penstock.runtime.selection import Selection, counts
 
     selection = Selection(node, code, id)
-    plan, _, letters = _chosen(files, set, selection)
+    plan, _, letters = _select(files, overrides, selection)
     if dry_run:
         print(f"{plan.name}: {plural(letters.num_rows, 'dead letter')} would be replayed")
         print_table(("", "", ""), [(c.node, c.code, f"{c.count:,}") for c in counts(letters)])
         return 0
     ids = frozenset(letters.column("id").to_pylist()) if selection else None
-    result = app.replay(plan, ids=ids, force=force) if letters.num_rows else Replayed()
+    result = app.replay(plan, ids=ids, force=force) if letters.num_rows else ReplayResult()
     if json:
         print_json(result)
     else:
         _print_replayed(result)
-    return 1 if result.failed or result.refused else 0
+    return 1 if result.failed or result.skipped else 0
 
 
 @dead.command
@@ -171,54 +173,54 @@ def remove(
     files: Files,
     /,
     *,
-    set: Sets = (),
+    overrides: Overrides = (),
     node: Node = None,
     code: Code = None,
     id: Id = None,
-    yes: Annotated[bool, Parameter(help="Do not ask.")] = False,
+    yes: Annotated[bool, Parameter(help="Remove without confirmation.")] = False,
 ) -> int:
-    """Remove records that failed, for good.
+    """Remove dead letters permanently.
 
     penstock dead remove late-flights.yaml --code undecodable
     penstock dead remove late-flights.yaml --yes
     """
     from penstock.runtime.selection import Selection
 
-    plan, store, letters = _chosen(files, set, Selection(node, code, id))
+    plan, store, letters = _select(files, overrides, Selection(node, code, id))
     count = plural(letters.num_rows, "dead letter")
-    if letters.num_rows and not yes and not _agreed(f"Remove {count} of {plan.name} for good?"):
-        print("nothing was removed")
+    if letters.num_rows and not yes and not _confirmed(f"Remove {count} permanently?"):
+        print("removed nothing")
         return 1
     store.remove({*letters.column("id").to_pylist()})
     print(f"{plan.name}: removed {count}")
     return 0
 
 
-def _chosen(
-    files: Any, sets: tuple[str, ...], selection: Selection
+def _select(
+    files: Any, overrides: tuple[str, ...], selection: Selection
 ) -> tuple[Plan, DeadLetters, pa.Table]:
     from penstock import app
     from penstock.runtime.dead_letters import DeadLetters
-    from penstock.runtime.state import StateDirectory
+    from penstock.runtime.state_pipeline import open_state
 
-    plan = app.plan(files, sets=sets)
+    plan = app.plan(files, overrides=overrides)
     if plan.dead_letter is not None:
         print(
-            f"dead letters of {plan.name} go to its dead_letter sink "
-            f"(type: {plan.dead_letter.type}); here are only those from before",
+            f"{plan.name} writes dead letters to its dead_letter sink "
+            f"(type: {plan.dead_letter.type}); this list contains only older dead letters",
             file=sys.stderr,
         )
-    store = DeadLetters(StateDirectory(plan.state).dead_letters)
-    return plan, store, selection.of(store.read(), plan.nodes)
+    store = DeadLetters(open_state(plan).dead_letters)
+    return plan, store, selection.select(store.read(), plan.nodes)
 
 
-def _agreed(question: str) -> bool:
+def _confirmed(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise UserError(question, code="unanswered", hint="--yes answers it")
+        raise UserError(question, code="unanswered", hint="Add --yes to confirm.")
     return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def _place(letter: dict[str, Any]) -> str:
+def _position(letter: dict[str, Any]) -> str:
     if letter["origin"] is None:
         return ""
     return f"{Path(letter['origin']).name}:{letter['position']}"
@@ -231,17 +233,19 @@ def _text(payload: bytes | None) -> str | None:
         return None
 
 
-def _facts(letter: dict[str, Any]) -> dict[str, Any]:
-    """A letter for programs: its payload as text, or as hex where it is none."""
+def _to_dict(letter: dict[str, Any]) -> dict[str, Any]:
+    """Returns a dead letter for JSON, with the payload as text or in hex."""
     payload = letter["payload"]
     text = _text(payload)
     hex_ = payload.hex() if payload is not None and text is None else None
-    return {**letter, "payload": text, "payload_hex": hex_}
+    header = _text(letter["header"])
+    return {**letter, "payload": text, "payload_hex": hex_, "header": header}
 
 
 def _print(letter: dict[str, Any]) -> None:
     payload = letter["payload"]
-    rows = [(k, str(v)) for k, v in letter.items() if k != "payload" and v is not None]
+    facts = {**letter, "header": _text(letter["header"])}
+    rows = [(key, str(v)) for key, v in facts.items() if key != "payload" and v is not None]
     print_table(("", ""), rows, wrap=True)
     if payload is None:
         print("\nthe record has no payload")
@@ -251,9 +255,11 @@ def _print(letter: dict[str, Any]) -> None:
     print(f"\n{kind} ({size_text(len(payload))})\n{payload.hex(' ') if text is None else text}")
 
 
-def _print_replayed(result: Replayed) -> None:
-    print(f"{plural(result.sent, 'dead letter')} replayed")
+def _print_replayed(result: ReplayResult) -> None:
+    if result.finished:
+        print(f"{plural(result.finished, 'dead letter')} of an interrupted replay finished")
+    print(f"{plural(result.replayed, 'dead letter')} replayed")
     if result.failed:
-        print(f"{result.failed:,} failed again and stay")
-    for refusal in result.refused:
-        print(f"{refusal.count:,} of {refusal.node} not replayed: {refusal.why}")
+        print(f"{result.failed:,} failed again and were kept")
+    for node in result.skipped:
+        print(f"{node.count:,} of {node.node} not replayed: {node.reason}")

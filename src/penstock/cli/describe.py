@@ -1,4 +1,4 @@
-"""`penstock describe`: one component, with its options and an example."""
+"""`penstock describe`: the options, guarantee and example of a component."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.sdk import registry
 from penstock.sdk.describe import Description, Option, shared_options
-from penstock.sdk.describe import describe as of
-from penstock.sdk.promise import TOLD
+from penstock.sdk.describe import describe as describe_type
+from penstock.sdk.guarantees import ACKNOWLEDGED_LABEL
 from penstock.sdk.registry import Kind
 
 
@@ -29,69 +29,73 @@ def describe(kind: str, type: str = "", /, *, json: Json = False) -> None:
     kind
         source, transform, sink or format.
     type
-        The type, as penstock list shows it.
+        The type, as in penstock list.
     """
-    found = of(_kind(kind, type), _known(kind, type))
-    shared = shared_options(found.kind)
+    description = describe_type(_resolve_kind(kind), _require_type(kind, type))
+    shared = shared_options(description.kind)
     if json:
-        print_json({**asdict(found), "shared_options": shared})
+        print_json({**asdict(description), "shared_options": shared})
         return
-    _print(found, shared)
+    _print(description, shared)
 
 
-def _kind(word: str, type_: str) -> Kind:
+def _resolve_kind(word: str) -> Kind:
     for kind in registry.KINDS:
         if word.lower().rstrip("s") == kind:
             return kind
-    meant = next((k for k in registry.KINDS if word in registry.types(k)), None)
-    hint = f"penstock describe {meant} {word}" if meant else did_you_mean(word, registry.KINDS)
+    hint = did_you_mean(word, registry.KINDS)
+    for kind in registry.KINDS:
+        if word in registry.types(kind):
+            hint = f"Run penstock describe {kind} {word}."
+            break
     raise PlanError(f'there is no kind of node "{word}"', code="unknown-kind", hint=hint)
 
 
-def _known(kind: str, type_: str) -> str:
+def _require_type(kind: str, type_: str) -> str:
     if type_:
         return type_
-    known = ", ".join(registry.types(_kind(kind, type_)))
-    raise PlanError(
-        f"which {kind} is to be described?", code="missing-option", hint=f"known: {known}"
-    )
+    hint = f"Add one of {', '.join(registry.types(_resolve_kind(kind)))}."
+    raise PlanError(f"expected the type of a {kind}", code="missing-option", hint=hint)
 
 
-def _print(found: Description, shared: Sequence[Option]) -> None:
-    print(f"{found.kind} {found.type}: {found.summary}")
-    if found.text:
-        print(f"\n{found.text}")
-    if found.capabilities:
-        named = [f"{n} ({o})" if o else n for n, o in found.capabilities.items()]
-        print(f"\ncapabilities: {', '.join(named)}")
-    _print_promises(found)
-    if found.extra:
-        state = "is not installed" if found.missing else "is installed"
-        print(f"\nneeds: pip install 'penstock[{found.extra}]', which {state}")
-    _print_options("options", found.options)
-    for part in found.parts:
+def _print(description: Description, shared: Sequence[Option]) -> None:
+    print(f"{description.kind} {description.type}: {description.summary}")
+    if description.text:
+        print(f"\n{description.text}")
+    if description.capabilities:
+        labels = [f"{n} ({o})" if o else n for n, o in description.capabilities.items()]
+        print(f"\ncapabilities: {', '.join(labels)}")
+    _print_guarantees(description)
+    if description.extra:
+        state = "not installed" if description.missing else "installed"
+        print(f"\nrequires: pip install 'penstock[{description.extra}]' ({state})")
+    _print_options("options", description.options)
+    for part in description.parts:
         _print_options(f"options of {part.name}: {part.text}", part.options)
-    if found.metadata:
+    if description.metadata:
         print("\nmetadata columns")
-        print_table(("", ""), [(each.name, each.type) for each in found.metadata], indent="  ")
-    _print_options(f"options of every {found.kind}", shared)
-    if found.example:
+        columns = [(column.name, column.type) for column in description.metadata]
+        print_table(("", ""), columns, indent="  ")
+    _print_options(f"options of every {description.kind}", shared)
+    if description.example:
         print("\nexample")
-        print("".join(f"  {line}\n" for line in found.example.splitlines()), end="")
+        print("".join(f"  {line}\n" for line in description.example.splitlines()), end="")
 
 
-def _print_promises(found: Description) -> None:
-    """What changes with the options is a table."""
-    told = TOLD.get(found.kind, "")
-    if len(found.promises) > 1:
-        rows = [(p.variant, p.parallelism, p.guarantee, p.told) for p in found.promises]
+def _print_guarantees(description: Description) -> None:
+    """Prints guarantees that depend on options as a table."""
+    label = ACKNOWLEDGED_LABEL.get(description.kind, "")
+    if len(description.guarantees) > 1:
+        rows = [
+            (p.variant, p.parallelism, p.guarantee, p.acknowledged) for p in description.guarantees
+        ]
         print()
-        print_table(("with", "parallelism", "guarantee", told), rows, wrap=True)
+        print_table(("with", "parallelism", "guarantee", label), rows, wrap=True)
         return
-    for each in found.promises:
-        print(f"\nparallelism: {each.parallelism}")
-        print(f"guarantee: {each.guarantee}")
-        print(f"{told}: {each.told}")
+    for guarantee in description.guarantees:
+        print(f"\nparallelism: {guarantee.parallelism}")
+        print(f"guarantee: {guarantee.guarantee}")
+        print(f"{label}: {guarantee.acknowledged}")
 
 
 def _print_options(title: str, options: Sequence[Option]) -> None:

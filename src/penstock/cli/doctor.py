@@ -1,4 +1,4 @@
-"""`penstock doctor`: whether this machine can run pipelines."""
+"""`penstock doctor`: checks of the machine."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from cyclopts import Parameter
 from penstock.cli.options import Json
 
 if TYPE_CHECKING:
-    from penstock.runtime.health import Check
+    from penstock.runtime.doctor import Check
 
-Quick = Annotated[bool, Parameter(help="Starts no Spark session, which takes some seconds.")]
-Cache = Annotated[
-    bool, Parameter(help="Makes the class cache and waits for it: for images and CI.")
-]
+Quick = Annotated[bool, Parameter(help="Skip the start of Spark, which takes some seconds.")]
+Cache = Annotated[bool, Parameter(help="Build the class cache and wait for the end of the build.")]
 
-# What it uses is what later runs find in the class cache.
+# The classes of this pipeline are the content of the class cache.
 FIRST = """\
 name: first
 sources:
@@ -44,79 +42,79 @@ sinks:
   nothing: {type: blackhole, from: marked}
   files: {type: files, from: minutes, path: out, format: json}
 """
-_ELSEWHERE = "is the disk full, is it read-only? PENSTOCK_CACHE names another directory"
+_ELSEWHERE = "Free disk space, or set PENSTOCK_CACHE to a writable directory."
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def doctor(*, quick: Quick = False, cache: Cache = False, json: Json = False) -> int:
-    """Look at Python, Spark, Java, memory, disk and network, and start Spark once.
+    """Check Python, Spark, Java, memory, disk and network, and start Spark once.
 
-    Each line says what was found and, where something is amiss, what to do.
-    The exit code is 1 where something fails.
+    Each line is the result of one check, with advice if the check fails.
+    The exit code is 1 if a check fails.
 
       penstock doctor
       penstock doctor --quick
       penstock doctor --cache
       penstock doctor --json
     """
-    looked = _looked(session=not quick, cache=cache)
+    results = _run_checks(session=not quick, cache=cache)
     if json:
-        found = list(looked)
-        facts = {"ok": _well(found), "checks": [asdict(check) for check in found]}
+        checks = list(results)
+        facts = {"ok": _succeeded(checks), "checks": [asdict(check) for check in checks]}
         print(json_text.dumps(facts, indent=2))
     else:
-        found = _print(looked)
-    return 0 if _well(found) else 1
+        checks = _print(results)
+    return 0 if _succeeded(checks) else 1
 
 
-def _looked(*, session: bool, cache: bool) -> Iterator[Check]:
-    from penstock.runtime.health import checks
+def _run_checks(*, session: bool, cache: bool) -> Iterator[Check]:
+    from penstock.runtime.doctor import run_checks
 
-    yield from checks(session=session and not cache)
+    yield from run_checks(session=session and not cache)
     if cache:
-        yield _made()
+        yield _build_class_cache()
 
 
-def _made() -> Check:
-    """Runs a first pipeline, from which the class cache learns."""
+def _build_class_cache() -> Check:
+    """Builds the class cache from a run of a small pipeline."""
     from penstock import app
     from penstock.engine import classcache
-    from penstock.runtime.health import Check
+    from penstock.runtime.doctor import Check
 
-    place = classcache.directory()
+    cache = classcache.cache_directory()
     try:
-        (place / "classes").mkdir(parents=True, exist_ok=True)
+        (cache / "classes").mkdir(parents=True, exist_ok=True)
     except OSError:
-        return Check("class cache", "fail", f"could not be made in {place}", _ELSEWHERE)
-    classcache.forget_failures()
+        return Check("class cache", "fail", f"could not be built in {cache}", _ELSEWHERE)
+    classcache.clear_failures()
     with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
         path = Path(directory, "first.yaml")
         path.write_text(FIRST)
         app.run(path)
-    made = classcache.await_made()
-    if made is None:
-        advice = "an option of Java's excludes it, or a directory on its class path"
-        return Check("class cache", "fail", "this Java can have none", advice)
-    if not made:
-        return Check("class cache", "fail", f"could not be made in {place}", _ELSEWHERE)
-    return Check("class cache", "ok", f"is made, in {place}")
+    built = classcache.await_build()
+    if built is None:
+        advice = "Remove Java options and class path directories that disable the class cache."
+        return Check("class cache", "fail", "not supported by this Java", advice)
+    if not built:
+        return Check("class cache", "fail", f"could not be built in {cache}", _ELSEWHERE)
+    return Check("class cache", "ok", f"built in {cache}")
 
 
-def _well(found: Iterable[Check]) -> bool:
-    return all(check.state != "fail" for check in found)
+def _succeeded(checks: Iterable[Check]) -> bool:
+    return all(check.state != "fail" for check in checks)
 
 
-def _print(looked: Iterable[Check]) -> list[Check]:
-    """Prints each check as soon as it is made."""
+def _print(results: Iterable[Check]) -> list[Check]:
+    """Prints each check at its end, and returns all checks."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
-    found = []
-    for check in looked:
-        found.append(check)
+    checks = []
+    for check in results:
+        checks.append(check)
         name = f"{check.name:<16}"
         console.print(Text.assemble((f"{check.state:<5}", STYLES[check.state]), name, check.found))
         if check.advice and check.state != "ok":
             console.print(Text(f"{'':21}{check.advice}", "yellow"))
-    return found
+    return checks

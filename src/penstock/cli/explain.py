@@ -1,4 +1,4 @@
-"""`penstock explain`: what a pipeline will do."""
+"""`penstock explain`: the plan of a pipeline."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files, Json, Sets
+from penstock.cli.options import Files, Json, Overrides
 from penstock.cli.printing import print_json, print_table, print_warnings
 from penstock.core.text import plural
+from penstock.core.units import binary_size_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from penstock.engine.memory import Resources
     from penstock.plan.explain import Explanation, Needs, NodeFacts, QueryFacts
-    from penstock.plan.hint import Hint
     from penstock.plan.model import Plan
+    from penstock.plan.pushdown import Pushdown
 
+_STORES = {"memory": "memory", "rocksdb": "RocksDB"}
 _SHAPES = {"source": ("([", "])"), "transform": ("[", "]"), "sink": ("[(", ")]")}
 
 
@@ -24,65 +27,77 @@ def explain(
     files: Files,
     /,
     *,
-    set: Sets = (),
-    static: Annotated[
-        bool, Parameter(help="Without Spark: only columns that are declared.")
-    ] = False,
+    overrides: Overrides = (),
+    static: Annotated[bool, Parameter(help="Show declared columns only, without Spark.")] = False,
     mermaid: Annotated[bool, Parameter(help="Print a Mermaid diagram.")] = False,
     json: Json = False,
 ) -> None:
-    """Explain a pipeline: nodes, columns, queries, state, and what each sink guarantees.
+    """Explain a pipeline: nodes, columns, queries, state, and the guarantees of sinks.
 
-    Nothing is run and nothing is written. Columns that are not declared are told by Spark, which
-    takes a few seconds.
+    Runs and writes nothing. Spark infers columns that are not declared, which takes a few
+    seconds.
 
       penstock explain late-flights.yaml
       penstock explain late-flights.yaml --static
       penstock explain late-flights.yaml --mermaid > plan.mmd
     """
     from penstock import app
-    from penstock.plan.explain import explain as explained
+    from penstock.plan.explain import explain as explain_plan
 
-    plan = app.plan(files, sets=set)
+    plan = app.plan(files, overrides=overrides)
     print_warnings(plan.warnings)
-    found = explained(plan) if static or mermaid else explained(plan, *_told(plan))
+    inferred = () if static or mermaid else _infer(plan)
+    chosen = app.resources(plan)
+    explanation = explain_plan(
+        plan, *inferred, state_store=chosen.state_store, memory=format_heap(chosen)
+    )
     if json:
-        print_json(found)
+        print_json(explanation)
     elif mermaid:
-        _print_mermaid(found)
+        _print_mermaid(explanation)
     else:
-        _print(found)
+        _print(explanation)
 
 
-def _told(plan: Plan) -> tuple[dict[str, pa.Schema], dict[str, dict[str, Hint]]]:
-    """What Spark tells: the columns of nodes, and what queries need of their sources."""
+def format_heap(chosen: Resources) -> str:
+    """Returns the heap, and the memory of the machine if the heap was chosen by it."""
+    heap = f"{binary_size_text(chosen.heap)} for Spark"
+    if chosen.memory is None:
+        return heap
+    available, total = map(binary_size_text, (chosen.memory.available, chosen.memory.total))
+    return f"{heap} (auto: {available} of {total} are available)"
+
+
+def _infer(plan: Plan) -> tuple[dict[str, pa.Schema], dict[str, dict[str, Pushdown]]]:
+    """Returns the columns of nodes, and the pushdowns of queries."""
     from penstock import app
     from penstock.engine.columns import to_arrow
 
     with app.session(plan) as spark:
         types = app.types(plan, spark)
-        hints = app.hints(plan, spark)
-    return {name: to_arrow(columns) for name, columns in types.items()}, hints
+        pushdowns = app.pushdowns(plan, spark)
+    return {name: to_arrow(columns) for name, columns in types.items()}, pushdowns
 
 
-def _print(found: Explanation) -> None:
-    print(f"{found.pipeline}: {'runs to its end' if found.bounded else 'runs for ever'}\n")
+def _print(explanation: Explanation) -> None:
+    print(f"{explanation.pipeline}: {'bounded' if explanation.bounded else 'unbounded'}\n")
     for kind in ("source", "transform", "sink"):
-        nodes = [node for node in found.nodes if node.kind == kind]
+        nodes = [node for node in explanation.nodes if node.kind == kind]
         if nodes:
             print(f"{kind}s")
             print_table(("", "", "", ""), [_row(node) for node in nodes], indent="  ", wrap=True)
             print()
-    for query in found.queries:
+    for query in explanation.queries:
         _print_query(query)
     print("guarantees")
-    for node in found.nodes:
+    for node in explanation.nodes:
         if node.guarantee is not None:
             print(f"  {node.name}: {node.guarantee.level}")
-            for reason in (*node.guarantee.because, *(f"note: {n}" for n in node.guarantee.notes)):
+            for reason in (*node.guarantee.reasons, *(f"note: {n}" for n in node.guarantee.notes)):
                 print(f"    - {reason}")
-    print(f"\nstate: {found.state} (windows and joins in {found.state_store})")
-    print(f"dead letters: {found.dead_letters}")
+    print(f"\nstate: {explanation.state} (windows and joins in {_STORES[explanation.state_store]})")
+    print(f"memory: {explanation.memory}")
+    print(f"dead letters: {explanation.dead_letters}")
 
 
 def _row(node: NodeFacts) -> tuple[str, str, str, str]:
@@ -90,39 +105,39 @@ def _row(node: NodeFacts) -> tuple[str, str, str, str]:
         f"format {node.format}" if node.format else "",
         "static" if node.static else "",
         f"watermark {node.watermark}" if node.watermark else "",
-        f"remembers {node.remembers}" if node.remembers else "",
+        f"keeps {node.state}" if node.state else "",
     ]
-    about = f"{', '.join(fact for fact in facts if fact)}"
+    summary = ", ".join(fact for fact in facts if fact)
     columns = "?" if node.columns is None else ", ".join(map(str, node.columns))
-    told = f"{about}; {columns}" if about and node.kind != "sink" else about or columns
-    return node.name, node.type, f"from {', '.join(node.inputs)}" if node.inputs else "", told
+    text = f"{summary}; {columns}" if summary and node.kind != "sink" else summary or columns
+    return node.name, node.type, f"from {', '.join(node.inputs)}" if node.inputs else "", text
 
 
 def _print_query(query: QueryFacts) -> None:
     print(f"query {query.name}")
-    rows = [("as a stream", ", ".join(query.within))]
-    rows += [(f"needs of {each.source}", _needs(each)) for each in query.needs]
-    if query.below:
-        rows.append(("on each batch", ", ".join(query.below)))
+    rows = [("as a stream", ", ".join(query.stream_nodes))]
+    rows += [(f"reads from {needs.source}", _format_needs(needs)) for needs in query.needs]
+    if query.batch_nodes:
+        rows.append(("on each batch", ", ".join(query.batch_nodes)))
     rows.append((plural(len(query.sinks), "sink"), ", ".join(query.sinks)))
     rows.append(("output mode", query.output_mode))
-    rows += [("", f"({reason})") for reason in query.because]
+    rows += [("", f"({reason})") for reason in query.reasons]
     print_table(("", ""), rows, indent="  ", wrap=True)
     print()
 
 
-def _needs(needs: Needs) -> str:
+def _format_needs(needs: Needs) -> str:
     columns = "all columns" if needs.columns is None else f"columns {', '.join(needs.columns)}"
     return f"{columns} where {' AND '.join(needs.where)}" if needs.where else columns
 
 
-def _print_mermaid(found: Explanation) -> None:
+def _print_mermaid(explanation: Explanation) -> None:
     print("flowchart LR")
-    for node in found.nodes:
+    for node in explanation.nodes:
         before, after = _SHAPES[node.kind]
-        memory = f"<br>remembers {node.remembers}" if node.remembers else ""
+        state = f"<br>keeps {node.state}" if node.state else ""
         level = f"<br>{node.guarantee.level}" if node.guarantee else ""
-        print(f'  {node.name}{before}"{node.name}<br><i>{node.type}</i>{memory}{level}"{after}')
-    for node in found.nodes:
+        print(f'  {node.name}{before}"{node.name}<br><i>{node.type}</i>{state}{level}"{after}')
+    for node in explanation.nodes:
         for name in node.inputs:
             print(f"  {name} --> {node.name}")

@@ -1,4 +1,4 @@
-"""`penstock inspect`: the rows that flow at a node."""
+"""`penstock inspect`: the rows of a node."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
-from penstock.cli.options import Json, Sets
+from penstock.cli.options import Json, Overrides
 from penstock.cli.printing import print_json, print_warnings
-from penstock.core.errors import PlanError, UserError, facts, report
+from penstock.core.error_report import format_error, to_dicts
+from penstock.core.errors import PlanError, UserError
 from penstock.core.text import did_you_mean, plural
 from penstock.core.units import duration_text
 
@@ -20,11 +21,17 @@ if TYPE_CHECKING:
     from penstock.plan.model import Plan
 
 FilesAndNode = Annotated[
-    tuple[str, ...], Parameter(name="FILE... NODE", help="The pipeline's files, and a node's name.")
+    tuple[str, ...],
+    Parameter(name="FILE... NODE", help="The files of the pipeline, and a node."),
 ]
-Rows = Annotated[int, Parameter(metavar="N", help="At most so many rows; 10 by default.")]
+Rows = Annotated[int, Parameter(metavar="N", help="Maximum number of rows; 10 by default.")]
 Timeout = Annotated[
-    float, Parameter(metavar="SECONDS", help="How long to wait for rows; 30 by default.")
+    float,
+    Parameter(
+        metavar="SECONDS",
+        help="Time to wait for rows; 30 by default.",
+        validator=validators.Number(gt=0),
+    ),
 ]
 
 
@@ -32,65 +39,68 @@ def inspect(
     files_and_node: FilesAndNode = (),
     /,
     *,
-    set: Sets = (),
+    overrides: Overrides = (),
     rows: Rows = 10,
     timeout: Timeout = 30.0,
     json: Json = False,
 ) -> int:
-    """Show the rows that flow at a node, without touching sinks.
+    """Show the rows of a node, without access to sinks.
 
-    A source or a transform shows what it gives, a sink what would be written there. Sources are
-    read from their beginning; nothing is acknowledged, deleted or kept.
+    The rows of a sink are its input. Sources are read from the earliest offset. Nothing is
+    acknowledged, deleted or stored.
 
       penstock inspect late-flights.yaml late
       penstock inspect late-flights.yaml hourly --rows 50 --json
     """
     from penstock import app
+    from penstock.sdk.columns.json_text import parsed_rows
 
-    plan, node = _asked(files_and_node, set)
+    plan, node = _parse_arguments(files_and_node, overrides)
     if rows < 1:
-        raise UserError("--rows must be at least 1", code="usage")
-    seen = app.observe(plan, [node], rows=rows, timeout=timeout)
-    table = seen.tables.get(node)
-    errors = facts(seen.error) if seen.error else []
+        raise UserError(f"--rows: expected at least 1, found {rows}", code="usage")
+    preview = app.preview(plan, [node], rows=rows, timeout=timeout)
+    table = preview.tables.get(node)
+    errors = to_dicts(preview.error) if preview.error else []
     if json:
         columns = [] if table is None else _columns(table)
-        found = [] if table is None else table.to_pylist()
-        letters = seen.dead_letters.num_rows
+        records = [] if table is None else parsed_rows(table)
+        letters = preview.dead_letters.num_rows
         print_json(
             {
                 "node": node,
                 "columns": columns,
-                "rows": found,
+                "rows": records,
                 "dead_letters": letters,
                 "errors": errors,
             }
         )
     else:
         if table is not None and (table.num_rows or not errors):
-            _print(table, f"no rows came to {plan.nodes[node].label}", plan, timeout)
-        _print_letters(seen.dead_letters)
-        if seen.error:
-            print(report(seen.error), file=sys.stderr)
-    return seen.error.conduct.exit_code if seen.error else 0
+            _print(table, f"no rows at {plan.nodes[node].label}", plan, timeout)
+        _print_letters(preview.dead_letters)
+        if preview.error:
+            print(format_error(preview.error), file=sys.stderr)
+    return preview.error.policy.exit_code if preview.error else 0
 
 
-def _asked(files_and_node: tuple[str, ...], sets: tuple[str, ...]) -> tuple[Plan, str]:
+def _parse_arguments(
+    files_and_node: tuple[str, ...], overrides: tuple[str, ...]
+) -> tuple[Plan, str]:
     from penstock import app
 
     *files, node = files_and_node or ("",)
     if not files and not node:
         raise UserError(
-            "expected the pipeline's file and a node's name", code="usage",
-            hint="penstock inspect FILE NODE",
+            "expected the file of the pipeline and the name of a node", code="usage",
+            hint="Run penstock inspect FILE NODE.",
         )  # fmt: skip
     if not files or Path(node).suffix in {".yaml", ".yml"}:
-        plan = app.plan([*files, node], sets=sets)
+        plan = app.plan([*files, node], overrides=overrides)
         raise UserError(
-            "expected a node's name after the file", code="usage",
-            hint=f"its nodes: {', '.join(plan.nodes)}",
+            "expected the name of a node after the file", code="usage",
+            hint=f"Add one of {', '.join(plan.nodes)}.",
         )  # fmt: skip
-    plan = app.plan(files, sets=sets)
+    plan = app.plan(files, overrides=overrides)
     print_warnings(plan.warnings)
     if node not in plan.nodes:
         hint = did_you_mean(node, plan.nodes)
@@ -99,23 +109,30 @@ def _asked(files_and_node: tuple[str, ...], sets: tuple[str, ...]) -> tuple[Plan
 
 
 def _columns(table: pa.Table) -> list[dict[str, str]]:
-    from penstock.sdk.kit.columns import sql_name
+    from penstock.sdk.columns.conform import sql_name
+    from penstock.sdk.columns.json_text import is_json
 
-    return [{"name": field.name, "type": sql_name(field.type)} for field in table.schema]
+    return [
+        {"name": field.name, "type": "VARIANT" if is_json(field) else sql_name(field.type)}
+        for field in table.schema
+    ]
 
 
-def _print(table: pa.Table, nothing: str, plan: Plan, timeout: float) -> None:
-    from penstock.sdk.kit.texttable import cell, heading, text_table
+def _print(table: pa.Table, empty: str, plan: Plan, timeout: float) -> None:
+    from penstock.sdk.columns.text_table import cell, heading, text_table
 
-    rows = zip(*([cell(value) for value in column] for column in table.columns), strict=True)
+    columns = zip(table.columns, table.schema, strict=True)
+    rows = zip(
+        *([cell(value, field) for value in column] for column, field in columns), strict=True
+    )
     print("\n".join(text_table(map(heading, table.schema), rows)))
     if not table.num_rows:
-        print(nothing if plan.bounded else f"{nothing} within {duration_text(timeout)}")
+        print(empty if plan.bounded else f"{empty} within {duration_text(timeout)}")
 
 
 def _print_letters(letters: pa.Table) -> None:
     from penstock.runtime.selection import counts
 
-    for each in counts(letters):
-        records = plural(each.count, "record")
-        print(f"{records} failed at {each.node}: {each.code}", file=sys.stderr)
+    for row in counts(letters):
+        records = plural(row.count, "record")
+        print(f"{records} failed at {row.node}: {row.code}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`penstock list`: what a pipeline can be made of."""
+"""`penstock list`: installed components."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ from penstock.sdk.describe import Description, describe_all
 
 
 def list(*, json: Json = False) -> None:
-    """List all sources, transforms, sinks and formats that are installed.
+    """List the installed sources, transforms, sinks and formats.
 
     penstock list
     penstock list --json
-    penstock describe source files     more about one of them
+    penstock describe source files     details of a component
     """
-    found = describe_all()
+    by_kind = describe_all()
     if json:
-        print_json({f"{kind}s": [_facts(each) for each in all_] for kind, all_ in found.items()})
+        print_json({f"{kind}s": [_facts(d) for d in types] for kind, types in by_kind.items()})
         return
-    width = max(len(each.type) for all_ in found.values() for each in all_)
-    for number, (kind, all_) in enumerate(found.items()):
+    width = max(len(d.type) for types in by_kind.values() for d in types)
+    for number, (kind, types) in enumerate(by_kind.items()):
         print(f"{chr(10) if number else ''}{kind}s")
-        rows = [(each.type.ljust(width), f"{each.summary}{_lacking(each)}") for each in all_]
+        rows = [(d.type.ljust(width), f"{d.summary}{_missing_extra(d)}") for d in types]
         print_table(("", ""), rows, indent="  ", wrap=True)
-    print("\npenstock describe KIND TYPE shows its options and an example.")
+    print("\nrun penstock describe KIND TYPE to see options and an example")
 
 
-def _facts(each: Description) -> dict[str, object]:
+def _facts(description: Description) -> dict[str, object]:
     return {
-        "type": each.type,
-        "summary": each.summary,
-        "capabilities": each.capabilities,
-        "extra": each.extra,
-        "installed": not each.missing,
+        "type": description.type,
+        "summary": description.summary,
+        "capabilities": description.capabilities,
+        "extra": description.extra,
+        "installed": not description.missing,
     }
 
 
-def _lacking(each: Description) -> str:
-    return f" (needs: pip install 'penstock[{each.extra}]')" if each.missing else ""
+def _missing_extra(description: Description) -> str:
+    return (
+        f" (requires: pip install 'penstock[{description.extra}]')" if description.missing else ""
+    )

@@ -1,4 +1,4 @@
-"""`penstock`: finds the verb, and turns errors into reports and exit codes."""
+"""`penstock`: dispatch of commands, error reports and exit codes."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from cyclopts import (
     UnknownCommandError,
 )
 
-from penstock import __version__
-from penstock.core.errors import Bug, PenstockError, UserError, report
+from penstock.core.error_report import format_error
+from penstock.core.errors import Bug, PenstockError, UserError
 from penstock.core.text import did_you_mean
+from penstock.core.version import __version__
 
-RUN, LOOK, WRITE, OPTIONS = (
-    Group(name, sort_key=order)
-    for order, name in enumerate(("Run it", "Look at it", "Write it", "Options"))
+RUN, INSPECT, WRITE, OPTIONS = (
+    Group(name, sort_key=order) for order, name in enumerate(("Run", "Inspect", "Write", "Options"))
 )
 START_HERE = """\
-Start here:
+Get started:
 
-  penstock quickstart                    see records within seconds
-  penstock new files > pipeline.yaml     write a first pipeline file
-  penstock check pipeline.yaml           see all its mistakes at once
-  penstock run pipeline.yaml             run it
+  penstock quickstart                    run a sample pipeline
+  penstock new files > pipeline.yaml     write a pipeline file
+  penstock check pipeline.yaml           check the file
+  penstock run pipeline.yaml             run the pipeline
 
-penstock VERB --help shows examples."""
+Run penstock COMMAND --help for examples."""
 
 
-class Verb(NamedTuple):
-    """A verb is the function or `App` called `name` in the module `penstock.cli.NAME`.
+class Command(NamedTuple):
+    """A command: the function or `App` called `name` in the module `penstock.cli.NAME`.
 
-    `help` is its line in `penstock --help`, which imports no verb. `penstock NAME --help` shows
-    the docstring: the same line, then what is worth knowing, then two or three examples.
-    A verb imports what is heavy (Spark, Arrow, `penstock.app`) in its function.
+    `help` is its line in `penstock --help`, which imports no command. `penstock NAME --help` is
+    the docstring: a summary line, details, and two or three examples. A command imports heavy
+    modules (Spark, Arrow, `penstock.app`) in its function.
     """
 
     name: str
@@ -50,59 +50,60 @@ class Verb(NamedTuple):
     help: str
 
 
-VERBS = (
-    Verb("run", RUN, "Run a pipeline, to its end where its sources have one."),
-    Verb("status", RUN, "Show whether a pipeline runs, and what it has done so far."),
-    Verb("stop", RUN, "Stop a running pipeline after the batch under way."),
-    Verb("quickstart", RUN, "Run a first pipeline, which needs no file."),
-    Verb("test", RUN, "Run the cases of pipeline files: rows given, rows expected."),
-    Verb("new", WRITE, "Print a first pipeline file, with comments and a test case."),
-    Verb("list", WRITE, "List all sources, transforms, sinks and formats."),
-    Verb("describe", WRITE, "Describe a source, transform, sink or format."),
-    Verb("schema", WRITE, "Print the JSON Schema of pipeline files, for editors."),
-    Verb("check", LOOK, "Check a pipeline, and tell all its mistakes at once."),
-    Verb("explain", LOOK, "Explain a pipeline: columns, queries, state and guarantees."),
-    Verb("inspect", LOOK, "Show the rows that flow at a node, without touching sinks."),
-    Verb("dead", LOOK, "Look at records that failed, and replay or remove them."),
-    Verb("doctor", LOOK, "See whether this machine can run pipelines."),
-    Verb("completion", WRITE, "Print the script that lets a shell complete verbs and options."),
+COMMANDS = (
+    Command("run", RUN, "Run a pipeline."),
+    Command("status", RUN, "Show the state, metrics and last runs of a pipeline."),
+    Command("stop", RUN, "Stop a running pipeline after its current batch."),
+    Command("quickstart", RUN, "Run a sample pipeline, without a file."),
+    Command("test", RUN, "Run the test cases of pipeline files."),
+    Command("new", WRITE, "Print a template of a pipeline file, with comments and a test case."),
+    Command("list", WRITE, "List the installed sources, transforms, sinks and formats."),
+    Command("describe", WRITE, "Describe a source, transform, sink or format."),
+    Command("schema", WRITE, "Print the JSON Schema of pipeline files, for editors."),
+    Command("convert", WRITE, "Print a SQL script, or several files, as one YAML file."),
+    Command("check", INSPECT, "Check a pipeline and report all errors."),
+    Command("explain", INSPECT, "Explain a pipeline: columns, queries, state and guarantees."),
+    Command("inspect", INSPECT, "Show the rows of a node, without access to sinks."),
+    Command("dead", INSPECT, "List, show, replay or remove dead letters."),
+    Command("doctor", INSPECT, "Check whether the machine can run pipelines."),
+    Command("completion", WRITE, "Print the completion script of a shell."),
 )
 
 
 class UsageError(UserError):
-    """A command line that Penstock does not understand."""
+    """An invalid command line."""
 
     default_code = "usage"
 
 
-def make_app(asked: str | None = None) -> App:
-    """The command line without any verb imported; the one that is `asked` for tells all its help.
-
-    A verb is loaded when it is used.
-    """
+def make_app(requested: str | None = None) -> App:
+    """Returns the command line. Imports `requested` for its help, and other commands on use."""
     app = App(
         name="penstock",
         help="Stream processing on Apache Spark, declared in a file.",
-        help_epilogue=None if asked in {verb.name for verb in VERBS} else START_HERE,
+        help_epilogue=None if requested in {command.name for command in COMMANDS} else START_HERE,
         version=__version__,
         help_format="plaintext",
         group_commands=OPTIONS,
         default_parameter=Parameter(negative=(), show_default=False),
     )
-    for order, verb in enumerate(VERBS):
+    for order, command in enumerate(COMMANDS):
         app.command(
-            f"penstock.cli.{verb.name}:{verb.name}",
-            name=verb.name,
-            group=verb.group,
-            help=None if verb.name == asked else verb.help,
+            f"penstock.cli.{command.name}:{command.name}",
+            name=command.name,
+            group=command.group,
+            help=None if command.name == requested else command.help,
             sort_key=order,
         )
     return app
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb. Returns the exit code: 0 ok, 1 runtime, 2 the user's files or command line,
-    3 the outside world, 4 state; 130 after Ctrl-C."""
+    """Runs one command and returns the exit code.
+
+    0 is success, 1 a runtime error, 2 invalid files or an invalid command line, 3 a failure of an
+    external system, 4 an error of the state directory, 130 Ctrl-C.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         try:
@@ -114,8 +115,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except PenstockError as error:
-        print(report(error), file=sys.stderr)
-        return error.conduct.exit_code
+        print(format_error(error), file=sys.stderr)
+        return error.policy.exit_code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -129,31 +130,39 @@ def _usage_error(error: CycloptsError) -> UsageError:
     chain = " ".join(["penstock", *(error.command_chain or ())])
     if isinstance(error, UnknownCommandError) and error.unused_tokens and error.app:
         word = error.unused_tokens[0]
-        verbs = [name for name in error.app if not name.startswith("-")]
-        hint = did_you_mean(word, verbs) or f"{chain} --help shows what there is"
-        return UsageError(f'"{chain}" has no verb "{word}"', hint=hint)
+        commands = [name for name in error.app if not name.startswith("-")]
+        hint = did_you_mean(word, commands) or f"Run {chain} --help for the commands."
+        return UsageError(f'"{chain}" has no command "{word}"', hint=hint)
     if isinstance(error, MissingArgumentError) and error.argument:
-        message = f"{chain} needs {error.argument.name}"
-        return UsageError(message, hint=f"{chain} --help shows examples")
-    return UsageError(str(error).strip(), hint=f"{chain} --help shows examples")
+        message = f"{chain} requires {error.argument.name}"
+        return UsageError(message, hint=f"Run {chain} --help for examples.")
+    return UsageError(str(error).strip(), hint=f"Run {chain} --help for examples.")
 
 
 def _bug(error: Exception) -> int:
-    """An error that nobody foresaw: the traceback goes to a file, not to the terminal."""
+    """Reports an unexpected error and writes its traceback to a file."""
     bug = Bug(
-        f"{type(error).__name__}: {error}",
-        hint=f"this is a mistake in Penstock; the traceback is {_kept_traceback(error)}",
+        f"{type(error).__name__}: {_text(error)}",
+        hint=f"Report the defect of Penstock. The traceback is {_save_traceback(error)}.",
     )
-    print(report(bug), file=sys.stderr)
-    return bug.conduct.exit_code
+    print(format_error(bug), file=sys.stderr)
+    return bug.policy.exit_code
 
 
-def _kept_traceback(error: Exception) -> str:
+def _text(error: Exception) -> str:
+    """Returns the text of an error; of Py4J none after the end of the JVM."""
+    try:
+        return str(error)
+    except Exception:
+        return "no text"
+
+
+def _save_traceback(error: Exception) -> str:
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="penstock-", suffix=".txt", delete=False
         ) as file:
             traceback.print_exception(error, file=file)
-    except OSError as unwritable:
-        return f"lost ({unwritable.strerror})"
+    except OSError as write_error:
+        return f"lost ({write_error.strerror})"
     return f"in {file.name}"

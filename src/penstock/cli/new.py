@@ -1,4 +1,4 @@
-"""`penstock new`: a first pipeline file."""
+"""`penstock new`: templates of pipeline files."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from penstock.core.text import did_you_mean
 
 _TEMPLATES = files("penstock.cli") / "templates"
 
-Kind = Annotated[str, Parameter(help="What it begins with: files, generate, kafka or sql.")]
+Kind = Annotated[str, Parameter(help="The template: files, generate, kafka or sql.")]
 Output = Annotated[
     Path | None,
-    Parameter(name=["--output", "-o"], metavar="FILE", help="Write to this file instead."),
+    Parameter(name=["--output", "-o"], metavar="FILE", help="Write to a file."),
 ]
-Force = Annotated[bool, Parameter(help="Overwrite the file.")]
+Force = Annotated[bool, Parameter(help="Overwrite an existing file.")]
 
 
 def new(kind: Kind = "", /, *, output: Output = None, force: Force = False) -> None:
-    """Print a first pipeline file, with comments and a test case.
+    """Print a template of a pipeline file, with comments and a test case.
 
     penstock new files > orders.yaml
     penstock new sql --output visits.yaml
     """
-    text = template(kind)
+    text = read_template(kind)
     if output is None:
         print(text.replace("PIPELINE.yaml", "FILE"), end="")
         return
@@ -38,31 +38,31 @@ def new(kind: Kind = "", /, *, output: Output = None, force: Force = False) -> N
             file.write(text.replace("PIPELINE.yaml", shlex.quote(output.name)))
     except FileExistsError:
         raise UserError(
-            f"{output} is there already", code="file-exists",
-            hint="choose another name, or overwrite it with --force",
+            f"{output} exists", code="file-exists",
+            hint="Choose another name, or add --force to overwrite the file.",
         ) from None  # fmt: skip
     except OSError as error:
         raise UserError(
-            f"{output} cannot be written: {error.strerror}", code="unwritable-file"
+            f"cannot write {output}: {error.strerror}", code="unwritable-file"
         ) from error
-    print(f"wrote {output}; next: penstock test {shlex.quote(str(output))}", file=sys.stderr)
+    print(f"wrote {output}; run penstock test {shlex.quote(str(output))}", file=sys.stderr)
 
 
-def kinds() -> list[str]:
-    """The pipelines that there are templates of."""
-    return sorted(each.name.removesuffix(".yaml") for each in _TEMPLATES.iterdir())
+def template_names() -> list[str]:
+    """Returns the names of the templates."""
+    return sorted(file.name.removesuffix(".yaml") for file in _TEMPLATES.iterdir())
 
 
-def template(kind: str) -> str:
-    """A template's text. Raises UserError for an unknown one, with the nearest name."""
+def read_template(kind: str) -> str:
+    """Returns the text of a template. Raises UserError for an unknown name."""
     if not kind:
         raise UserError(
-            "what should the new pipeline begin with?", code="usage",
-            hint=f"known: {', '.join(kinds())}",
+            "expected the name of a template", code="usage",
+            hint=f"Add one of {', '.join(template_names())}.",
         )  # fmt: skip
-    if kind not in kinds():
+    if kind not in template_names():
         raise UserError(
             f'there is no template "{kind}"', code="unknown-template",
-            hint=did_you_mean(kind, kinds()),
+            hint=did_you_mean(kind, template_names()),
         )  # fmt: skip
     return (_TEMPLATES / f"{kind}.yaml").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Options that several verbs share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Files = Annotated[
     list[Path],
     Parameter(
         metavar="FILE",
-        help="The pipeline's files; several are merged.",
+        help="The files of the pipeline; several files are merged.",
         negative=(),
         consume_multiple=True,
     ),
 ]
 
-Sets = Annotated[
+Overrides = Annotated[
     tuple[str, ...],
     Parameter(
         name="--set",
         metavar="KEY=VALUE",
-        help="Replaces a value of the file, as in sinks.out.path=elsewhere; may be repeated.",
+        help="Override a value of the file, as in sinks.out.path=elsewhere; may be repeated.",
     ),
 ]
 
-Json = Annotated[bool, Parameter(name="--json", help="Prints one JSON object, for programs.")]
+Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object.")]

@@ -1,19 +1,25 @@
-"""What every verb prints with: JSON for programs, aligned text for people."""
+"""Output of commands: JSON, tables and warnings."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from penstock.core.errors import PenstockError, report
-from penstock.sdk.kit.texttable import text_table
+from penstock.core.error_report import format_error
+from penstock.core.errors import PenstockError
+from penstock.sdk.columns.text_table import text_table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_UNLIMITED = 10_000
 
 
 def print_json(value: Any) -> None:
-    """One JSON document; bytes as base64, times as ISO-8601, dataclasses as objects."""
+    """Prints a JSON document; bytes as base64, times as ISO-8601, dataclasses as objects."""
     text = to_json(value, indent=2, bytes_mode="base64", inf_nan_mode="strings")
     print(text.decode())
 
@@ -21,12 +27,26 @@ def print_json(value: Any) -> None:
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, indent: str = "", wrap: bool = False
 ) -> None:
-    """A table whose column names may be empty."""
+    """Prints a table. The names of columns may be empty."""
     for line in text_table([(name, False) for name in header], rows, wrap=wrap):
         print(f"{indent}{line}")
 
 
+def print_renderable(renderable: RenderableType) -> None:
+    """Prints a part of Rich: as wide as the terminal, without line breaks without a terminal."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        Console(highlight=False).print(renderable)
+        return
+    console = Console(file=sys.stdout, highlight=False, width=_UNLIMITED)
+    with console.capture() as capture:
+        console.print(renderable)
+    for line in capture.get().splitlines():
+        print(line.rstrip(), flush=True)
+
+
 def print_warnings(warnings: Iterable[PenstockError]) -> None:
-    """Warnings, on standard error."""
+    """Prints warnings on standard error."""
     for warning in warnings:
-        print(report(warning).replace("error[", "warning[", 1) + "\n", file=sys.stderr)
+        print(format_error(warning).replace("error[", "warning[", 1) + "\n", file=sys.stderr)

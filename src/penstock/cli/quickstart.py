@@ -1,4 +1,4 @@
-"""`penstock quickstart`: records within seconds, from a pipeline that needs nothing."""
+"""`penstock quickstart`: a sample pipeline without external systems."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from cyclopts import Parameter
 from penstock.core.errors import UserError
 
 Keep = Annotated[
-    Path | None, Parameter(metavar="DIR", help="Writes the pipeline there, for you to change.")
+    Path | None, Parameter(metavar="DIR", help="Keep the pipeline file in this directory.")
 ]
 
 NAME = "quickstart.yaml"
 PIPELINE = """\
-# Orders are made up, SQL picks the large ones, and they are printed.
+# Generates orders, selects the large ones with SQL, and prints them.
 name: quickstart
 
 sources:
   orders:
     type: generate
-    rows: 40            # without it the orders never end
-    rate: 10            # a second
+    rows: 40            # remove for an endless stream
+    rate: 10            # per second
     fields:
       id: sequence
       at: timestamp
@@ -44,39 +44,41 @@ sinks:
     from: large
 """
 NEXT = """
-What next:
-  penstock new files > pipeline.yaml     a pipeline of your own, with comments
-  penstock check pipeline.yaml           all its mistakes at once
-  penstock run pipeline.yaml             run it
-  penstock list                          what else there is to read, do and write"""
+Next steps:
+  penstock new files > pipeline.yaml     write a pipeline file from a template
+  penstock check pipeline.yaml           check the file
+  penstock run pipeline.yaml             run the pipeline
+  penstock list                          list sources, transforms, sinks and formats"""
 
 
 def quickstart(*, keep: Keep = None) -> int:
-    """Run a first pipeline: made-up orders, a line of SQL, rows on the terminal.
+    """Run a sample pipeline: generated orders, a SQL query, rows on the terminal.
 
-    It needs no file and leaves none behind.
+    Needs no file and leaves no file behind.
 
       penstock quickstart
-      penstock quickstart --keep first     then change first/quickstart.yaml
+      penstock quickstart --keep first     keeps first/quickstart.yaml
     """
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
-            return _show(Path(directory), NEXT)
+            return _run_sample(Path(directory), NEXT)
     path = keep / NAME
     if path.exists():
         raise UserError(
-            f"{path} is there already",
+            f"{path} exists",
             code="file-exists",
-            hint=f"run it with penstock run {shlex.quote(str(path))}, or name another directory",
+            hint=f"Run penstock run {shlex.quote(str(path))}, or choose another directory.",
         )
     try:
         keep.mkdir(parents=True, exist_ok=True)
-        return _show(keep, f"\n{path} is yours: change it and penstock run {path}{NEXT}")
+        return _run_sample(
+            keep, f"\nwrote {path}; edit the file, then run: penstock run {path}\n{NEXT}"
+        )
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}", code="unwritable") from error
+        raise UserError(f"cannot write {path}: {error.strerror}", code="unwritable") from error
 
 
-def _show(directory: Path, after: str) -> int:
+def _run_sample(directory: Path, after: str) -> int:
     from penstock.cli.run import run
 
     path = directory / NAME

@@ -12,124 +12,151 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files, Sets
+from penstock.cli.options import Files, Overrides
 from penstock.core.errors import PenstockError
 
 if TYPE_CHECKING:
-    from penstock.cli.lines import Lines
-    from penstock.cli.live import LiveView
+    from penstock.cli.live_view import LiveView
+    from penstock.cli.log_view import LogView
     from penstock.observe.metrics import Metrics
     from penstock.plan.model import Plan
 
-Fresh = Annotated[bool, Parameter(help="Starts over: forgets offsets, windows and dead letters.")]
+Fresh = Annotated[bool, Parameter(help="Reset the state: offsets, windows and dead letters.")]
 UntilCaughtUp = Annotated[
-    bool, Parameter(help="Ends when every source is where it was at the start; windows stay open.")
+    bool,
+    Parameter(help="Stop at the latest offsets of the start; windows stay open."),
 ]
 Master = Annotated[
     str | None,
-    Parameter(metavar="URL", help="The Spark master, as in local[4] or spark://host:7077."),
+    Parameter(metavar="URL", help="The Spark master, such as local[4] or spark://host:7077."),
 ]
 LogFormat = Annotated[
     Literal["console", "json"] | None,
-    Parameter(name="--log", help="Log lines on standard error instead of the live view."),
+    Parameter(name="--log", help="Log to standard error instead of showing the live view."),
 ]
 LogLevel = Annotated[
-    Literal["debug", "info", "warning", "error"], Parameter(help="The least that is logged.")
+    Literal["debug", "info", "warning", "error"], Parameter(help="The minimum level of log lines.")
 ]
-Quiet = Annotated[bool, Parameter(help="Shows nothing but errors and what print sinks write.")]
+Quiet = Annotated[bool, Parameter(help="Show only errors and the rows of print sinks.")]
+
+Listen = Annotated[
+    str | None,
+    Parameter(
+        metavar="ADDRESS",
+        help="Serve /metrics for Prometheus, /health and /ready at HOST:PORT during the run. "
+        "PORT alone is reachable from this machine only.",
+    ),
+]
+Backfill = Annotated[
+    str | None,
+    Parameter(
+        metavar="SINK",
+        help="Write the rows from before the start of a new sink, then end. A sink that overwrites "
+        "rows is written again from the beginning.",
+    ),
+]
 
 
 def run(
     files: Files,
     /,
     *,
-    set: Sets = (),
+    overrides: Overrides = (),
     fresh: Fresh = False,
     until_caught_up: UntilCaughtUp = False,
     master: Master = None,
     log: LogFormat = None,
     log_level: LogLevel = "info",
     quiet: Quiet = False,
+    listen: Listen = None,
+    backfill: Backfill = None,
 ) -> int:
-    """Run a pipeline, to its end where its sources have one.
+    """Run a pipeline. A pipeline of bounded sources ends when all input is processed.
 
-    Ctrl-C and SIGTERM finish the batch under way; a second one stops at once.
-    The next run goes on where this one stopped.
+    Ctrl-C and SIGTERM stop the run after the current batch; a second one stops it immediately.
+    The next run resumes from the last committed batch.
 
       penstock run late-flights.yaml
       penstock run shop.yaml --set sinks.out.path=elsewhere --fresh
       penstock run shop.yaml --until-caught-up --log json
+      penstock run shop.yaml --listen 9090
+      penstock run shop.yaml --backfill archive
     """
     from penstock import app
 
     if master is not None:
-        set = (*set, f"runtime.master={master}")
-    plan = app.plan(files, sets=set)
-    watched = log is None and not quiet and sys.stdout.isatty() and sys.stderr.isatty()
-    view = _live(plan, files) if watched else _lines(plan, files, log, log_level, quiet)
-    leaving = Leaving()
+        overrides = (*overrides, f"runtime.master={master}")
+    plan = app.plan(files, overrides=overrides)
+    interactive = log is None and not quiet and sys.stdout.isatty() and sys.stderr.isatty()
+    if interactive:
+        view: LiveView | LogView = _live_view(plan, files)
+    else:
+        view = _log_view(plan, files, log, log_level, quiet)
+    exit_on_signal = ExitOnSignal()
 
-    def begin(plan: Plan, metrics: Metrics) -> None:
-        leaving.insist()
+    def on_start(plan: Plan, metrics: Metrics) -> None:
+        exit_on_signal.raise_pending()
         view.begin(plan, metrics)
 
     options = app.RunOptions(
         until="caught_up" if until_caught_up else "auto",
         fresh=fresh,
         log=view.log,
-        on_start=begin,
+        on_start=on_start,
         on_tick=view.tick,
         on_note=view.note,
         signals=True,
+        listen=listen,
+        backfill=backfill,
     )
     try:
-        with leaving, view:
+        with exit_on_signal, view:
             outcome = app.run(plan, options=options)
     except PenstockError as error:
         view.fail(error)
-        return error.conduct.exit_code
+        return error.policy.exit_code
     except SystemExit:
-        view.note("stopped before it began: nothing was read")
+        view.note("stopped before the start; nothing was read")
         raise
     view.end(outcome)
     return outcome.exit_code
 
 
-def _live(plan: Plan, files: Sequence[Path]) -> LiveView:
-    from penstock.cli.live import LiveView
+def _live_view(plan: Plan, files: Sequence[Path]) -> LiveView:
+    from penstock.cli.live_view import LiveView
 
     return LiveView(plan, files)
 
 
-def _lines(
+def _log_view(
     plan: Plan, files: Sequence[Path], log: LogFormat, level: LogLevel, quiet: bool
-) -> Lines:
-    from penstock.cli.lines import Lines
+) -> LogView:
+    from penstock.cli.log_view import LogView
 
-    return Lines(plan, files, log or "console", "error" if quiet else level)
+    return LogView(plan, files, log or "console", "error" if quiet else level)
 
 
-class Leaving:
-    """Until the run looks after its signals itself, they end it: there is no batch to finish."""
+class ExitOnSignal:
+    """An exit on SIGINT or SIGTERM, until the run handles signals itself."""
 
     def __init__(self) -> None:
-        self._before: dict[int, Any] = {}
+        self._previous: dict[int, Any] = {}
         self._number: int | None = None
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            for each in (signal.SIGINT, signal.SIGTERM):
-                self._before[each] = signal.signal(each, self._leave)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._handle)
 
     def __exit__(self, *_: object) -> None:
-        for each, handler in self._before.items():
-            signal.signal(each, handler or signal.SIG_DFL)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
-    def insist(self) -> None:
-        """Leaves if a signal came: Python drops what a handler raises inside a destructor."""
+    def raise_pending(self) -> None:
+        """Exits after a signal: Python drops exceptions of a handler raised inside a destructor."""
         if self._number is not None:
             raise SystemExit(128 + self._number)
 
-    def _leave(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         self._number = number
-        self.insist()
+        self.raise_pending()

@@ -8,14 +8,14 @@ from penstock.spec.schema import json_schema
 
 
 def schema() -> None:
-    """Print the JSON Schema of pipeline files, with all components that are installed.
+    """Print the JSON Schema of pipeline files, with all installed components.
 
-    An editor completes and checks pipeline files with it: keep it beside them, and name it in
-    their first line.
+    Editors complete and check pipeline files by the schema. Save the schema next to the files, and
+    refer to the schema in their first line.
 
       penstock schema > penstock.schema.json
 
-    and in the pipeline file, for the YAML plugins of VS Code, Neovim and others:
+    In the pipeline file, for the YAML plugins of VS Code, Neovim and others:
 
       # yaml-language-server: $schema=penstock.schema.json
     """

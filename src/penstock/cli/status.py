@@ -1,4 +1,4 @@
-"""`penstock status`: how a pipeline is doing."""
+"""`penstock status`: the state of a pipeline and its last runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.options import Files, Json, Sets
+from penstock.cli.options import Files, Json, Overrides
 
 if TYPE_CHECKING:
     from penstock.runtime.status import Status
@@ -16,62 +16,64 @@ if TYPE_CHECKING:
 RUNS = 5
 
 
-def status(files: Files, /, *, set: Sets = (), json: Json = False) -> None:
-    """Show whether a pipeline runs, what it has done so far, and its last runs.
+def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) -> None:
+    """Show the state, metrics and last runs of a pipeline.
 
-    The run is found by its state directory, also on another machine that
-    shares it. The exit code is 0 in any case.
+    Finds the run by its state directory, also from another machine that shares the directory.
+    The exit code is 0 whether the pipeline is running or not.
 
       penstock status shop.yaml
       penstock status shop.yaml --json | jq .running
     """
     from penstock import app
-    from penstock.runtime.state import StateDirectory
+    from penstock.runtime.state_pipeline import open_state
     from penstock.runtime.status import Status
 
-    plan = app.plan(files, sets=set)
-    found = Status.of(StateDirectory(plan.state))
+    plan = app.plan(files, overrides=overrides)
+    current = Status.of(open_state(plan))
     if json:
-        facts = {"pipeline": plan.name, "state": str(plan.state), "running": found.running}
-        print(json_text.dumps({**facts, **asdict(found)}, indent=2))
+        facts = {"pipeline": plan.name, "state": str(plan.state), "running": current.running}
+        print(json_text.dumps({**facts, **asdict(current)}, indent=2))
     else:
-        _print(plan.name, found)
+        _print(plan.name, current)
 
 
-def _print(name: str, found: Status) -> None:
+def _print(name: str, current: Status) -> None:
     from rich.console import Console
 
-    from penstock.cli.flows import flow_table
+    from penstock.cli.metrics_table import format_executions, metrics_table
 
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{name}[/] {_state(found)}")
-    if found.numbers:
-        console.print(flow_table(found.numbers, moving=found.running))
-    if found.runs:
-        console.print(f"\n[dim]the last runs ({len(found.runs)} in all)[/]")
-    for run in found.runs[:RUNS]:
-        console.print(f"  {_run(run)}")
+    console.print(f"[bold]{name}[/] {_format_state(current)}")
+    if current.numbers:
+        console.print(metrics_table(current.numbers, moving=current.running))
+        for line in format_executions(current.numbers) if current.running else ():
+            console.print(line, style="red", markup=False)
+    if current.runs:
+        console.print(f"\n[dim]last runs ({len(current.runs)} in total)[/]")
+    for run in current.runs[:RUNS]:
+        console.print(f"  {_format_run(run)}")
 
 
-def _state(found: Status) -> str:
-    from penstock.cli.flows import happened, span, watermark
+def _format_state(current: Status) -> str:
+    from penstock.cli.metrics_table import format_counts, format_elapsed, format_watermark
 
-    told = happened(found.numbers) if found.numbers else []
-    if found.owner is None:
-        if not found.runs and not found.numbers:
-            return "is not running and never was"
-        return " · ".join(["is complete" if found.complete else "is not running", *told])
-    by = f"process {found.owner.get('pid', '?')} on {found.owner.get('host', '?')}"
-    since = f"since {found.owner.get('since', '?')}"
-    if found.numbers is None:
-        return f"is starting · {by}"
-    running = f"is running for {span(found.numbers['seconds'])}"
-    return " · ".join([running, *told, *watermark(found.numbers), by, since])
+    counts = format_counts(current.numbers) if current.numbers else []
+    if current.owner is None:
+        if not current.runs and not current.numbers:
+            return "has never run"
+        return " · ".join(["is complete" if current.complete else "is not running", *counts])
+    process = f"process {current.owner.get('pid', '?')} on {current.owner.get('host', '?')}"
+    since = f"since {current.owner.get('since', '?')}"
+    if current.numbers is None:
+        return f"is starting · {process}"
+    running = f"is running for {format_elapsed(current.numbers['seconds'])}"
+    return " · ".join([running, *counts, *format_watermark(current.numbers), process, since])
 
 
-def _run(run: Mapping[str, Any]) -> str:
-    from penstock.cli.flows import span
+def _format_run(run: Mapping[str, Any]) -> str:
+    from penstock.cli.metrics_table import format_elapsed
 
     began, ended = (datetime.fromisoformat(run[key]) for key in ("began", "ended"))
-    took = span((ended - began).total_seconds())
-    return f"{began:%Y-%m-%d %H:%M:%S} UTC  {took:>12}  {run['ending'].replace('_', ' ')}"
+    elapsed = format_elapsed((ended - began).total_seconds())
+    return f"{began:%Y-%m-%d %H:%M:%S} UTC  {elapsed:>12}  {run['ending'].replace('_', ' ')}"

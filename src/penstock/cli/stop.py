@@ -1,4 +1,4 @@
-"""`penstock stop`: ends a running pipeline in good order."""
+"""`penstock stop`: graceful stop of a running pipeline."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files, Sets
+from penstock.cli.options import Files, Overrides
 from penstock.core.errors import PlanError
-from penstock.core.units import seconds
+from penstock.core.units import positive_seconds
 
-Timeout = Annotated[str, Parameter(metavar="TIME", help="How long to wait for the end.")]
+Timeout = Annotated[str, Parameter(metavar="TIME", help="Time to wait for the end of the run.")]
 
 
-def stop(files: Files, /, *, set: Sets = (), timeout: Timeout = "60s") -> None:
-    """Stop a running pipeline after the batch under way, and wait for its end.
+def stop(files: Files, /, *, overrides: Overrides = (), timeout: Timeout = "60s") -> None:
+    """Stop a running pipeline after its current batch, and wait for its end.
 
-    The run is found by its state directory, also on another machine that
-    shares it. The next run goes on where it stopped.
+    Finds the run by its state directory, also from another machine that shares the directory.
+    The next run resumes from the last committed batch.
 
       penstock stop shop.yaml
       penstock stop shop.yaml --timeout 5m
     """
-    from penstock import app
-    from penstock.runtime.state import StateDirectory
-    from penstock.runtime.stop import stop_other
-
     try:
-        patience = seconds(timeout)
+        wait_seconds = positive_seconds(timeout)
     except ValueError as error:
         raise PlanError(f"--timeout {timeout}: {error}", code="invalid-option") from None
-    plan = app.plan(files, sets=set)
-    owner = stop_other(StateDirectory(plan.state), patience)
+
+    from penstock import app
+    from penstock.runtime.state_pipeline import open_state
+    from penstock.runtime.stop import stop_run
+
+    plan = app.plan(files, overrides=overrides)
+    owner = stop_run(open_state(plan), wait_seconds)
     if owner is None:
         print(f"{plan.name} is not running")
     else:

@@ -1,4 +1,4 @@
-"""`penstock test`: runs the cases of pipeline files."""
+"""`penstock test`: test cases of pipeline files."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Json, Sets
-from penstock.core.errors import PenstockError, UserError, report
+from penstock.cli.options import Json, Overrides
+from penstock.core.error_report import format_error
+from penstock.core.errors import PenstockError, UserError
 
 if TYPE_CHECKING:
     from penstock.testing.case import Case
     from penstock.testing.result import Result
 
-HOW = """\
-{file} has no cases. Write one under "tests:", there or in {beside}:
+NO_CASES = """\
+{file} has no test cases. Add a case below "tests:" in the file or in {beside}:
 
 tests:
-  - name: what it shows
+  - name: the first case
     given:
       {source}:
         - {{column: value}}
@@ -32,7 +33,7 @@ tests:
 
 Pipelines = Annotated[
     list[Path],
-    Parameter(metavar="FILE", help="Pipeline files, each on its own.", consume_multiple=True),
+    Parameter(metavar="FILE", help="Pipeline files, one pipeline each.", consume_multiple=True),
 ]
 
 
@@ -42,97 +43,97 @@ def test(
     *,
     case: Annotated[
         tuple[str, ...],
-        Parameter(help="Only cases whose name contains or matches this; may be repeated."),
+        Parameter(help="Only cases whose name contains or matches the text; may be repeated."),
     ] = (),
-    set: Sets = (),
+    overrides: Overrides = (),
     junit: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Also writes JUnit XML there.")
+        Path | None, Parameter(metavar="FILE", help="Also write JUnit XML to a file.")
     ] = None,
     json: Json = False,
 ) -> int:
-    """Run the cases of pipeline files: rows given at sources, rows expected at nodes.
+    """Run the test cases of pipeline files: input rows of sources, expected rows of nodes.
 
-    Cases stand under `tests:` in the file, or beside it in `x.test.yaml` for `x.yaml`. Nothing
-    outside is read or written. Ends with 1 when a case fails, with 2 when a file is
-    wrong or when there is no case.
+    Test cases are below `tests:` in the file, or in `x.test.yaml` for `x.yaml`. No external
+    system is read or written. The exit code is 1 if a case fails, and 2 if a file is invalid or
+    there is no case.
 
     penstock test pipeline.yaml
 
     penstock test pipelines/*.yaml --case "late*" --junit report.xml
     """
-    from penstock.testing.suite import named, pipeline_files, session
+    from penstock.testing.suite import case_session, find_pipeline_files, matches_patterns
 
-    chosen: list[Case] = []
-    wrong = empty = False
-    for file in pipeline_files(files):
+    selected: list[Case] = []
+    invalid = empty = False
+    for file in find_pipeline_files(files):
         try:
-            found = _cases(file, set)
+            cases = _load_cases(file, overrides)
         except PenstockError as error:
-            print(report(error), file=sys.stderr)
-            wrong = True
+            print(format_error(error), file=sys.stderr)
+            invalid = True
             continue
-        empty |= not found
-        chosen += [each for each in found if named(each, case)]
+        empty |= not cases
+        selected += [candidate for candidate in cases if matches_patterns(candidate, case)]
     results: list[Result] = []
     began = time.perf_counter()
-    if chosen:
-        packages = sorted({name for each in chosen for name in each.plan.spec.runtime.packages})
-        with session(packages) as spark:
-            results = _told((each.run(spark) for each in chosen), quiet=json)
-    elif not wrong:
+    if selected:
+        packages = sorted({name for c in selected for name in c.plan.spec.runtime.packages})
+        with case_session(packages) as spark:
+            results = _print_results((c.run(spark) for c in selected), quiet=json)
+    elif not invalid:
         if not empty:
-            told = " or ".join(f'"{each}"' for each in case)
+            patterns = " or ".join(f'"{pattern}"' for pattern in case)
             print(
-                report(UserError(f"no case has the name {told}", code="no-case")), file=sys.stderr
+                format_error(UserError(f"no test case matches {patterns}", code="no-case")),
+                file=sys.stderr,
             )
-        wrong = True
-    _summary(results, time.perf_counter() - began, json)
+        invalid = True
+    _print_summary(results, time.perf_counter() - began, json)
     if junit:
-        from penstock.testing.junit import write
+        from penstock.testing.junit import write_junit
 
-        write(results, junit)
-    if wrong or any(result.mistaken for result in results):
+        write_junit(results, junit)
+    if invalid or any(result.has_user_error for result in results):
         return 2
     return int(not all(result.passed for result in results))
 
 
-def _cases(file: Path, sets: Sets) -> list[Case]:
+def _load_cases(file: Path, overrides: Overrides) -> list[Case]:
     from penstock import app
-    from penstock.spec.load import tests_beside
-    from penstock.testing.suite import cases
+    from penstock.spec.front_end import companion_test_file
+    from penstock.testing.suite import load_cases
 
-    found = cases(file, sets=sets)
-    if not found:
-        spec = app.plan(file, sets=sets).spec
+    cases = load_cases(file, overrides=overrides)
+    if not cases:
+        spec = app.plan(file, overrides=overrides).spec
         names = {"source": next(iter(spec.sources)), "sink": next(iter(spec.sinks))}
-        print(HOW.format(file=file, beside=tests_beside(file), **names), file=sys.stderr)
-    return found
+        text = NO_CASES.format(file=file, beside=companion_test_file(file), **names)
+        print(text, file=sys.stderr)
+    return cases
 
 
-def _told(results: Iterable[Result], *, quiet: bool) -> list[Result]:
-    """The results, each told as soon as it is there."""
-    from rich.console import Console
+def _print_results(results: Iterable[Result], *, quiet: bool) -> list[Result]:
+    """Prints each result at the end of its case, and returns all results."""
+    from penstock.cli.printing import print_renderable
+    from penstock.testing.report import render_result
 
-    from penstock.testing.report import render
-
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    told = []
+    printed = []
     for result in results:
-        told.append(result)
+        printed.append(result)
         if not quiet:
-            console.print(render(result))
-    return told
+            print_renderable(render_result(result))
+    return printed
 
 
-def _summary(results: list[Result], seconds: float, json: bool) -> None:
-    from penstock.testing.report import facts, summary
+def _print_summary(results: list[Result], seconds: float, json: bool) -> None:
+    from penstock.testing.report import format_summary, result_to_dict
 
     if json:
         from penstock.cli.printing import print_json
 
         failed = sum(not result.passed for result in results)
-        cases = [facts(result) for result in results]
+        cases = [result_to_dict(result) for result in results]
         counts = {"passed": len(results) - failed, "failed": failed, "seconds": round(seconds, 3)}
         print_json({**counts, "cases": cases})
     elif results:
-        print(summary(results, seconds))
+        print(format_summary(results, seconds))

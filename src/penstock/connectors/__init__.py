@@ -1,1 +1,1 @@
-"""One file per outside system, found by entry point, imported by nobody."""
+"""Connectors, one package for each outside system, found by entry point."""

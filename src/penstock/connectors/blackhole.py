@@ -1,4 +1,4 @@
-"""A sink that keeps nothing."""
+"""Blackhole: a sink that discards rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class BlackholeSinkConfig(Config):
 
 
 class BlackholeSink(Sink[BlackholeSinkConfig]):
-    """Counts the rows and drops them: for measuring, and for outputs that nobody needs.
+    """Counts rows and discards them, for benchmarks.
 
-    Nothing is kept, so nothing is promised.
+    Nothing is stored or sent: a run measures its sources and transforms alone.
 
     ```yaml
     type: blackhole
@@ -25,6 +25,7 @@ class BlackholeSink(Sink[BlackholeSinkConfig]):
     """
 
     acknowledges = None
+    discards_rows = True
     capabilities = frozenset({Capability.ROWS})
 
     def writer(
@@ -34,13 +35,16 @@ class BlackholeSink(Sink[BlackholeSinkConfig]):
 
 
 class BlackholeWriter(Writer):
-    """Takes everything."""
+    """Counts and discards rows."""
 
     def __init__(self) -> None:
         self.rows = 0
 
     def write(
-        self, rows: pa.RecordBatch, payloads: pa.BinaryArray | None = None
+        self,
+        rows: pa.RecordBatch,
+        payloads: pa.BinaryArray | None = None,
+        operations: pa.StringArray | None = None,
     ) -> Sequence[Failure]:
         self.rows += rows.num_rows
         return ()

@@ -1,4 +1,4 @@
-"""Rows written into the pipeline file, and rows kept in the process: for tests and first steps."""
+"""Memory: a source of rows of the pipeline file, and a sink that stores rows in the process."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from penstock.sdk import (
     Config,
     Failure,
     Offset,
+    Operation,
     Read,
     Receipt,
     ReplayableSource,
@@ -25,41 +26,45 @@ from penstock.sdk import (
     Writer,
     isolate,
 )
-from penstock.sdk.kit.rows import batch_of, infer_rows
+from penstock.sdk.columns.rows import batch_of, infer_rows
 
 tables: dict[str, pa.Table] = {}
-"""What memory sinks of this process hold, by name."""
+"""The tables of the memory sinks of this process, by name."""
 
-_held: dict[str, dict[BatchId, pa.Table]] = {}
+OPERATION = "_operation"
+"""The column of a receipt that holds the operations of its rows."""
+
+_batches: dict[str, dict[BatchId, pa.Table]] = {}
 
 
 def clear() -> None:
-    """Forgets all tables."""
+    """Removes all tables."""
     tables.clear()
-    _held.clear()
+    _batches.clear()
 
 
 class MemorySourceConfig(Config):
     rows: list[dict[str, Any]] | None = None
-    """The rows, each a map of column to value. Columns that a row leaves out are null."""
+    """The rows, each a map of column to value. Missing columns are null."""
     payloads: list[str] | None = None
     """Encoded records instead of rows, decoded by `format`."""
     batches: int = Field(default=1, ge=1)
-    """Into how many batches the rows are divided."""
+    """The number of batches."""
     partitions: int = Field(default=1, ge=1)
-    """Into how many partitions a batch is divided."""
+    """The number of partitions of a batch."""
 
     @model_validator(mode="after")
-    def _one_of(self) -> MemorySourceConfig:
+    def _check_one_option(self) -> MemorySourceConfig:
         if (self.rows is None) == (self.payloads is None):
-            raise ValueError("give either rows or payloads")
+            raise ValueError("expected either rows or payloads")
         return self
 
 
 class MemorySource(ReplayableSource[MemorySourceConfig]):
-    """Delivers the rows that the pipeline file lists.
+    """Reads the rows of the option `rows` or `payloads`.
 
-    Rows are read again as often as asked.
+    The rows are divided evenly into batches and partitions. A restarted pipeline resumes after the
+    last committed batch.
 
     ```yaml
     type: memory
@@ -83,83 +88,85 @@ class MemorySource(ReplayableSource[MemorySourceConfig]):
     def schema(self) -> pa.Schema | None:
         return infer_rows(self.config.rows) if self.config.rows else None
 
-    def infer(self) -> pa.Schema | None:
+    def infer_schema(self) -> pa.Schema | None:
         if self.config.payloads is None or self.format is None:
             return self.schema()
         texts = self.format.records(_binary(self.config.payloads)).texts
-        return self.format.declared() or self.format.infer(texts)
+        return self.format.declared_schema() or self.format.infer_schema(texts)
 
-    def format_for(self) -> str | None:
+    def default_format(self) -> str | None:
         return "json" if self.config.payloads is not None else None
 
-    def metadata(self) -> pa.Schema:
+    def metadata_schema(self) -> pa.Schema:
         return pa.schema([("position", pa.int64())])
 
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         return True
 
-    def initial(self) -> Offset:
+    def initial_offset(self) -> Offset:
         return {"rows": 0}
 
-    def latest(self, start: Offset) -> Offset:
+    def latest_offset(self, start: Offset) -> Offset:
         return {"rows": max(self._total, int(start["rows"]))}
 
-    def advance(self, start: Offset, end: Offset) -> Offset:
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
         size = max(1, math.ceil(self._total / self.config.batches))
         return {"rows": min(int(start["rows"]) + size, int(end["rows"]))}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[int, int]]:
         first, last = int(start["rows"]), int(end["rows"])
-        share = max(1, math.ceil((last - first) / self.config.partitions))
-        return [(at, min(at + share, last)) for at in range(first, last, share)]
+        size = max(1, math.ceil((last - first) / self.config.partitions))
+        return [(low, min(low + size, last)) for low in range(first, last, size)]
 
     def read(self, partition: tuple[int, int], read: Read) -> Iterator[pa.RecordBatch]:
         start, stop = partition
-        parts = self._decoded if self.config.payloads is not None else self._typed
-        for rows, positions in parts(start, stop, read):
+        batches = self._decode_payloads if self.config.payloads is not None else self._convert_rows
+        for rows, positions in batches(start, stop, read):
             columns, names = list(rows.columns), list(rows.schema.names)
             if "position" in read.metadata:
                 columns.append(positions)
                 names.append("position")
             yield pa.record_batch(columns, names=names)
 
-    def lag(self, at: Offset, latest: Offset) -> int:
-        return int(latest["rows"]) - int(at["rows"])
+    def lag(self, current: Offset, latest: Offset) -> int:
+        return int(latest["rows"]) - int(current["rows"])
 
     @property
     def _total(self) -> int:
         return len(self.config.rows or self.config.payloads or ())
 
     def _columns(self) -> pa.Schema:
-        schema = self.columns or self.infer()
+        schema = self.columns or self.infer_schema()
         if schema is None:
-            raise PlanError("a source without rows needs a schema")
+            raise PlanError("a memory source without rows requires a schema")
         return schema
 
-    def _typed(
+    def _convert_rows(
         self, start: int, stop: int, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        listed = (self.config.rows or [])[start:stop]
+        selected = (self.config.rows or [])[start:stop]
         schema = self._columns()
-        for low, high, done in isolate(len(listed), lambda a, b: batch_of(listed[a:b], schema)):
-            if isinstance(done, RecordError):
-                payload = json.dumps(listed[low], default=str).encode()
-                read.reject(payload, self.context.node, start + low + 1, done)
+        for low, high, result in isolate(
+            len(selected), lambda low, high: batch_of(selected[low:high], schema)
+        ):
+            if isinstance(result, RecordError):
+                payload = json.dumps(selected[low], default=str).encode()
+                read.reject(payload, self.context.node, start + low + 1, result)
             else:
-                yield done, _positions(start + low, start + high)
+                yield result, _positions(start + low, start + high)
 
-    def _decoded(
+    def _decode_payloads(
         self, start: int, stop: int, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         if self.format is None:
-            raise PlanError("payloads need a format")
+            raise PlanError("payloads requires a format")
         payloads = _binary((self.config.payloads or [])[start:stop])
-        rows, index, bad = self.format.rows(payloads, self._columns())
-        for at, text, part, error in bad:
-            read.reject(text, self.context.node, start + at + 1, error, part)
+        rows, indexes, bad = self.format.rows(payloads, self._columns())
+        for index, text, part, error in bad:
+            read.reject(text, self.context.node, start + index + 1, error, part)
         positions = _positions(start, stop)
         if rows.num_rows:
-            yield rows, positions if index is None else positions.take(index)
+            yield rows, positions if indexes is None else positions.take(indexes)
 
 
 def _binary(payloads: Sequence[str]) -> pa.BinaryArray:
@@ -172,15 +179,16 @@ def _positions(start: int, stop: int) -> pa.Int64Array:
 
 class MemorySinkConfig(Config):
     name: str | None = None
-    """The name of the table; the node's own name if there is none."""
-    max_rows: int | None = Field(default=None, ge=1)
-    """Keep only the newest rows, at most this many."""
+    """The name of the table. The name of the node by default."""
+    max_records: int | None = Field(default=None, ge=1)
+    """The maximum number of rows to keep. The oldest rows are removed first."""
 
 
 class MemorySink(Sink[MemorySinkConfig]):
-    """Keeps the rows in the driver's memory, as `penstock.connectors.memory.tables[name]`.
+    """Stores rows in the memory of the driver, as `penstock.connectors.memory.tables[name]`.
 
-    They are there for the life of the process.
+    The table exists until the end of the process. With `mode: upsert` rows replace rows with the
+    same primary key, and deletes remove rows; with `mode: replace` the table holds the last batch.
 
     ```yaml
     type: memory
@@ -191,7 +199,15 @@ class MemorySink(Sink[MemorySinkConfig]):
 
     acknowledges = "its rows are in the table"
     capabilities = frozenset(
-        {Capability.ROWS, Capability.ORDERED, Capability.EXACTLY_ONCE, Capability.TRANSACTIONS}
+        {
+            Capability.ROWS,
+            Capability.ORDERED,
+            Capability.EXACTLY_ONCE,
+            Capability.TRANSACTIONS,
+            Capability.UPSERT,
+            Capability.DELETE,
+            Capability.REPLACE,
+        }
     )
 
     @property
@@ -204,21 +220,50 @@ class MemorySink(Sink[MemorySinkConfig]):
     ) -> MemoryWriter:
         return MemoryWriter(partition, schema)
 
-    def finish(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
-        parts = [_unpack(receipt) for receipt in sorted(receipts, key=lambda r: r["partition"])]
-        held = _held.setdefault(self.name, {})
-        if batch in held or not parts:
+    def last_batch(self, query: str) -> BatchId | None:
+        batches = [batch for batch in _batches.get(self.name, ()) if batch.query == query]
+        return max(batches, key=lambda batch: batch.number, default=None)
+
+    def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
+        parts = [
+            _unpack(receipt)
+            for receipt in sorted(receipts, key=lambda receipt: int(receipt["partition"]))
+        ]
+        batches = _batches.setdefault(self.name, {})
+        if batch in batches or not parts:
             return
-        held[batch] = _concatenated(parts)
-        table = _concatenated([each for each in held.values() if each.num_columns])
-        if self.config.max_rows is not None and table.num_rows > self.config.max_rows:
-            table = table.slice(table.num_rows - self.config.max_rows)
-            held.update(dict.fromkeys(held, table.slice(0, 0)))
-            held[batch] = table
+        rows = _concatenate(parts)
+        if self.mode == "upsert":
+            rows = _merge([*batches.values(), rows], self.primary_key)
+        if self.mode != "append":
+            batches.update({number: table.slice(0, 0) for number, table in batches.items()})
+        batches[batch] = rows
+        table = _concatenate([part for part in batches.values() if part.num_columns])
+        if self.config.max_records is not None and table.num_rows > self.config.max_records:
+            table = table.slice(table.num_rows - self.config.max_records)
+            batches.update(dict.fromkeys(batches, table.slice(0, 0)))
+            batches[batch] = table
         tables[self.name] = table
 
 
-def _concatenated(parts: list[pa.Table]) -> pa.Table:
+def _merge(parts: list[pa.Table], key: Sequence[str]) -> pa.Table:
+    """Returns the last row of each key, without keys whose last operation is a delete."""
+    rows = _concatenate(parts)
+    deleted = [False] * rows.num_rows
+    if OPERATION in rows.column_names:
+        operations = rows.column(OPERATION).to_pylist()
+        deleted = [operation == Operation.DELETE for operation in operations]
+        rows = rows.drop_columns([OPERATION])
+    last: dict[tuple[Any, ...], int] = {}
+    keys = zip(*(rows.column(name).to_pylist() for name in key), strict=True)
+    for index, values in enumerate(keys):
+        last.pop(values, None)
+        last[values] = index
+    indexes = [index for index in last.values() if not deleted[index]]
+    return rows.take(pa.array(indexes, pa.int64()))
+
+
+def _concatenate(parts: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(parts, promote_options="permissive")
 
 
@@ -227,22 +272,31 @@ def _unpack(receipt: Mapping[str, Any]) -> pa.Table:
 
 
 class MemoryWriter(Writer):
-    """Collects a partition as an Arrow stream."""
+    """Writes a partition to an Arrow stream in memory."""
 
     def __init__(self, partition: int, schema: pa.Schema) -> None:
         self._partition = partition
-        self._buffer = pa.BufferOutputStream()
-        self._stream = pa.ipc.new_stream(self._buffer, schema)
+        self._batches: list[pa.RecordBatch] = []
+        self._schema = schema
 
     def write(
-        self, rows: pa.RecordBatch, payloads: pa.BinaryArray | None = None
+        self,
+        rows: pa.RecordBatch,
+        payloads: pa.BinaryArray | None = None,
+        operations: pa.StringArray | None = None,
     ) -> Sequence[Failure]:
-        self._stream.write_batch(rows)
+        if operations is not None:
+            rows = rows.append_column(OPERATION, operations)
+        self._batches.append(rows)
         return ()
 
     def commit(self) -> Receipt:
-        self._stream.close()
-        packed = base64.b64encode(self._buffer.getvalue()).decode()
+        schema = self._batches[0].schema if self._batches else self._schema
+        buffer = pa.BufferOutputStream()
+        with pa.ipc.new_stream(buffer, schema) as stream:
+            for rows in self._batches:
+                stream.write_batch(rows)
+        packed = base64.b64encode(buffer.getvalue()).decode()
         return {"partition": self._partition, "arrow": packed}
 
 

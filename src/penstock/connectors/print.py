@@ -1,4 +1,4 @@
-"""Rows on the terminal."""
+"""Print: a sink that prints rows."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pydantic import Field
 
 from penstock.core.text import plural
 from penstock.sdk import BatchId, Capability, Config, Failure, Receipt, Sink, Writer
-from penstock.sdk.kit.texttable import cell, heading, text_table
+from penstock.sdk.columns.text_table import cell, heading, text_table
 
 
 class PrintSinkConfig(Config):
     table: bool = False
-    """Print each batch as a table with aligned columns instead of one encoded row a line."""
-    max_rows: int = Field(default=100, ge=1)
-    """At most this many rows of a batch are printed, then "... and N more"."""
+    """Print each batch as a table, instead of one encoded row a line."""
+    max_records: int = Field(default=100, ge=1)
+    """The maximum number of rows to print of a batch, followed by "... and N more rows"."""
     prefix: str = ""
-    """Printed before every line, to tell several outputs apart."""
+    """The prefix of each line."""
 
 
 class PrintSink(Sink[PrintSinkConfig]):
-    """Prints rows to standard output of the driver, as JSON unless `format` says otherwise.
+    """Prints rows to the standard output of the driver, by default as JSON.
 
-    Partitions are printed in order; a batch that is repeated after a crash is printed again.
+    Partitions are printed in order. A batch that is repeated after a crash is printed again.
 
     ```yaml
     type: print
     from: hourly
     table: true
-    max_rows: 20
+    max_records: 20
     ```
     """
 
@@ -44,21 +44,23 @@ class PrintSink(Sink[PrintSinkConfig]):
     ) -> PrintWriter:
         return PrintWriter(self.config, partition, schema)
 
-    def finish(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
+    def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
         ordered = sorted(receipts, key=lambda receipt: int(receipt["partition"]))
         total = sum(int(receipt["count"]) for receipt in ordered)
         if not total:
             return
-        kept = [line for receipt in ordered for line in receipt["lines"]][: self.config.max_rows]
-        lines = text_table(ordered[0]["header"], kept) if self.config.table else kept
-        if total > len(kept):
-            lines = [*lines, f"... and {plural(total - len(kept), 'more row', 'more rows')}"]
+        printed = [line for receipt in ordered for line in receipt["lines"]][
+            : self.config.max_records
+        ]
+        lines = text_table(ordered[0]["header"], printed) if self.config.table else printed
+        if total > len(printed):
+            lines = [*lines, f"... and {plural(total - len(printed), 'more row', 'more rows')}"]
         sys.stdout.write("".join(f"{self.config.prefix}{line}\n" for line in lines))
         sys.stdout.flush()
 
 
 class PrintWriter(Writer):
-    """Keeps the first rows of a partition as text, and counts the rest."""
+    """Formats the first rows of a partition, and counts all rows."""
 
     def __init__(self, config: PrintSinkConfig, partition: int, schema: pa.Schema) -> None:
         self._config = config
@@ -68,15 +70,21 @@ class PrintWriter(Writer):
         self._count = 0
 
     def write(
-        self, rows: pa.RecordBatch, payloads: pa.BinaryArray | None = None
+        self,
+        rows: pa.RecordBatch,
+        payloads: pa.BinaryArray | None = None,
+        operations: pa.StringArray | None = None,
     ) -> Sequence[Failure]:
         self._count += rows.num_rows
-        room = self._config.max_rows - len(self._lines)
-        if room > 0 and self._config.table:
-            columns = [[cell(value) for value in column.slice(0, room)] for column in rows.columns]
+        remaining = self._config.max_records - len(self._lines)
+        if remaining > 0 and self._config.table:
+            columns = [
+                [cell(value, field) for value in column.slice(0, remaining)]
+                for column, field in zip(rows.columns, rows.schema, strict=True)
+            ]
             self._lines += [list(cells) for cells in zip(*columns, strict=True)]
-        elif room > 0 and payloads is not None:
-            self._lines += [_line(payload) for payload in payloads.slice(0, room)]
+        elif remaining > 0 and payloads is not None:
+            self._lines += [_line(payload) for payload in payloads.slice(0, remaining)]
         return ()
 
     def commit(self) -> Receipt:

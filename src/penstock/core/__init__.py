@@ -1,1 +1,1 @@
-"""Words that every layer shares."""
+"""Types shared by all layers: errors, locations, units, names, logging."""

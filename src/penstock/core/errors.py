@@ -1,28 +1,27 @@
-"""The errors Penstock raises, and what each class means for a run.
+"""The exceptions of Penstock, and the policy of each class in a run.
 
 PenstockError
-├── UserError            the user's files are wrong; nothing was started
-│   ├── SpecError        the shape of a pipeline file
-│   ├── SqlError         a SQL text
-│   ├── PlanError        names, options and types that do not fit together
-│   │   └── OptionError  one option of a component
-│   └── MissingExtra     a client library is not installed
-├── ConnectError         the outside world
-│   ├── Transient        "could not ...": worth another try
-│   └── Permanent        "cannot ...": the same try fails again
-├── RecordError          one record, which goes to the dead letters
+├── UserError                invalid files or options; nothing was started
+│   ├── SpecError            invalid syntax or structure of a pipeline file
+│   ├── SqlError             invalid SQL
+│   ├── PlanError            inconsistent names, options or types
+│   │   └── OptionError      invalid option of a component
+│   ├── MissingExtra         missing client library
+│   └── ValidationErrors     several errors of the user's files
+├── ConnectError             failure of an external system
+│   ├── Transient            "could not ...": retried
+│   └── Permanent            "cannot ...": not retried
+├── RecordError              failure of one record, which becomes a dead letter
 │   ├── DecodeError
 │   ├── EncodeError
 │   └── Rejected
-├── StateError           the state directory, or state that does not fit the plan
-└── Bug                  ours
+├── StateError               unusable state directory, or state incompatible with the plan
+└── Bug                      defect in Penstock
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,8 +29,8 @@ from penstock.core.location import Location
 
 
 @dataclass(frozen=True)
-class Conduct:
-    """What a class of errors means for a run."""
+class ErrorPolicy:
+    """Effects of a class of errors: exit code, retry, end of the query, log level, HTTP status."""
 
     exit_code: int
     retried: bool
@@ -41,14 +40,15 @@ class Conduct:
 
 
 class PenstockError(Exception):
-    """Base of all errors that a user is meant to read.
+    """Base of all errors reported to the user.
 
-    `code` is stable and machine readable; `message` is one line; `detail` may be long (an
-    outside system's own words); `hint` says what to do; `where` points into the user's file.
+    `code` is stable and machine readable. `message` is one line and is the text of the exception.
+    `detail` may be long, such as the text of an external system. `hint` is an instruction.
+    `where` is a location in the user's file.
     """
 
     default_code: ClassVar[str] = "error"
-    conduct: ClassVar[Conduct] = Conduct(1, False, True, "error", 500)
+    policy: ClassVar[ErrorPolicy] = ErrorPolicy(1, False, True, "error", 500)
 
     def __init__(
         self,
@@ -66,16 +66,22 @@ class PenstockError(Exception):
         self.hint = hint
         self.where = where
 
-    def __str__(self) -> str:
-        return encode(self)
+    def fields(self) -> dict[str, str | None]:
+        """Returns the texts of the error: message, code, detail and hint."""
+        return {
+            "message": self.message,
+            "code": self.code,
+            "detail": self.detail,
+            "hint": self.hint,
+        }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self).__name__, _fields(self), self.where)
+        return restore_error, (type(self).__name__, self.fields(), self.where)
 
 
 class UserError(PenstockError):
     default_code = "user-error"
-    conduct = Conduct(2, False, True, "error", 400)
+    policy = ErrorPolicy(2, False, True, "error", 400)
 
 
 class SpecError(UserError):
@@ -91,11 +97,11 @@ class PlanError(UserError):
 
 
 class OptionError(PlanError):
-    """A mistake in one of a component's options, which is shown where the option stands."""
+    """Invalid option of a component, reported at the location of the option."""
 
     default_code = "invalid-option"
     option: tuple[str | int, ...] = ()
-    at: tuple[int, int] | None = None
+    line_and_column: tuple[int, int] | None = None
 
     @classmethod
     def of(
@@ -104,15 +110,14 @@ class OptionError(PlanError):
         message: str,
         code: str | None = None,
         hint: str | None = None,
-        at: tuple[int, int] | None = None,
+        line_and_column: tuple[int, int] | None = None,
     ) -> OptionError:
-        """`option` leads to a value: an option's name, then keys and indexes inside it.
+        """Returns the error of the value at `option`: an option's name, then keys and indexes.
 
-        `at` is a line and a column, both from 1, within the value's text; the whole value if
-        left out.
+        `line_and_column` count from 1 within the value's text. The default is the whole value.
         """
         error = cls(message, code=code, hint=hint)
-        error.option, error.at = option, at
+        error.option, error.line_and_column = option, line_and_column
         return error
 
 
@@ -123,27 +128,27 @@ class MissingExtra(UserError):
     def of(cls, extra: str, library: str) -> MissingExtra:
         return cls(
             f"the Python package {library} is not installed",
-            hint=f"pip install 'penstock[{extra}]'",
+            hint=f"Run pip install 'penstock[{extra}]'.",
         )
 
 
 class ConnectError(PenstockError):
     default_code = "connect"
-    conduct = Conduct(3, False, True, "error", 502)
+    policy = ErrorPolicy(3, False, True, "error", 502)
 
 
 class Transient(ConnectError):
     default_code = "unavailable"
-    conduct = Conduct(3, True, True, "warning", 503)
+    policy = ErrorPolicy(3, True, True, "warning", 503)
 
 
 class Permanent(ConnectError):
-    default_code = "refused"
+    default_code = "rejected"
 
 
 class RecordError(PenstockError):
     default_code = "bad-record"
-    conduct = Conduct(1, False, False, "warning", 422)
+    policy = ErrorPolicy(1, False, False, "warning", 422)
 
 
 class DecodeError(RecordError):
@@ -160,116 +165,64 @@ class Rejected(RecordError):
 
 class StateError(PenstockError):
     default_code = "state"
-    conduct = Conduct(4, False, True, "error", 409)
+    policy = ErrorPolicy(4, False, True, "error", 409)
 
 
 class Bug(PenstockError):
     default_code = "bug"
-    conduct = Conduct(1, False, True, "critical", 500)
+    policy = ErrorPolicy(1, False, True, "critical", 500)
 
 
-class Mistakes(UserError):
-    """Several errors of the user's files, told in one go."""
+class ValidationErrors(UserError):
+    """Several errors of the user's files, in the order of their locations."""
 
-    default_code = "mistakes"
+    default_code = "errors"
 
     def __init__(self, errors: Sequence[PenstockError]) -> None:
         count = len(errors)
-        super().__init__(f"{count} mistake{'s' if count != 1 else ''}")
-        self.errors = tuple(sorted(errors, key=_position))
+        super().__init__(f"{count} error{'s' if count != 1 else ''}")
+        self.errors = tuple(sorted(errors, key=_location_key))
+
+    def __str__(self) -> str:
+        texts = (f"{error.where}: {error}" if error.where else str(error) for error in self.errors)
+        return "; ".join([self.message, *texts])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Mistakes, (self.errors,)
+        return ValidationErrors, (self.errors,)
 
 
-def _position(error: PenstockError) -> tuple[str, int, int]:
+def _location_key(error: PenstockError) -> tuple[str, int, int]:
     where = error.where
     return (where.file, where.line, where.column) if where else ("", 0, 0)
 
 
-def each_of(error: PenstockError) -> Sequence[PenstockError]:
-    """The error itself, or those that `Mistakes` holds."""
-    return error.errors if isinstance(error, Mistakes) else (error,)
+def flatten_errors(error: PenstockError) -> Sequence[PenstockError]:
+    """Returns the error itself, or the errors in a `ValidationErrors`."""
+    return error.errors if isinstance(error, ValidationErrors) else (error,)
 
 
 def raise_all(errors: Iterable[PenstockError]) -> None:
-    """Raises the one error, or `Mistakes` of several; returns when there is none."""
-    found: list[PenstockError] = []
-    for error in errors:
-        found.extend(each_of(error))
-    if len(found) == 1:
-        raise found[0]
-    if found:
-        raise Mistakes(found)
+    """Raises a single error as it is, and several as `ValidationErrors`."""
+    flat = [inner for error in errors for inner in flatten_errors(error)]
+    if len(flat) == 1:
+        raise flat[0]
+    if flat:
+        raise ValidationErrors(flat)
 
 
-# Exception types do not cross the JVM: an error's text carries the error itself.
-_MARK = "penstock:"
-_CARRIED = re.compile(re.escape(_MARK) + r"(\{.*\})", re.MULTILINE)
-
-
-def _fields(error: PenstockError) -> dict[str, str | None]:
-    return {
-        "message": error.message,
-        "code": error.code,
-        "detail": error.detail,
-        "hint": error.hint,
-    }
-
-
-def encode(error: PenstockError) -> str:
-    """The error as one line of text that `decode` reads back, even inside a foreign traceback."""
-    fields = {"class": type(error).__name__, **_fields(error)}
-    return _MARK + json.dumps({k: v for k, v in fields.items() if v is not None})
-
-
-def decode(text: str) -> PenstockError | None:
-    """The last error carried by `text`, if it carries any."""
-    for match in reversed(_CARRIED.findall(text)):
-        try:
-            fields = json.loads(match)
-        except ValueError:
-            continue
-        return _restore(fields.pop("class", "PenstockError"), fields, None)
-    return None
-
-
-def _restore(name: str, fields: dict[str, Any], where: Location | None) -> PenstockError:
-    known = {kind.__name__: kind for kind in _subclasses(PenstockError) if kind is not Mistakes}
-    kind = known.get(name, PenstockError)
-    message = fields.get("message") or ""
-    extras = {k: fields.get(k) for k in ("code", "detail", "hint")}
-    return kind(message, where=where, **extras)
+def restore_error(
+    name: str, fields: Mapping[str, str | None], where: Location | None
+) -> PenstockError:
+    """Returns the error of the class called `name`, or a PenstockError for an unknown class."""
+    classes = {kind.__name__: kind for kind in _subclasses(PenstockError)}
+    kind = classes.get(name, PenstockError)
+    if kind is ValidationErrors:
+        kind = UserError
+    extras = {key: fields.get(key) for key in ("code", "detail", "hint")}
+    return kind(fields.get("message") or "", where=where, **extras)
 
 
 def _subclasses(kind: type[PenstockError]) -> Iterable[type[PenstockError]]:
     yield kind
     for child in kind.__subclasses__():
         yield from _subclasses(child)
-
-
-def facts(error: PenstockError) -> list[dict[str, str | int | None]]:
-    """The errors of `error` for programs: its code, texts and place."""
-    if isinstance(error, Mistakes):
-        return [each for inner in error.errors for each in facts(inner)]
-    where = error.where
-    place: dict[str, str | int | None] = {"file": None, "line": None, "column": None}
-    if where is not None:
-        place = {"file": where.file, "line": where.line, "column": where.column}
-    return [{**_fields(error), **place}]
-
-
-def report(error: BaseException) -> str:
-    """The error as a user reads it: what, where with the line itself, why, what to do."""
-    if isinstance(error, Mistakes):
-        return "\n\n".join(report(each) for each in error.errors)
-    if not isinstance(error, PenstockError):
-        return f"error[bug]: {type(error).__name__}: {error}"
-    lines = [f"error[{error.code}]: {error.message}"]
-    if error.where is not None:
-        lines += error.where.excerpt(error.hint)
-    elif error.hint:
-        lines.append(f"  hint: {error.hint}")
-    if error.detail:
-        lines += [f"  {line}" for line in error.detail.strip().splitlines()]
-    return "\n".join(lines)

@@ -1,20 +1,20 @@
-"""A place in a user's file, and how it is shown."""
+"""Locations in the user's files, and excerpts of their lines."""
 
 from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass, replace
 
-from penstock.core.secret import hidden
+from penstock.core.secret import redact
 
-_WIDEST = 160
+_MAX_WIDTH = 160
 
 
 @dataclass(frozen=True)
 class Location:
-    """`line` and `column` count from 1; `length` is the number of characters marked.
+    """A location in a file. `line` and `column` count from 1.
 
-    `text` is the whole line as it stands in the file.
+    `length` is the number of marked characters. `text` is the whole line.
     """
 
     file: str
@@ -27,34 +27,37 @@ class Location:
         return f"{self.file}:{self.line}:{self.column}"
 
     def excerpt(self, note: str | None = None) -> list[str]:
-        """The lines that show the place, with `note` beside the mark."""
+        """Returns the lines of an excerpt, with `note` after the mark."""
         lines = [f"  --> {self}"]
         if not self.text.strip():
             return [*lines, f"  hint: {note}"] if note else lines
         number = str(self.line)
         gutter = " " * len(number)
-        seen = replace(self, text=hidden(self.text))._cut()
-        before, marked = seen.text[: seen.column - 1], seen.text[seen.column - 1 :][: seen.length]
+        visible = replace(self, text=redact(self.text))._shorten()
+        before, marked = (
+            visible.text[: visible.column - 1],
+            visible.text[visible.column - 1 :][: visible.length],
+        )
         pad = "".join("\t" if c == "\t" else " " * _width(c) for c in before)
         mark = pad + "^" * max(1, sum(_width(c) for c in marked))
-        lines += [f" {gutter} |", f" {number} | {seen.text}", f" {gutter} | {mark}"]
+        lines += [f" {gutter} |", f" {number} | {visible.text}", f" {gutter} | {mark}"]
         if note:
             lines[-1] += f" {note}"
         return lines
 
-    def _cut(self) -> Location:
-        """The place in a part of its line, where the line is too long to be shown."""
-        if len(self.text) <= _WIDEST:
+    def _shorten(self) -> Location:
+        """Returns the location in a part of its line, if the line is too long."""
+        if len(self.text) <= _MAX_WIDTH:
             return self
-        start = max(self.column - 1 - _WIDEST // 2, 0)
+        start = max(self.column - 1 - _MAX_WIDTH // 2, 0)
         head = "..." if start else ""
-        tail = "..." if start + _WIDEST < len(self.text) else ""
-        text = head + self.text[start : start + _WIDEST] + tail
+        tail = "..." if start + _MAX_WIDTH < len(self.text) else ""
+        text = head + self.text[start : start + _MAX_WIDTH] + tail
         return replace(self, text=text, column=self.column - start + len(head))
 
 
 def _width(character: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """Returns the number of terminal columns of a character."""
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

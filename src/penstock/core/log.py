@@ -1,4 +1,4 @@
-"""Structured log lines: for people, or one JSON object a line."""
+"""Structured logging: text for a console, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Format = Literal["console", "json"]
 
 
 class Log(Protocol):
-    """What is needed of a logger: an event and its facts."""
+    """A logger of events with facts."""
 
     def debug(self, event: str, **facts: Any) -> Any: ...
     def info(self, event: str, **facts: Any) -> Any: ...
@@ -21,7 +21,7 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 
 def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
-    """A logger that writes to standard error; `facts` are part of every line."""
+    """Returns a logger to standard error; `facts` are part of every line."""
     import structlog
 
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
@@ -34,18 +34,18 @@ def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
         )
     logger: Log = structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
-        processors=[structlog.processors.add_log_level, _without_nothing, stamp, render],
+        processors=[structlog.processors.add_log_level, _drop_none, stamp, render],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
     ).bind(**facts)
     return logger
 
 
-def _without_nothing(logger: Any, method: str, event: Any) -> Any:
+def _drop_none(logger: Any, method: str, event: Any) -> Any:
     return {key: value for key, value in event.items() if value is not None}
 
 
 class Silent:
-    """A logger that says nothing."""
+    """A logger that discards all events."""
 
     def debug(self, event: str, **facts: Any) -> None: ...
     def info(self, event: str, **facts: Any) -> None: ...

@@ -1,4 +1,4 @@
-"""Names of nodes: what is allowed, so that they serve in SQL, in paths and in metrics alike."""
+"""Valid names of nodes and pipelines, for use in SQL, paths and metrics."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import re
 NODE_NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _PIPELINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
-LONGEST = 63
+MAX_LENGTH = 63
 
 
 def node_name_problem(name: str) -> str | None:
-    """Why `name` cannot name a node, or None."""
-    if len(name) > LONGEST:
-        return f"a name has at most {LONGEST} characters"
+    """Returns the reason that `name` is not a valid name of a node, or None."""
+    if len(name) > MAX_LENGTH:
+        return f"a name has at most {MAX_LENGTH} characters"
     if not _NAME.match(name):
         return "a name starts with a letter and has letters, digits and underscores"
     return None
 
 
 def pipeline_name_problem(name: str) -> str | None:
-    """Why `name` cannot name a pipeline, or None."""
-    if len(name) > LONGEST:
-        return f"a name has at most {LONGEST} characters"
+    """Returns the reason that `name` is not a valid name of a pipeline, or None."""
+    if len(name) > MAX_LENGTH:
+        return f"a name has at most {MAX_LENGTH} characters"
     if not _PIPELINE.match(name):
         return "a pipeline's name has letters, digits, underscores, dots and hyphens"
     return None

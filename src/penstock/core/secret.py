@@ -1,4 +1,4 @@
-"""Values that are never printed."""
+"""Secrets, and redaction of lines with secrets."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _VALUE = re.compile(
 _IN_URL = re.compile(r"(://[^/@:\s]*:)([^/@\s]+)(?=@)")
 
 
-def hidden(line: str) -> str:
-    """A line of a user's file with asterisks for what its keys say are passwords and the like.
+def redact(line: str) -> str:
+    """Returns a line with asterisks in place of passwords, tokens and keys, of the same length.
 
-    References such as `${secret:file/NAME}` are shown. The length stays the same.
+    References such as `${secret:file/NAME}` are not secrets.
     """
     for pattern in (_VALUE, _IN_URL):
-        line = pattern.sub(lambda found: found[1] + _asterisks(found[2]), line)
+        line = pattern.sub(lambda match: match[1] + _asterisks(match[2]), line)
     return line
 
 
@@ -29,13 +29,13 @@ def _asterisks(value: str) -> str:
 
 
 class Secret(SecretStr):
-    """A string that shows as asterisks everywhere but in `reveal()`."""
+    """A string displayed as asterisks."""
 
     def reveal(self) -> str:
-        """The text itself, for the one call that needs it."""
+        """Returns the text."""
         return self.get_secret_value()
 
 
 def revealed(secret: Secret | None) -> str | None:
-    """The text itself, if there is one."""
+    """Returns the text of a secret, or None."""
     return None if secret is None else secret.reveal()

@@ -1,24 +1,88 @@
-"""Words for messages: the nearest right name, lists, plurals, sizes and rates."""
+"""Parts of messages: nearest names, plurals, shortened texts, positions."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+_SHORTEST_PREFIX = 4
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like `name`, or None where none is close."""
-    known = list(candidates)
-    folded = {candidate.lower().replace("-", "_"): candidate for candidate in known}
-    key = name.lower().replace("-", "_")
-    if key in folded:
-        return folded[key]
-    close = difflib.get_close_matches(key, folded, n=1, cutoff=0.6)
-    return folded[close[0]] if close else None
+    """Returns the candidate nearest to `name`, or None if none is a likely misspelling.
+
+    Case and separators are ignored. A candidate is near if one edit for each three characters, at
+    most three, makes it equal, or if it is the only one that begins with `name` or that `name`
+    begins with. An edit inserts, removes or replaces a character, or swaps two neighbours.
+    """
+    folded = {candidate: _fold(candidate) for candidate in candidates}
+    key = _fold(name)
+    near = [
+        (distance, candidate)
+        for candidate, text in folded.items()
+        if (distance := _distance(key, text)) is not None
+    ]
+    if near:
+        return min(near, key=lambda pair: pair[0])[1]
+    extended = [
+        candidate
+        for candidate, text in folded.items()
+        if min(len(key), len(text)) >= _SHORTEST_PREFIX
+        and (text.startswith(key) or key.startswith(text))
+    ]
+    return extended[0] if len(extended) == 1 else None
+
+
+def nearest_file(name: str, files: Iterable[str]) -> str | None:
+    """Returns the file name nearest to `name`, or None.
+
+    The names without suffixes are near, and equal if the suffixes differ.
+    """
+    path = PurePath(name)
+    stems: dict[str, str] = {}
+    for file in files:
+        other = PurePath(file)
+        if other.suffix == path.suffix or other.stem == path.stem:
+            stems.setdefault(other.stem, file)
+    stem = nearest(path.stem, stems)
+    return stems[stem] if stem is not None else None
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
+
+
+def _distance(first: str, second: str) -> int | None:
+    """Returns the number of edits between two texts, or None if the texts are not near."""
+    limit = min(max(len(first), len(second)) // 3, 3)
+    if first == second:
+        return 0
+    if abs(len(first) - len(second)) > limit:
+        return None
+    counts = Counter(first), Counter(second)
+    if max((counts[0] - counts[1]).total(), (counts[1] - counts[0]).total()) > limit:
+        return None
+    distance = _count_edits(first, second)
+    return distance if distance <= limit else None
+
+
+def _count_edits(first: Sequence[str], second: Sequence[str]) -> int:
+    """Returns the number of edits: insertion, removal, replacement, swap of two neighbours."""
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, left in enumerate(first, 1):
+        above, before, row = before, row, [i]
+        for j, right in enumerate(second, 1):
+            edits = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (left != right))
+            if i > 1 and j > 1 and left == second[j - 2] and first[i - 2] == right:
+                edits = min(edits, above[j - 2] + 1)
+            row.append(edits)
+    return row[-1]
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """A hint that names the nearest candidate, or lists them where there are few."""
+    """Returns a hint with the nearest candidate, or with up to 30 candidates."""
     known = sorted(set(candidates))
     close = nearest(name, known)
     if close:
@@ -29,16 +93,16 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
-    """`1 row`, `2 rows`, `1,234 rows`."""
+    """Returns a count and its noun: `1 row`, `2 rows`, `1,234 rows`."""
     word = noun if count == 1 else (many or noun + "s")
     return f"{count:,} {word}"
 
 
-def shorten(text: str, most: int = 200) -> str:
-    """`text` cut to `most` characters, saying how much is left out."""
-    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+def shorten(text: str, limit: int = 200) -> str:
+    """Returns at most `limit` characters of a text, and the length of a longer text."""
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"
 
 
 def line_and_column(text: str, index: int) -> tuple[int, int]:
-    """The line and column, both from 1, of a character of `text`."""
+    """Returns the line and column, both from 1, of a character of `text`."""
     return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)

@@ -1,4 +1,4 @@
-"""Durations and sizes as users write them."""
+"""Durations and sizes with units."""
 
 from __future__ import annotations
 
@@ -26,14 +26,22 @@ _TERM = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)")
 
 
 def seconds(text: str | float) -> float:
-    """`"500ms"`, `"1h30m"`, `"10 minutes"` in seconds. Raises ValueError."""
+    """Returns `"500ms"`, `"1h30m"` or `"10 minutes"` in seconds. Raises ValueError."""
     if isinstance(text, int | float) and not isinstance(text, bool):
         raise ValueError("expected a duration with a unit, such as 10s, 500ms or 1 hour")
     return _sum(str(text), _SECONDS, "a duration such as 10s, 500ms or 1 hour")
 
 
+def positive_seconds(text: str | float) -> float:
+    """Returns a duration of at least a millisecond in seconds. Raises ValueError."""
+    value = seconds(text)
+    if value < 0.001:
+        raise ValueError("expected a duration of at least 1ms")
+    return value
+
+
 def byte_count(text: str | int) -> int:
-    """`"64 MB"`, `"1GiB"` or a plain number of bytes. Raises ValueError."""
+    """Returns `"64 MB"`, `"1GiB"` or a plain number in bytes. Raises ValueError."""
     if isinstance(text, int) and not isinstance(text, bool):
         return text
     if str(text).strip().isdigit():
@@ -57,7 +65,7 @@ def _sum(text: str, units: dict[str, float] | dict[str, int], expected: str) -> 
 
 
 def duration_text(value: float) -> str:
-    """Seconds as a user would write them: `1.5s`, `200ms`, `2h`."""
+    """Returns seconds with a unit: `1.5s`, `200ms`, `2h`."""
     if value < 1:
         return f"{round(value * 1000)}ms"
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
@@ -67,11 +75,17 @@ def duration_text(value: float) -> str:
 
 
 def size_text(value: float) -> str:
-    """Bytes for reading: `1.5 MB`."""
+    """Returns bytes with a unit: `1.5 MB`."""
     for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
         if value >= size:
             return f"{value / size:.1f} {unit}"
     return f"{int(value)} B"
+
+
+def binary_size_text(value: float) -> str:
+    """Returns bytes with a binary unit, as sizes of memory are written: `1.5 GiB`, `512 MiB`."""
+    unit, size = ("GiB", 2**30) if value >= 2**30 else ("MiB", 2**20)
+    return f"{value / size:.1f}".removesuffix(".0") + f" {unit}"
 
 
 Duration = Annotated[
@@ -81,6 +95,14 @@ Duration = Annotated[
     WithJsonSchema({"type": "string", "examples": ["10s", "500ms", "1 hour"]}),
 ]
 """Seconds, written with a unit."""
+
+PositiveDuration = Annotated[
+    float,
+    BeforeValidator(positive_seconds),
+    PlainSerializer(duration_text, return_type=str),
+    WithJsonSchema({"type": "string", "examples": ["10s", "500ms", "1 hour"]}),
+]
+"""At least a millisecond, as seconds: a timeout or an interval. Written with a unit."""
 
 ByteSize = Annotated[
     int,

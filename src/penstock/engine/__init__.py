@@ -1,1 +1,1 @@
-"""From a plan to Spark; all of Spark's API is here."""
+"""The engine: execution of plans on Spark. The only package that uses the API of Spark."""

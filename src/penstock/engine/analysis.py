@@ -1,18 +1,21 @@
-"""Spark's errors before anything runs, told in terms of the user's file."""
+"""Analysis errors of Spark, located in the user's pipeline file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException, QueryContextType
 
-from penstock.core.errors import PenstockError, PlanError, SqlError, each_of
+from penstock.core.errors import PenstockError, PlanError, SqlError, flatten_errors
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, line_and_column
+from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan
+from penstock.plan.queries import stream_sources
+from penstock.sdk.transform import Route
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 _QUERY_ECHO = re.compile(r"\s*(== SQL.*|;\n'.*)", re.DOTALL)
@@ -22,32 +25,32 @@ _PREFIX = re.compile(r"^\[[A-Z_.0-9]+\] ?")
 
 
 @contextmanager
-def told(plan: Plan, node: Node) -> Iterator[None]:
-    """Errors raised inside belong to `node`: they leave with its place and a clear text."""
+def locate_errors(plan: Plan, node: Node) -> Iterator[None]:
+    """Assigns errors raised inside to `node`: adds its location and translates Spark's errors."""
     try:
         yield
     except PenstockError as error:
-        for each in each_of(error):
-            each.where = plan.place_of(each, node)
+        for inner in flatten_errors(error):
+            inner.where = plan.locate(inner, node)
         raise
     except PySparkException as error:
         raise translate(plan, node, error) from error
 
 
 def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
-    """An analysis error of Spark's as ours."""
+    """Converts an analysis error of Spark to a PenstockError with a location."""
     condition = error.getCondition() or ""
     parameters = error.getMessageParameters() or {}
-    kind = SqlError if any(texts(node)) else PlanError
-    where = _where(plan, node, error)
+    kind = SqlError if any(sql_texts(node)) else PlanError
+    where = _locate(plan, node, error)
     if isinstance(error, ParseException):
         return kind(f"{node.label}: {_sentence(error)}", code="sql-syntax", where=where)
     if condition.startswith("UNRESOLVED_COLUMN"):
         name = parameters.get("objectName", "").replace("`", "")
-        near = [each.strip("` ") for each in parameters.get("proposal", "").split(",") if each]
+        proposals = parameters.get("proposal", "").replace("`", "").split(",")
         return kind(
             f'{node.label}: there is no column "{name}"', code="unknown-column",
-            hint=did_you_mean(name.split(".")[-1], [n.replace("`", "") for n in near]),
+            hint=did_you_mean(name.split(".")[-1], [p.strip() for p in proposals if p]),
             where=_mark(where, name),
         )  # fmt: skip
     if condition.startswith("UNRESOLVED_ROUTINE"):
@@ -58,7 +61,7 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
         )  # fmt: skip
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         name = parameters.get("relationName", "").replace("`", "")
-        known = [n for n, each in plan.nodes.items() if each.kind != "sink"]
+        known = [known.name for known in plan.nodes.values() if known.kind != "sink"]
         return kind(
             f'{node.label}: there is no source or transform "{name}"', code="unknown-node",
             hint=did_you_mean(name, known), where=_mark(where, name),
@@ -66,7 +69,7 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     if "writeStream.start" in str(error):
         return kind(
             f"{node.label} is not a query", code="unsupported-sql", where=where,
-            hint="write one SELECT; sinks are nodes of their own",
+            hint="Write one SELECT. Sinks are separate nodes.",
         )  # fmt: skip
     code = condition.split(".")[0].lower().replace("_", "-").strip("-")
     if not code or code.startswith("legacy-error"):
@@ -74,16 +77,18 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     return kind(f"{node.label}: {_sentence(error)}", code=code, where=where)
 
 
-def not_streamable(plan: Plan, node: Node, error: AnalysisException) -> PenstockError:
-    """Why Spark cannot compute this as a stream."""
+def streaming_error(plan: Plan, node: Node, error: AnalysisException) -> PenstockError:
+    """Returns the error of a node that Spark cannot compute as a stream."""
     text = _STREAMS.sub("streams", _sentence(error))
     hint = None
     for words, advice in _ADVICE:
         if words in text:
             hint = advice
             break
+    if plan.bounded and len(stream_sources(node.name, plan.nodes, plan.streams)) > 1:
+        hint = "Set static: true on all sources but one, to compute the node from the whole input."
     if "aggregations without watermark" in text:
-        text = "without a watermark no group is ever complete"
+        text = "without a watermark, a group is never complete"
     return PlanError(
         f"{node.label} cannot be computed as a stream: {text}",
         code="not-streamable", hint=hint, where=node.where,
@@ -92,50 +97,42 @@ def not_streamable(plan: Plan, node: Node, error: AnalysisException) -> Penstock
 
 _ADVICE = (
     ("streaming aggregations without watermark",
-     "give the source a watermark and group by a window of its column, or write to a sink "
-     "that can replace rows with mode: upsert and primary_key"),
-    ("Sorting is not supported", "leave out ORDER BY, or sort each batch with scope: batch"),
-    ("indow function is not supported", "OVER (...) works on each batch, with scope: batch"),
-    ("Non-time-based windows", "OVER (...) works on each batch, with scope: batch"),
-    ("Distinct aggregations", "use approx_count_distinct, or dedupe before counting"),
-    ("Except", "write NOT EXISTS, or compare batch by batch with scope: batch"),
-    ("WithinWatermark", "give the source a watermark, or remember rows with within: forever"),
-    ("without a watermark", "give both sources a watermark and add a time range to the join"),
-    ("LIMIT", "take rows of each batch with scope: batch"),
+     "Set a watermark on the source and group by a window of its column, or write to a sink with "
+     "mode: upsert and primary_key."),
+    ("Sorting is not supported", "Remove ORDER BY, or sort each batch with scope: batch."),
+    ("indow function is not supported", "Set scope: batch to use OVER (...) on each batch."),
+    ("Non-time-based windows", "Set scope: batch to use OVER (...) on each batch."),
+    ("Distinct aggregations", "Use approx_count_distinct, or dedupe before counting."),
+    ("Except", "Use NOT EXISTS, or set scope: batch to compare each batch."),
+    ("WithinWatermark", "Set a watermark on the source, or set within: forever."),
+    ("without a watermark", "Set a watermark on both sources and add a time range to the join."),
+    ("LIMIT", "Set scope: batch to limit the rows of each batch."),
 )  # fmt: skip
 
 
-def texts(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """The SQL texts among a node's options, and where in the node they stand."""
-    config = node.component.config
-    for key in ("sql", "where", "set", "columns"):
-        given = getattr(config, key, None)
-        if isinstance(given, str):
-            yield (key,), given
-        elif isinstance(given, dict):
-            yield from (((key, name), str(text)) for name, text in given.items())
-        elif isinstance(given, list):
-            yield from (((key, number), str(text)) for number, text in enumerate(given))
+def sql_texts(node: Node) -> Sequence[tuple[Route, str]]:
+    """Returns the SQL texts among a node's options, with their routes below the node."""
+    return node.relation.sql_texts() if node.relation is not None else ()
 
 
-def _where(plan: Plan, node: Node, error: PySparkException) -> Location | None:
-    """The place in the SQL text that Spark complains about; the node where it cannot be told."""
-    given = list(texts(node))
+def _locate(plan: Plan, node: Node, error: PySparkException) -> Location | None:
+    """Returns the location of an error in the SQL text, or the location of the node."""
+    texts = list(sql_texts(node))
     index, fragment = _context(error)
-    for route, text in given:
-        place = (f"{node.kind}s", node.name, *route)
+    for route, text in texts:
+        path = (f"{node.kind}s", node.name, *route)
         if fragment and text[index : index + len(fragment)] == fragment:
-            return plan.inside(place, *line_and_column(text, index))
-        found = _POSITION.search(str(error))
-        if found and (len(given) == 1 or f"\n{text.strip()}\n" in str(error)):
-            return plan.inside(place, int(found[1]), int(found[2]) + 1)
-    if len(given) == 1:
-        return plan.inside((f"{node.kind}s", node.name, *given[0][0]), 1, 1)
+            return plan.inside(path, *line_and_column(text, index))
+        match = _POSITION.search(str(error))
+        if match and (len(texts) == 1 or f"\n{text.strip()}\n" in str(error)):
+            return plan.inside(path, int(match[1]), int(match[2]) + 1)
+    if len(texts) == 1:
+        return plan.inside((f"{node.kind}s", node.name, *texts[0][0]), 1, 1)
     return node.where
 
 
 def _context(error: PySparkException) -> tuple[int, str]:
-    """Where in its text the failing part begins, and the part."""
+    """Returns the index of the failing fragment in its text, and the fragment."""
     for context in error.getQueryContext() or []:
         if context.contextType() is not QueryContextType.SQL:
             continue
@@ -146,19 +143,21 @@ def _context(error: PySparkException) -> tuple[int, str]:
 
 
 def _mark(where: Location | None, name: str) -> Location | None:
+    """Returns the location of a name soon after `where`, or `where`."""
     if where is None:
         return None
-    here = where.text[where.column - 1 :]
+    line = where.text[where.column - 1 :]
     last = name.split(".")[-1]
     for candidate in (name, last):
-        at = here.lower().find(candidate.lower())
-        if 0 <= at <= 40:
-            return replace(where, column=where.column + at, length=len(candidate))
+        index = line.lower().find(candidate.lower())
+        if 0 <= index <= 40:
+            return replace(where, column=where.column + index, length=len(candidate))
     return where
 
 
 def _sentence(error: PySparkException) -> str:
-    """The first, telling part of Spark's message."""
+    """Returns the first sentence of Spark's message without codes."""
     text = _QUERY_ECHO.sub("", str(error.getMessage() or error))
     text = _SQLSTATE.sub("", _PREFIX.sub("", text.strip()))
-    return _POSITION.sub("", text).strip().splitlines()[0].strip().rstrip(".")
+    sentence = _POSITION.sub("", text).strip().splitlines()[0].strip().rstrip(".")
+    return without_column_ids(sentence)

@@ -1,148 +1,269 @@
-"""One batch of a query: from the trunk's rows to all sinks below it."""
+"""Batch processing: writes one batch of a query to all its sinks."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from penstock.engine.bisect import Bisection, data_error
+from penstock.core.errors import PlanError, StateError
+from penstock.engine.batch_record import BatchRecordFile, Partitioning
+from penstock.engine.bisect import Bisection
 from penstock.engine.build import Builder
-from penstock.engine.columns import to_arrow
-from penstock.engine.pace import Portion
-from penstock.engine.sink import RECEIPT_DDL, SinkTask, Write
-from penstock.engine.spool import Spool
+from penstock.engine.columns import sink_schema
+from penstock.engine.data_errors import data_error
+from penstock.engine.fallible import is_fallible
+from penstock.engine.offset_log import OffsetLog
+from penstock.engine.separation import NotSeparable, Separation
+from penstock.engine.sink import SinkTask
+from penstock.engine.sink_rows import (
+    computed,
+    is_ordered,
+    make_sink_task,
+    partitioning_of,
+    write_rows,
+    written_columns,
+)
+from penstock.engine.state_age import check_state_age
 from penstock.plan.model import Node, Query
-from penstock.plan.queries import shared
-from penstock.sdk import BatchId, Sink
-from penstock.spec.models import SinkSpec
+from penstock.plan.queries import shared_nodes
+from penstock.sdk import BatchId, Capability, SchemaChanges, compare_schemas
 
 
-class Events(Protocol):
-    """What a run wants to know of batches. Called on the driver, by the query's own thread."""
+@dataclass(frozen=True)
+class Written:
+    """The rows, the dead letters and the payload bytes that a sink wrote in a batch.
 
-    def begin(self, query: Query, number: int) -> None:
-        """A batch begins; earlier ones are in the commit log."""
+    `bytes` is None if the sink writes no payloads.
+    """
 
-    def wrote(self, query: Query, number: int, sink: str, rows: int, bad: int) -> None:
-        """A sink has the batch."""
+    rows: int
+    bad: int
+    bytes: int | None = None
+
+    @classmethod
+    def of(cls, receipts: Sequence[Mapping[str, Any]]) -> Written:
+        """Returns the sum of the receipts of a sink's writers."""
+        sizes = [int(receipt["bytes"]) for receipt in receipts if "bytes" in receipt]
+        return cls(
+            sum(int(receipt["rows"]) for receipt in receipts),
+            sum(int(receipt["bad"]) for receipt in receipts),
+            sum(sizes) if sizes else None,
+        )
+
+
+class BatchObserver(Protocol):
+    """The observer of a run's batches. Called on the driver, by the thread of the query."""
+
+    def on_begin(self, query: Query, number: int) -> None:
+        """Handles the start of a batch. Earlier batches are in the commit log."""
+
+    def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
+        """Handles an attempt to write a batch. Earlier attempts have written the sinks `done`."""
+
+    def on_search(self, query: Query, number: int) -> None:
+        """Handles a step of the search for failing rows. An exception ends the attempt."""
+
+    def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
+        """Handles the commit of the batch by a sink."""
+
+    def on_end(self, query: Query, number: int) -> None:
+        """Handles the commit of the batch by all sinks."""
 
 
 @dataclass
 class BatchRunner:
     """The function that Spark calls for each batch of a query.
 
-    An exception of the run's own is kept in `error`, because its type does not survive the way
-    through the JVM. `lock` is held while a batch is under way, `written` is the last one that all
-    sinks have.
+    `error` keeps an exception of the run, because its type is lost in the JVM. `lock` is held while
+    a batch is in progress. `written` is the number of the last batch that all sinks committed.
     """
 
     builder: Builder
     query: Query
     checkpoint: Path
-    events: Events
+    observer: BatchObserver
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     _tasks: dict[str, SinkTask] = field(default_factory=dict)
+    _computed_first: dict[str, bool] = field(default_factory=dict)
 
-    def __call__(self, trunk: DataFrame, number: int) -> None:
+    def __post_init__(self) -> None:
+        self._record = BatchRecordFile(self.checkpoint, OffsetLog(self.checkpoint).planned)
+
+    def __call__(self, root: DataFrame, number: int) -> None:
         try:
             with self.lock:
-                self.events.begin(self.query, number)
-                self._run(trunk, number)
+                if self.query.whole_input and number > 0:
+                    # Rows that arrive after the end of the input.
+                    return
+                self.observer.on_begin(self.query, number)
+                self._run(root, self._begin(number))
                 self.written = number
+                self.observer.on_end(self.query, number)
         except BaseException as error:
             self.error = error
             raise
 
-    def _run(self, trunk: DataFrame, number: int) -> None:
-        batch = BatchId(self._query_id(), number)
-        with self._frames(trunk) as frames:
+    def _begin(self, number: int) -> BatchId:
+        """Returns the ID of a batch, whose entry in the offset log is on disk.
+
+        Raises StateError in the first batch of a start if the state is older than a sink.
+        """
+        log = OffsetLog(self.checkpoint)
+        log.sync_planned(number)
+        batch = BatchId(self._query_id(), number, log.content(number))
+        if self.written is None:
+            log.sync_identity()
             for name in self.query.sinks:
+                check_state_age(self.builder.plan.nodes[name], batch, self.builder.plan.state)
+        return batch
+
+    def _run(self, root: DataFrame, batch: BatchId) -> None:
+        """Writes a batch to the sinks that have not committed the batch in an earlier attempt."""
+        done = self._record.done(batch)
+        self.observer.on_attempt(self.query, batch.number, done)
+        pending = [name for name in self.query.sinks if name not in done]
+        with self._frames(root) as frames:
+            for name in pending:
                 self._write(self.builder.plan.nodes[name], frames, batch)
+                if name != pending[-1]:
+                    self._record.add(batch, name)
+            if not pending:
+                frames[self.query.root].write.format("noop").mode("overwrite").save()
 
     @contextmanager
-    def _frames(self, trunk: DataFrame) -> Iterator[dict[str, DataFrame]]:
-        """All frames of the batch; one that has several readers is computed once."""
-        frames = self.builder.batch(self.query, trunk)
-        kept = [frames[name] for name in shared(self.query, self.builder.plan.nodes)]
-        for frame in kept:
+    def _frames(self, root: DataFrame) -> Iterator[dict[str, DataFrame]]:
+        """Yields all frames of the batch; a frame with several readers is computed once."""
+        frames = self.builder.build_batch(self.query, root)
+        shared = [frames[name] for name in shared_nodes(self.query, self.builder.plan.nodes)]
+        for frame in shared:
             frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         try:
             yield frames
         finally:
-            for frame in kept:
+            for frame in shared:
                 frame.unpersist()
 
     def _write(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
         try:
-            receipts = self._receipts(sink, frames, batch)
+            receipts = self._write_all_rows(sink, frames, batch)
         except Exception as error:
-            if self.builder.plan.nodes[self.query.trunk].stateful or not data_error(error):
+            if self.builder.plan.nodes[self.query.root].stateful or not data_error(error):
                 raise
-            receipts = self._without_culprits(sink, frames[self.query.trunk], batch, error)
-        sink.sink.finish(batch, receipts)
-        rows = sum(int(each["rows"]) for each in receipts)
-        bad = sum(int(each["bad"]) for each in receipts)
-        self.events.wrote(self.query, batch.number, sink.name, rows, bad)
+            receipts = self._write_valid_rows(sink, frames[self.query.root], batch, error)
+        sink.sink.commit(batch, receipts)
+        self.observer.on_written(self.query, batch.number, sink.name, Written.of(receipts))
 
-    def _receipts(
+    def _write_all_rows(
         self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId
     ) -> Sequence[dict[str, Any]]:
-        (above,) = sink.inputs
-        rows = frames[above]
+        (input_,) = sink.inputs
+        rows = frames[input_]
         if sink.name not in self._tasks:
-            sink.sink.prepare(to_arrow(rows.schema))
-        return write_rows(sink.sink, self._task(sink), rows, batch)
+            prepare(sink, written_columns(sink_schema(rows.schema), sink.operation))
+        partitioning = self._partitioning(sink, rows, batch)
+        if not self._is_computed_first(sink, rows, partitioning):
+            return write_rows(sink.sink, self._task(sink), rows, batch, partitioning)
+        with computed(rows):
+            return write_rows(sink.sink, self._task(sink), rows, batch, partitioning)
 
-    def _without_culprits(
-        self, sink: Node, trunk: DataFrame, batch: BatchId, error: Exception
+    def _is_computed_first(
+        self, sink: Node, rows: DataFrame, partitioning: Partitioning | None
+    ) -> bool:
+        """Returns whether all rows must be computed before the first one is written.
+
+        Otherwise rows of one partition would be sent before SQL fails on a row of another one, and
+        sent again in the next attempt. A shuffle before the sink computes all rows as well.
+        """
+        if sink.name not in self._computed_first:
+            shuffled = partitioning is not None or is_ordered(sink.sink)
+            self._computed_first[sink.name] = not (
+                shuffled or sink.can(Capability.EXACTLY_ONCE) or sink.sink.discards_rows
+            ) and (self.builder.plan.nodes[self.query.root].kind != "source" or is_fallible(rows))
+        return self._computed_first[sink.name]
+
+    def _partitioning(self, sink: Node, rows: DataFrame, batch: BatchId) -> Partitioning | None:
+        """Returns the partitioning of a batch; for a repeated batch that of its first attempt."""
+        current = partitioning_of(sink.sink, rows, sink.operation)
+        partitioning = self._record.partitioning(batch, sink.name, current)
+        _, columns = partitioning or (0, ())
+        missing = [name for name in columns if name not in rows.columns]
+        if missing:
+            raise StateError(
+                f"{sink.label}: batch {batch.number} is written in part, divided by the column "
+                f'"{missing[0]}", which the rows no longer have',
+                code="changed-partitioning",
+                where=sink.where,
+                hint="Run the former pipeline until it has written the batch.",
+            )
+        return partitioning
+
+    def _write_valid_rows(
+        self, sink: Node, root: DataFrame, batch: BatchId, error: Exception
     ) -> Sequence[dict[str, Any]]:
-        """The batch again without the records that SQL failed on, which become dead letters."""
-        builder = replace(self.builder, way=sink.name)
-        good = Bisection(builder, self.query, sink, trunk).divert(batch.number, error)
-        frames = builder.batch(self.query, good)
-        task = task_of(sink, builder.spool_of(sink, self.query, "sink"))
-        return write_rows(sink.sink, task, frames[sink.inputs[0]], batch)
+        """Writes the batch without the records on which SQL fails, and reports the others."""
+        builder = replace(self.builder, recomputed_for=sink.name)
+        with ExitStack() as stack:
+            search = (builder, self.query, sink, root, self._check_stop(batch))
+            try:
+                separation = Separation(*search)
+                rows = stack.enter_context(separation.valid_rows(batch.number))
+            except NotSeparable:
+                builder.discard_recomputed(self.query, batch.number)
+                valid = Bisection(*search).divert(batch.number, error)
+                rows = builder.build_batch(self.query, valid)[sink.inputs[0]]
+            task = make_sink_task(sink, builder.make_spool(sink, self.query, "sink"))
+            partitioning = self._partitioning(sink, rows, batch)
+            return write_rows(sink.sink, task, rows, batch, partitioning)
+
+    def _check_stop(self, batch: BatchId) -> Callable[[], None]:
+        return lambda: self.observer.on_search(self.query, batch.number)
 
     def _task(self, sink: Node) -> SinkTask:
         if sink.name not in self._tasks:
-            spool = self.builder.spool_of(sink, self.query, "sink")
-            self._tasks[sink.name] = task_of(sink, spool)
+            spool = self.builder.make_spool(sink, self.query, "sink")
+            self._tasks[sink.name] = make_sink_task(sink, spool)
         return self._tasks[sink.name]
 
     def _query_id(self) -> str:
-        """Spark's id of the query: the same after a restart, another after `--fresh`."""
+        """Returns Spark's ID of the query: stable across restarts, new after `--fresh`."""
         return str(json.loads((self.checkpoint / "metadata").read_text())["id"])
 
 
-def write_rows(
-    sink: Sink[Any], task: SinkTask, rows: DataFrame, batch: BatchId
-) -> list[dict[str, Any]]:
-    """Writes rows to a sink. Returns its writers' receipts, for `Sink.finish`."""
-    division = sink.division(to_arrow(rows.schema))
-    if division is not None:
-        writers, columns = division
-        rows = rows.repartition(writers, *(rows[f"`{name}`"] for name in columns))
-        task = replace(task, portion=task.portion.shared(writers))
-    elif task.portion.rate is not None:
-        rows = rows.coalesce(1)
-    found = rows.mapInArrow(Write(task, batch), RECEIPT_DDL).collect()
-    return [json.loads(row.receipt) for row in found]
+def prepare(sink: Node, columns: pa.Schema) -> None:
+    """Prepares a sink for rows of these columns, and changes the schema of its target if necessary.
+
+    Raises PlanError if a column is incompatible.
+    """
+    changes = schema_changes(sink, columns)
+    if changes:
+        sink.sink.change_schema(changes)
+    sink.sink.prepare(columns)
 
 
-def task_of(sink: Node, spool: Spool) -> SinkTask:
-    """What writes to a sink, in the portions that its node asks for."""
-    spec = sink.spec
-    if not isinstance(spec, SinkSpec):
-        return SinkTask.of(sink.sink, spool)
-    rows = spec.batch.rows or sink.sink.most_rows
-    return SinkTask.of(sink.sink, spool, Portion.of(rows, spec.batch.bytes, spec.rate_limit))
+def schema_changes(sink: Node, columns: pa.Schema) -> SchemaChanges:
+    """Returns the changes of a sink's target for rows of these columns. Reaches the system.
+
+    Raises PlanError if a column is incompatible.
+    """
+    target = sink.sink.target_schema()
+    changes = SchemaChanges() if target is None else compare_schemas(columns, target)
+    if changes.incompatible:
+        raise PlanError(
+            f"{sink.label}: the rows do not fit the target: "
+            f"{'; '.join(map(str, changes.incompatible))}",
+            code="target-schema",
+            hint="Cast or select the columns in a transform.",
+            where=sink.where,
+        )
+    return changes

@@ -1,288 +1,378 @@
-"""From a plan to DataFrames: streaming ones for what each query computes as a stream."""
+"""DataFrames of a plan: streaming for the stream nodes of a query, batch for the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import copy
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, lit
 from pyspark.sql.types import StructType
 
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.text import did_you_mean
-from penstock.engine.analysis import not_streamable, texts, told
+from penstock.engine.analysis import locate_errors, sql_texts, streaming_error
+from penstock.engine.column_checks import (
+    check_duplicate_columns,
+    check_primary_key,
+    check_sink_schema,
+)
 from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
+from penstock.engine.event_time import LATEST
 from penstock.engine.function import Chain, Step
-from penstock.engine.hints import NODE, hints
+from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
-from penstock.engine.source import SourceTask, read_all
+from penstock.engine.source import SourceTask
+from penstock.engine.source_readers import read_all
+from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.spool import Spool, Stage
-from penstock.plan.hint import EVERYTHING, Hint
+from penstock.engine.verification import check_decisions
+from penstock.engine.watermark import (
+    add_event_time,
+    add_watermark,
+    check_event_time_column,
+    check_event_times,
+    drop_sentinel,
+    sentinel_rows,
+)
 from penstock.plan.model import Node, Plan, Query
-from penstock.plan.queries import ends_of
+from penstock.plan.pushdown import EVERYTHING, Pushdown
+from penstock.plan.queries import end_nodes, stream_sources, unread_queries
 from penstock.sdk import ReplayableSource
-from penstock.sdk.kit.named import need_columns
-from penstock.spec.models import SinkSpec, SourceSpec
-from penstock.sql.facts import momentary
+from penstock.spec.models import SourceSpec, Watermark
+from penstock.sql.facts import reads_clock
 
-Types = Mapping[str, StructType]
+Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]
+"""A function that returns the output of a transform (see `Builder.derive`)."""
 
 
 @dataclass
 class Builder:
-    """Builds the DataFrames of one plan in one session.
+    """The builder of the DataFrames of one plan in one session.
 
-    `spool` is the directory for dead letters on their way (None: a bad record is an error). With
-    `closing` the sources give nothing but the row that closes all windows, with `closed` they give
-    it themselves after their own. Without `reports` bad records are passed over in silence, for a
-    try; `way` is the spool's. Static tables are read once, when they are first needed.
+    `spool` is the directory of the dead letter files; None makes a bad record an error. With
+    `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
+    the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
+    dropped silently. `recomputed_for` is a parameter of the spools. Workers keep transforms open
+    between the batches of a `run_id`. Static tables are read once.
     """
 
     plan: Plan
     session: SparkSession
     spool: Path | None = None
-    closing: bool = False
-    closed: bool = False
-    reports: bool = True
-    way: str = ""
+    sentinel_only: bool = False
+    with_sentinel: bool = False
+    report_dead_letters: bool = True
+    recomputed_for: str = ""
+    run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
+    _verified: set[str] = field(default_factory=set)
 
-    def streaming(self, query: Query) -> dict[str, DataFrame]:
-        """The DataFrame of each node that `query` computes as a stream, trunk last."""
+    def build_streams(self, query: Query) -> dict[str, DataFrame]:
+        """Returns the DataFrames of the stream nodes of `query`, the root last."""
         frames: dict[str, DataFrame] = {}
-        needs = {} if self.closing or self.closed else self.hints(query)
-        for name in (*self._static_above(query), *query.within):
+        pushdowns = {} if self.sentinel_only or self.with_sentinel else self.pushdowns(query)
+        for name in (*self._static_above(query), *query.stream_nodes):
             if name not in frames:
-                hint = needs.get(name, EVERYTHING)
-                frames[name] = self._frame(self.plan.nodes[name], frames, query, hint)
+                pushdown = pushdowns.get(name, EVERYTHING)
+                frames[name] = self._frame(self.plan.nodes[name], frames, query, pushdown)
         return frames
 
-    def hints(self, query: Query) -> dict[str, Hint]:
-        """What `query` needs of each of its sources; reads no data."""
+    def pushdowns(self, query: Query) -> dict[str, Pushdown]:
+        """Returns the pushdown of `query` for each of its sources. Reads no data."""
         nodes = self.plan.nodes
-        ends = ends_of(query, nodes)
-        frames = {} if any(nodes[n].kind == "source" for n in ends) else self._typed(query, {})
+        ends = end_nodes(query, nodes)
+        frames = (
+            {} if any(nodes[n].kind == "source" for n in ends) else self._typed_frames(query, {})
+        )
         if not all(name in frames for name in ends):
             return {}
-        found = hints(frames[name] for name in ends)
-        members = (nodes[name] for name in (*query.within, *query.below))
-        if any(momentary(text) for node in members for _, text in texts(node)):
-            return {name: Hint(hint.columns) for name, hint in found.items()}
-        return found
+        pushdowns = find_pushdowns(frames[name] for name in ends)
+        members = (nodes[name] for name in (*query.stream_nodes, *query.batch_nodes))
+        if any(reads_clock(text) for node in members for _, text in sql_texts(node)):
+            return {name: Pushdown(pushdown.columns) for name, pushdown in pushdowns.items()}
+        return pushdowns
 
-    def batch(self, query: Query, trunk: DataFrame) -> dict[str, DataFrame]:
-        """The same for the nodes below the trunk, of one batch of it."""
-        session = trunk.sparkSession
-        frames = {name: self.static(name) for name in self._static_above(query)}
-        frames[query.trunk] = trunk
-        trunk.createOrReplaceTempView(query.trunk)
-        for name in query.below:
+    def build_batch(
+        self, query: Query, root: DataFrame, derive: Derive | None = None
+    ) -> dict[str, DataFrame]:
+        """Returns the DataFrames of the batch nodes of `query` for one batch of the root.
+
+        `derive` takes the place of the method of the same name.
+        """
+        session = root.sparkSession
+        frames = {name: self.read_static(name) for name in self._static_above(query)}
+        frames[query.root] = root
+        root.createOrReplaceTempView(query.root)
+        for name in query.batch_nodes:
             if name not in frames:
-                frames[name] = self.derived(self.plan.nodes[name], frames, query, session)
+                frames[name] = (derive or self.derive)(
+                    self.plan.nodes[name], frames, query, session
+                )
         return frames
 
-    def derived(
+    def derive(
         self, node: Node, frames: Mapping[str, DataFrame], query: Query, session: SparkSession
     ) -> DataFrame:
-        """A transform's output for its inputs in `frames`, also a view by its name."""
+        """Returns the output of a transform and registers it as a temporary view."""
         inputs = {name: frames[name] for name in node.inputs}
-        with told(self.plan, node):
+        with locate_errors(self.plan, node):
             if node.relation is not None:
                 frame = node.relation.relate(inputs, session)
+                self._verify(node, frame, inputs)
             else:
                 (frame,) = inputs.values()
-                step = self.step(node, frame.schema, query)
+                step = self.make_step(node, frame.schema, query)
                 frame = frame.mapInArrow(Chain([step]), to_spark(step.rows))
-            _refuse_twins(node, frame)
+            check_duplicate_columns(node, frame)
+            check_primary_key(node, frame)
             frame.createOrReplaceTempView(node.name)
         return frame
 
-    def step(self, node: Node, columns: StructType, query: Query) -> Step:
-        """A batch function as it runs in tasks, for input of these columns."""
-        assert node.batch_function is not None
-        with told(self.plan, node):
-            rows = to_arrow(to_spark(node.batch_function.output(to_arrow(columns))))
-        return Step(node.batch_function, rows, self.spool_of(node, query, "transform"))
+    def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
+        """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
+        if node.name not in self._verified:
+            streams = {name: inputs[name] for name in inputs if name in self.plan.streams}
+            check_decisions(node, frame, streams)
+            self._verified.add(node.name)
 
-    def spool_of(self, node: Node, query: Query, stage: Stage) -> Spool:
-        """Where the bad records of a node go."""
+    def make_step(self, node: Node, columns: StructType, query: Query) -> Step:
+        """Returns the task step of a batch function for input of these columns."""
+        assert node.batch_function is not None
+        with locate_errors(self.plan, node):
+            rows = to_arrow(to_spark(node.batch_function.output(to_arrow(columns))))
+        spool = self.make_spool(node, query, "transform")
+        return Step(node.batch_function, rows, spool, self.run_id)
+
+    def make_spool(self, node: Node, query: Query, stage: Stage) -> Spool:
+        """Returns the spool of the bad records of a node."""
         directory = str(self.spool / query.name) if self.spool is not None else None
         return Spool(
             self.plan.name, query.name, node.name, stage, node.on_error, directory,
-            self.reports and (node.name in query.reports or node.kind == "sink"), way=self.way,
+            self.report_dead_letters
+            and (node.name in query.dead_letter_nodes or node.kind == "sink"),
+            recomputed_for=self.recomputed_for,
         )  # fmt: skip
 
-    def static(self, name: str) -> DataFrame:
-        """A static table, read whole."""
+    def discard_recomputed(self, query: Query, number: int) -> None:
+        """Removes the dead letters of a batch that was computed again (see `recomputed_for`)."""
+        if self.spool is not None and self.recomputed_for:
+            folder = self.spool / query.name / str(number) / self.recomputed_for
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def read_static(self, name: str) -> DataFrame:
+        """Returns a static table, read on the first call."""
         if name not in self._static:
             node = self.plan.nodes[name]
-            query = Query(name, name, (), (), (), reports=frozenset([name]))
-            with told(self.plan, node):
-                task = self.task(node, query)
+            query = Query(name, name, (), (), (), dead_letter_nodes=frozenset([name]))
+            with locate_errors(self.plan, node):
+                task = self.make_source_task(node, query)
                 table = pa.Table.from_batches(read_all(task), schema=task.rows)
                 self._static[name] = self.session.createDataFrame(table, to_spark(task.rows))
         return self._static[name]
 
-    def types(self) -> dict[str, StructType]:
-        """The columns of every node that is not a sink, told by Spark; reads no data.
+    def types(
+        self, errors: dict[str, PenstockError] | None = None, *, unread: bool = False
+    ) -> dict[str, StructType]:
+        """Returns the columns of all sources and transforms from Spark. Reads no data.
 
-        Raises UserError or Mistakes: everything that is wrong with nodes whose inputs are right.
+        Checks the sinks, and with `unread` also transforms that no node reads. `errors` are known
+        errors by node. Raises UserError, or ValidationErrors with the errors of all nodes whose
+        inputs are valid.
         """
-        found: dict[str, StructType] = {}
-        wrong: dict[str, PenstockError] = {}
-        for query in self.plan.queries:
-            frames = self._typed(query, wrong)
-            found |= {name: frame.schema for name, frame in frames.items()}
-            if query.trunk in frames:
-                with _noted(wrong, query.trunk):
-                    self.judge(query, frames[query.trunk])
+        types: dict[str, StructType] = {}
+        errors = {} if errors is None else errors
+        unread_nodes = unread_queries(self.plan.nodes, self.plan.streams) if unread else ()
+        for query in (*self.plan.queries, *unread_nodes):
+            frames = self._typed_frames(query, errors)
+            types |= {name: frame.schema for name, frame in frames.items()}
+            if query.root in frames and query.root in self.plan.streams:
+                with _collect_errors(errors, query.root):
+                    self.check_streamable(query, frames[query.root])
             for name in query.sinks:
                 sink = self.plan.nodes[name]
                 if sink.inputs[0] in frames:
-                    with _noted(wrong, name), told(self.plan, sink):
-                        _judge_sink(sink, frames[sink.inputs[0]].schema)
-        raise_all(wrong.values())
-        return found
+                    with _collect_errors(errors, name), locate_errors(self.plan, sink):
+                        check_sink_schema(sink, frames[sink.inputs[0]].schema)
+        raise_all(errors.values())
+        return types
 
-    def _typed(self, query: Query, wrong: dict[str, PenstockError]) -> dict[str, DataFrame]:
+    def _typed_frames(self, query: Query, errors: dict[str, PenstockError]) -> dict[str, DataFrame]:
         frames: dict[str, DataFrame] = {}
-        for name in dict.fromkeys((*self._static_above(query), *query.within, *query.below)):
+        for name in dict.fromkeys(
+            (*self._static_above(query), *query.stream_nodes, *query.batch_nodes)
+        ):
             node = self.plan.nodes[name]
-            if name not in wrong and all(above in frames for above in node.inputs):
-                with _noted(wrong, name):
+            if name not in errors and all(input_ in frames for input_ in node.inputs):
+                with _collect_errors(errors, name):
                     frames[name] = (
-                        self._empty(node, query)
+                        self._empty_table(node, query)
                         if node.static
                         else self._frame(node, frames, query)
                     )
         return frames
 
-    def _empty(self, node: Node, query: Query) -> DataFrame:
-        """A static table without its rows."""
-        with told(self.plan, node):
-            frame = self.session.createDataFrame([], to_spark(self.task(node, query).rows))
+    def _empty_table(self, node: Node, query: Query) -> DataFrame:
+        """Returns a static table without its rows."""
+        with locate_errors(self.plan, node):
+            frame = self.session.createDataFrame(
+                [], to_spark(self.make_source_task(node, query).rows)
+            )
             frame.createOrReplaceTempView(node.name)
         return frame
 
-    def judge(self, query: Query, trunk: DataFrame) -> None:
-        """Raises PlanError if Spark cannot compute the trunk as a stream in the query's mode."""
+    def check_streamable(self, query: Query, root: DataFrame) -> None:
+        """Raises PlanError if Spark cannot compute the root as a stream in the query's mode."""
         jvm = self.session.sparkContext._jvm
         assert jvm is not None
         modes = jvm.org.apache.spark.sql.streaming.OutputMode
         mode = modes.Update() if query.output_mode == "update" else modes.Append()
         checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
         try:
-            checker.checkForStreaming(trunk._jdf.queryExecution().analyzed(), mode)
+            checker.checkForStreaming(analyzed_plan(root), mode)
         except AnalysisException as error:
-            raise not_streamable(self.plan, self.plan.nodes[query.trunk], error) from error
+            raise streaming_error(self.plan, self.plan.nodes[query.root], error) from error
 
     def _frame(
-        self, node: Node, frames: Mapping[str, DataFrame], query: Query, hint: Hint = EVERYTHING
+        self,
+        node: Node,
+        frames: Mapping[str, DataFrame],
+        query: Query,
+        pushdown: Pushdown = EVERYTHING,
     ) -> DataFrame:
         if node.kind == "transform":
-            return self.derived(node, frames, query, self.session)
-        frame = self.static(node.name) if node.static else self._stream(node, query, hint)
+            frame = self.derive(node, frames, query, self.session)
+            watermark = node.watermark
+            if watermark is not None:
+                with locate_errors(self.plan, node):
+                    check_event_time_column(node, frame.schema, watermark)
+                    frame = self._computed_event_time(node, watermark, frame, frames, query)
+                frame.createOrReplaceTempView(node.name)
+            return frame
+        frame = self.read_static(node.name) if node.static else self._stream(node, query, pushdown)
         frame.createOrReplaceTempView(node.name)
         return frame
 
-    def _stream(self, node: Node, query: Query, hint: Hint) -> DataFrame:
+    def _stream(self, node: Node, query: Query, pushdown: Pushdown) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
-        with told(self.plan, node):
-            spares = self.plan.nodes[query.trunk].stateful
-            task = replace(self.task(node, query), hint=hint, spares=spares)
-            # Each reader gets a registration of its own: Spark puts the environment of a running
-            # one into a map that all of a registration share, while it sends the map to tasks.
+        with locate_errors(self.plan, node):
+            stateful = self.plan.nodes[query.root].stateful
+            task = replace(
+                self.make_source_task(node, query),
+                pushdown=pushdown,
+                null_unused_columns=stateful,
+            )
+            # Each reader needs its own registration: Spark changes a map of the registration
+            # while it sends the map to tasks.
             self.session.dataSource.register(PenstockDataSource)
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             reader = reader.name(node.name).option(NODE, node.name)
             frame = reader.option("secret.task", task.pack()).load()
-            watermark = node.spec.watermark
-            if watermark is not None:
-                frame = frame.withWatermark(
-                    watermark.column, f"{round(watermark.delay * 1000)} milliseconds"
-                )
-            if (self.closing or self.closed) and task.event_time is not None:
-                time = col(task.event_time)
-                frame = frame.where(time.isNull() | (time < lit(END_OF_TIME)))
+            watermark = node.watermark
+            if watermark is not None and watermark.expression is not None:
+                columns = add_event_time(frame, watermark).schema
+                check_event_time_column(node, columns, watermark)
+                raw, frame = {node.name: frame}, add_event_time(frame, watermark)
+                frame = self._computed_event_time(node, watermark, frame, raw, query)
+            elif watermark is not None:
+                frame = add_watermark(frame, watermark)
+                if self.sentinel_only or self.with_sentinel:
+                    frame = drop_sentinel(frame, watermark)
         return frame
 
-    def task(self, node: Node, query: Query) -> SourceTask:
-        """All that reading a source for a query takes. Settles the source's columns."""
+    def _computed_event_time(
+        self,
+        node: Node,
+        watermark: Watermark,
+        frame: DataFrame,
+        frames: Mapping[str, DataFrame],
+        query: Query,
+    ) -> DataFrame:
+        """Returns the rows of a node with its watermark on a computed column.
+
+        `frames` has the sources of the node. They have no watermark of their own.
+        """
+        if self.sentinel_only:
+            names = stream_sources(node.name, self.plan.nodes, self.plan.streams)
+            sources = [frames[name] for name in names]
+            rows = sentinel_rows(sources, frame.schema, watermark.column)
+            return drop_sentinel(add_watermark(rows, watermark), watermark)
+        if self._has_windows_below(node):
+            spool = self.make_spool(node, query, "output")
+            frame = check_event_times(frame, watermark.column, spool, self.run_id)
+        return add_watermark(frame, watermark)
+
+    def make_source_task(self, node: Node, query: Query) -> SourceTask:
+        """Returns the task of reading a source for a query, with columns in Spark's types."""
         source = node.source
         assert isinstance(node.spec, SourceSpec)
         if not isinstance(source, ReplayableSource):
-            raise PlanError(f"{node.label} cannot be read again", code="not-replayable")
+            raise PlanError(f"{node.label} is not replayable", code="not-replayable")
         if source.columns is None:
             raise PlanError(
                 f"{node.label} has no schema", code="no-schema",
-                hint="declare it, as in schema: id LONG, name STRING, at TIMESTAMP",
+                hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
             )  # fmt: skip
-        offered = source.metadata()
+        available = source.metadata_schema()
         metadata = source.metadata_columns
         fields = list(source.columns)
-        fields += [offered.field(name).with_name(column) for column, name in metadata.items()]
+        fields += [available.field(name).with_name(column) for column, name in metadata.items()]
         rows = to_arrow(to_spark(pa.schema(fields)))
-        own = list(rows)[: len(source.columns)]
-        source.columns = pa.schema(own, source.columns.metadata)
-        watermark = node.spec.watermark
+        source_fields = list(rows)[: len(source.columns)]
+        typed = copy.copy(source)
+        typed.columns = pa.schema(source_fields, source.columns.metadata)
+        watermark = None if node.computes_event_time else node.watermark
         if watermark is not None and watermark.column not in rows.names:
             raise PlanError(
                 f'{node.label} has its watermark on "{watermark.column}", which is not a column',
                 code="unknown-column", hint=did_you_mean(watermark.column, rows.names),
             )  # fmt: skip
         return SourceTask(
-            source, rows, metadata, self.spool_of(node, query, "decode"),
-            watermark.column if watermark else None, self.closing, patience=self._patience(query),
+            typed, rows, metadata, self.make_spool(node, query, "decode"),
+            watermark.column if watermark else None, self.sentinel_only,
+            poll_timeout=self._poll_timeout(query), latest_time=self._latest_time(node),
+            whole_input=query.whole_input,
         )  # fmt: skip
 
-    def _patience(self, query: Query) -> float:
-        """How long one source may keep Spark waiting; while it does, the others are not asked."""
-        alone = sum(self.plan.nodes[name].kind == "source" for name in query.within) == 1
+    def _latest_time(self, node: Node) -> datetime | None:
+        """Returns the end of the event times of a source with windows downstream, or None."""
+        if node.watermark is None or node.computes_event_time or not self._has_windows_below(node):
+            return None
+        # The last batch of a case holds the sentinel row.
+        return END_OF_TIME + timedelta(days=1) if self.with_sentinel else LATEST
+
+    def _has_windows_below(self, node: Node) -> bool:
+        return any(node.name in query.stream_nodes for query in self.plan.with_windows)
+
+    def _poll_timeout(self, query: Query) -> float:
+        """Returns the maximum seconds of a poll, during which other sources of the query wait."""
+        alone = sum(self.plan.nodes[name].kind == "source" for name in query.stream_nodes) == 1
         return 1.0 if alone else 0.1
 
     def _static_above(self, query: Query) -> tuple[str, ...]:
-        members = (*query.within, *query.below)
+        members = (*query.stream_nodes, *query.batch_nodes)
         return tuple(name for name in members if self.plan.nodes[name].static)
 
 
 def source_order(frame: DataFrame) -> tuple[str, ...]:
-    """The sources of a streaming DataFrame in the order of Spark's progress reports."""
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
-    found = [leaves.apply(index) for index in range(leaves.size())]
-    streams = [leaf for leaf in found if "Streaming" in leaf.getClass().getSimpleName()]
-    return tuple(dict.fromkeys(leaf.extraOptions().get(NODE) for leaf in streams))
+    """Returns the sources of a streaming DataFrame in the order of Spark's progress reports."""
+    nodes = scala_items(analyzed_plan(frame).collectLeaves())
+    streams = [node for node in nodes if "Streaming" in class_name(node)]
+    return tuple(dict.fromkeys(stream.extraOptions().get(NODE) for stream in streams))
 
 
 @contextmanager
-def _noted(wrong: dict[str, PenstockError], name: str) -> Iterator[None]:
-    """Keeps the error of a node instead of raising it."""
+def _collect_errors(errors: dict[str, PenstockError], name: str) -> Iterator[None]:
+    """Collects the error of a node instead of raising it."""
     try:
         yield
     except PenstockError as error:
-        wrong.setdefault(name, error)
-
-
-def _judge_sink(sink: Node, columns: StructType) -> None:
-    """Raises UserError if rows of these columns cannot be written."""
-    assert isinstance(sink.spec, SinkSpec)
-    written = to_arrow(columns)
-    raise_all(need_columns(sink.spec.primary_key, written, "primary_key"))
-    sink.sink.accepts(written)
-
-
-def _refuse_twins(node: Node, frame: DataFrame) -> None:
-    """Spark tells columns apart by their place, everybody else by their names."""
-    names = [name.lower() for name in frame.columns]
-    twin = next((name for name in frame.columns if names.count(name.lower()) > 1), None)
-    if twin is not None:
-        raise PlanError(
-            f'{node.label} gives the column "{twin}" twice',
-            code="duplicate-column",
-            hint="name the columns one by one, and one of the two differently with AS",
-        )
+        errors.setdefault(name, error)

@@ -1,9 +1,8 @@
-"""Java's class cache: Spark's classes, parsed once, mapped into every later JVM.
+"""Class cache (CDS archive): Spark's classes, parsed once and mapped into every later JVM.
 
-The first run writes down the names of the classes it loaded, which costs nothing; when it has
-ended, a process of its own turns the list into an archive in the user's cache directory. The
-archive belongs to one Java and one class path. Run as a script this file is that process, so it
-imports the standard library only.
+The first run records the names of its loaded classes. After its end a background process builds an
+archive from the list in the user's cache directory. An archive is specific to a Java version and a
+class path. This file is also the script of that process, so it imports the standard library only.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,31 +26,33 @@ if TYPE_CHECKING:
     from penstock.engine.java import Java
 
 BUILD_TIMEOUT = 900.0
-"""Seconds; it takes a dozen, and many times that where others keep the machine busy."""
+"""Seconds. A build takes about 12 seconds, and longer on a busy machine."""
 UNUSED_AFTER = 30 * 86400.0
 RETRY_AFTER = 3600.0
 
 _OWN_ARCHIVE = ("-Xshare", "-XX:SharedArchiveFile", "-XX:AOT", "-javaagent", "-agent")
 _STREAMING = "/MicroBatchExecution id:"
 _GENERATED = "/GeneratedClass"
-_rooms: list[Room] = []
-"""Those of this process's Spark sessions."""
-_making: list[subprocess.Popen[bytes]] = []
-"""What this process has let begin."""
+_DIGEST = re.compile(r"[0-9a-f]{24}")
+_ARCHIVE_FILE = re.compile(r"classes\.(jsa|txt|\d+)|seal\.(json|\d+)|failed|lock")
+_directories: list[ArchiveDirectory] = []
+"""Archive directories of this process's Spark sessions."""
+_builds: list[subprocess.Popen[bytes]] = []
+"""Builds started by this process."""
 
 
-def directory() -> Path:
-    """Where Penstock keeps what it can make again."""
-    named = os.environ.get("PENSTOCK_CACHE")
-    if named:
-        return Path(named).expanduser()
+def cache_directory() -> Path:
+    """Returns the cache directory; PENSTOCK_CACHE overrides it."""
+    configured = os.environ.get("PENSTOCK_CACHE")
+    if configured:
+        return Path(configured).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "penstock"
 
 
 @dataclass(frozen=True)
-class Room:
-    """The directory of one archive. The seal, written last, says how the archive looks."""
+class ArchiveDirectory:
+    """Directory of an archive. The seal, written last, holds size and time of the archive."""
 
     path: Path
 
@@ -70,176 +72,196 @@ class Room:
     def failure(self) -> Path:
         return self.path / "failed"
 
-    def sealed(self) -> dict[str, object] | None:
-        """The seal, if the archive is the one that was sealed."""
+    def read_seal(self) -> dict[str, object] | None:
+        """Returns the seal if it matches the archive, otherwise None."""
         try:
-            found = json.loads(self.seal.read_text(encoding="utf-8"))
-            seen = self.archive.stat()
+            seal = json.loads(self.seal.read_text(encoding="utf-8"))
+            stat = self.archive.stat()
         except (OSError, ValueError):
             return None
-        if not isinstance(found, dict):
+        if not isinstance(seal, dict):
             return None
-        whole = (found.get("size"), found.get("time")) == (seen.st_size, int(seen.st_mtime))
-        return found if whole else None
+        matches = (seal.get("size"), seal.get("time")) == (stat.st_size, int(stat.st_mtime))
+        return seal if matches else None
 
-    def put_seal(self, *, streaming: bool) -> None:
-        seen = self.archive.stat()
+    def write_seal(self, *, streaming: bool) -> None:
+        stat = self.archive.stat()
         text = json.dumps(
-            {"size": seen.st_size, "time": int(seen.st_mtime), "streaming": streaming}
+            {"size": stat.st_size, "time": int(stat.st_mtime), "streaming": streaming}
         )
-        fresh = self.seal.with_suffix(f".{os.getpid()}")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(self.seal)
+        temporary = self.seal.with_suffix(f".{os.getpid()}")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self.seal)
 
 
 class ClassCache:
-    """What one JVM takes from the cache and gives back; never a reason for a run to fail."""
+    """The class cache of one JVM. Failures of the cache never fail a run."""
 
-    def __init__(self, room: Room, command: Sequence[str], scratch: Path) -> None:
-        """`command` starts this Java with everything that an archive depends on."""
-        self._room = room
-        _rooms.append(room)
+    def __init__(self, directory: ArchiveDirectory, command: Sequence[str], scratch: Path) -> None:
+        """Initializes the cache. `command` starts Java with all options of the archive."""
+        self._directory = directory
+        _directories.append(directory)
         self._command = list(command)
         self._list = scratch / "classes.txt"
-        seal = room.sealed()
+        seal = directory.read_seal()
         self._used = seal is not None
-        self._learns = not (seal and seal.get("streaming")) and not _recent(room.failure)
+        self._records = not (seal and seal.get("streaming")) and not _recent(directory.failure)
 
     @classmethod
     def open(
         cls, java: Java, class_path: Sequence[Path], flags: Sequence[str], scratch: Path
     ) -> ClassCache | None:
-        """None where there can be no archive: a directory on the class path, flags against it."""
+        """Returns the cache; None for a class path with directories, or for CDS flags."""
         if any(flag.startswith(_OWN_ARCHIVE) for flag in flags) or not all(
             path.is_file() for path in class_path
         ):
             return None
         joined = os.pathsep.join(map(str, class_path))
-        kept = [flag for flag in flags if flag.startswith("--")]
-        command = [str(java.executable), *kept, "-XX:+UseSerialGC", "-Xmx1g", "-cp", joined]
+        module_flags = [flag for flag in flags if flag.startswith("--")]
+        command = [str(java.executable), *module_flags, "-XX:+UseSerialGC", "-Xmx1g", "-cp", joined]
         digest = hashlib.sha256("\0".join([java.version, *command]).encode())
         try:
             for path in [java.executable, java.home / "lib" / "modules", *class_path]:
-                seen = path.stat()
-                digest.update(f"\0{seen.st_size} {int(seen.st_mtime)}".encode())
+                stat = path.stat()
+                digest.update(f"\0{stat.st_size} {int(stat.st_mtime)}".encode())
         except OSError:
             return None
-        room = Room(directory() / "classes" / digest.hexdigest()[:24])
-        return cls(room, command, scratch)
+        directory = ArchiveDirectory(cache_directory() / "classes" / digest.hexdigest()[:24])
+        return cls(directory, command, scratch)
 
     @property
     def flags(self) -> list[str]:
         flags = []
         if self._used:
-            flags += [f"-XX:SharedArchiveFile={self._room.archive}", "-Xshare:auto"]
-        if self._learns:
+            flags += [f"-XX:SharedArchiveFile={self._directory.archive}", "-Xshare:auto"]
+        if self._records:
             flags.append(f"-XX:DumpLoadedClassList={self._list}")
         return flags
 
     def discard(self) -> bool:
-        """Throws the archive away after a crash; False when this JVM had none."""
+        """Discards the archive after a crash. Returns False if this JVM used none."""
         if self._used:
-            self._room.seal.unlink(missing_ok=True)
+            self._directory.seal.unlink(missing_ok=True)
         return self._used
 
-    def learn(self) -> None:
-        """Once the JVM has ended: lets the archive be made from what it loaded, without waiting."""
+    def build_from_recording(self) -> None:
+        """Starts the build of the archive in the background. Call after the end of the JVM."""
         try:
             if self._used:
-                os.utime(self._room.path)
-            if self._learns and self._list.exists():
-                self._begin()
+                os.utime(self._directory.path)
+            if self._records and self._list.exists():
+                self._start_build()
         except OSError:
             return
 
-    def _begin(self) -> None:
+    def _start_build(self) -> None:
         lines = self._list.read_text(encoding="utf-8", errors="replace").splitlines()
         streaming = any(_STREAMING in line for line in lines)
         if self._used and not streaming:
             return
-        self._room.path.mkdir(parents=True, exist_ok=True)
-        given = self._room.names.with_suffix(f".{os.getpid()}")
-        kept = (line for line in lines if _GENERATED not in line)
-        given.write_text("\n".join(kept) + "\n", encoding="utf-8")
-        work = [str(self._room.path), str(given), str(int(streaming)), *self._command]
-        making = subprocess.Popen(
-            [sys.executable, "-IS", __file__, *work],
+        self._directory.path.mkdir(parents=True, exist_ok=True)
+        class_list = self._directory.names.with_suffix(f".{os.getpid()}")
+        loadable = (line for line in lines if _GENERATED not in line)
+        class_list.write_text("\n".join(loadable) + "\n", encoding="utf-8")
+        arguments = [
+            str(self._directory.path),
+            str(class_list),
+            str(int(streaming)),
+            *self._command,
+        ]
+        build_process = subprocess.Popen(
+            [sys.executable, "-IS", __file__, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
             start_new_session=True,
         )
-        _making.append(making)
+        _builds.append(build_process)
 
 
-def await_made() -> bool | None:
-    """Waits for the archive of this process's last Spark session, whoever makes it.
+def await_build() -> bool | None:
+    """Waits for the archive of this process's last Spark session.
 
-    Returns whether it is there; None if this Java can have none.
+    Returns whether the archive exists; None if no archive is possible.
     """
-    while _making:
-        _making.pop().wait()
-    if not _rooms:
+    while _builds:
+        _builds.pop().wait()
+    if not _directories:
         return None
-    room = _rooms[-1]
-    with contextlib.suppress(OSError), (room.path / "lock").open("w") as lock:
+    directory = _directories[-1]
+    with contextlib.suppress(OSError), (directory.path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-    return room.sealed() is not None
+    return directory.read_seal() is not None
 
 
-def forget_failures() -> None:
-    """Lets the next run try again, also where making an archive has failed lately."""
-    for failure in directory().glob("classes/*/failed"):
-        failure.unlink(missing_ok=True)
+def clear_failures() -> None:
+    """Allows the next run to build an archive after a recent failure."""
+    for failure in cache_directory().glob("classes/*/failed"):
+        if not failure.stat().st_size:
+            failure.unlink(missing_ok=True)
 
 
-def build(room: Room, given: Path, streaming: bool, command: Sequence[str]) -> None:
-    """Makes the archive from a class list, unless another process is at it already."""
-    fresh = room.archive.with_suffix(f".{os.getpid()}")
+def build(
+    directory: ArchiveDirectory, class_list: Path, streaming: bool, command: Sequence[str]
+) -> None:
+    """Builds the archive from a class list. Does nothing while another process builds."""
+    temporary = directory.archive.with_suffix(f".{os.getpid()}")
     os.nice(10)
     try:
-        with (room.path / "lock").open("w") as lock:
+        with (directory.path / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            given.replace(room.names)
+            class_list.replace(directory.names)
             subprocess.run(
                 [
                     *command[:-2],
                     "-Xlog:disable",
                     "-Xshare:dump",
-                    f"-XX:SharedClassListFile={room.names}",
-                    f"-XX:SharedArchiveFile={fresh}",
+                    f"-XX:SharedClassListFile={directory.names}",
+                    f"-XX:SharedArchiveFile={temporary}",
                     *command[-2:],
                 ],
                 check=True,
                 timeout=BUILD_TIMEOUT,
             )
-            room.seal.unlink(missing_ok=True)
-            fresh.replace(room.archive)
-            room.put_seal(streaming=streaming)
-            room.failure.unlink(missing_ok=True)
-            _sweep(room)
+            directory.seal.unlink(missing_ok=True)
+            temporary.replace(directory.archive)
+            directory.write_seal(streaming=streaming)
+            directory.failure.unlink(missing_ok=True)
+            _remove_unused(directory)
     except BlockingIOError:
         return
     except (OSError, subprocess.SubprocessError):
-        room.failure.touch()
+        directory.failure.touch()
     finally:
-        given.unlink(missing_ok=True)
-        fresh.unlink(missing_ok=True)
+        class_list.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def _sweep(room: Room) -> None:
-    """Removes what killed builds left here, and the rooms that nobody used for a long time."""
-    for left in room.path.glob("classes.[0-9]*"):
-        if not _recent(left):
-            left.unlink(missing_ok=True)
-    for other in _siblings(room):
-        if time.time() - other.stat().st_mtime > UNUSED_AFTER:
-            shutil.rmtree(other, ignore_errors=True)
+def _remove_unused(directory: ArchiveDirectory) -> None:
+    """Removes files of killed builds, and archives without use for a long time."""
+    for path in directory.path.glob("classes.[0-9]*"):
+        if not _recent(path):
+            path.unlink(missing_ok=True)
+    for path in _siblings(directory):
+        if time.time() - path.stat().st_mtime > UNUSED_AFTER:
+            shutil.rmtree(path, ignore_errors=True)
 
 
-def _siblings(room: Room) -> Iterator[Path]:
-    return (path for path in room.path.parent.iterdir() if path != room.path)
+def _siblings(directory: ArchiveDirectory) -> Iterator[Path]:
+    for path in directory.path.parent.iterdir():
+        if path != directory.path and _is_archive_directory(path):
+            yield path
+
+
+def _is_archive_directory(path: Path) -> bool:
+    """Returns whether the names of a directory and of its files are those of an archive."""
+    return (
+        _DIGEST.fullmatch(path.name) is not None
+        and path.is_dir()
+        and not path.is_symlink()
+        and all(_ARCHIVE_FILE.fullmatch(file.name) for file in path.iterdir())
+    )
 
 
 def _recent(path: Path) -> bool:
@@ -250,4 +272,4 @@ def _recent(path: Path) -> bool:
 
 
 if __name__ == "__main__":
-    build(Room(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3] == "1", sys.argv[4:])
+    build(ArchiveDirectory(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3] == "1", sys.argv[4:])

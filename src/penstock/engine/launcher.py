@@ -1,7 +1,7 @@
-"""What Spark starts in place of Python: asks the warm process for a child and becomes its shadow.
+"""Program that Spark starts as Python: requests a forked worker and waits for its end.
 
-Run as a script by an isolated Python without `site`, on every start of a worker, so it imports
-nothing that is not already there. Without a warm process it becomes the plain interpreter.
+An isolated Python without `site` runs this script at every start of a worker, so it imports only
+built-in modules. Without a warm process the script executes the plain interpreter.
 """
 
 import os
@@ -12,29 +12,29 @@ from marshal import dumps
 STARTED = b"+"
 
 
-def ask(address: str, arguments: list[str]) -> int | None:
-    """The exit status of the child, once it has ended; None when there was none."""
+def run_forked(address: str, arguments: list[str]) -> int | None:
+    """Runs a worker forked from the warm process. Returns its exit status; None without a fork."""
     request = dumps((arguments, os.getcwd(), dict(os.environb)))  # noqa: PTH109
-    standard = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (0, 1, 2))
+    descriptors = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (0, 1, 2))
     try:
-        line = socket(AF_UNIX, SOCK_STREAM)
-        line.connect(address)
-        line.sendmsg([len(request).to_bytes(4)], [(SOL_SOCKET, SCM_RIGHTS, standard)])
-        line.sendall(request)
-        if line.recv(1) != STARTED:
+        connection = socket(AF_UNIX, SOCK_STREAM)
+        connection.connect(address)
+        connection.sendmsg([len(request).to_bytes(4)], [(SOL_SOCKET, SCM_RIGHTS, descriptors)])
+        connection.sendall(request)
+        if connection.recv(1) != STARTED:
             return None
     except OSError:
         return None
     try:
-        answer = line.recv(1)
+        status = connection.recv(1)
     except OSError:
-        answer = b""
-    return answer[0] if answer else 1
+        status = b""
+    return status[0] if status else 1
 
 
 if __name__ == "__main__":
     address, *arguments = sys.argv[1:]
-    status = ask(address, arguments) if arguments[:1] == ["-m"] else None
+    status = run_forked(address, arguments) if arguments[:1] == ["-m"] else None
     if status is None:
         os.execv(sys.executable, [sys.executable, *arguments])
     os._exit(status)

@@ -1,37 +1,47 @@
-"""Directories for what a run needs only while it runs; what a killed run left is swept up later."""
+"""Temporary directories of a run; directories of killed runs are removed later.
+
+A directory is created under a hidden name and renamed once its lock is held, so that another
+process never finds a directory of a living owner without the lock.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "penstock-"
-_LOCK = "lock"
-_LONGEST = 80
+_NEW_PREFIX = ".penstock-"
+_LOCK = "scratch.lock"
+_MAX_PATH = 80
+_CREATION_SECONDS = 3600.0
+"""The age after which a directory under a hidden name is abandoned."""
 
 
 class Scratch:
-    """A directory of this user only, short enough to hold the address of a socket.
+    """A private temporary directory whose path is short enough for the address of a socket.
 
-    It is locked for as long as its owner lives, which is how a left one is told from a used one.
-    So it is for as long as a process lives that its owner has given the file `lock`.
+    The owner holds a lock on the directory, as does every process that inherits the file `lock`.
+    A directory without a lock is abandoned.
     """
 
     def __init__(self) -> None:
         base = Path(tempfile.gettempdir())
-        if len(str(base)) > _LONGEST:
+        if len(str(base)) > _MAX_PATH:
             base = Path("/tmp")
-        _sweep(base)
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
-        self._lock = (self.path / _LOCK).open("w")
+        _remove_abandoned(base)
+        new = Path(tempfile.mkdtemp(prefix=_NEW_PREFIX, dir=base))
+        self._lock = (new / _LOCK).open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.path = new.rename(new.with_name(new.name.removeprefix(".")))
 
     @property
     def lock(self) -> int:
-        """The open file that locks it, for `pass_fds`."""
+        """Descriptor of the locked file, for `pass_fds`."""
         return self._lock.fileno()
 
     def close(self) -> None:
@@ -39,8 +49,23 @@ class Scratch:
         self._lock.close()
 
 
-def _sweep(base: Path) -> None:
-    for left in base.glob(f"{_PREFIX}*/{_LOCK}"):
-        with suppress(OSError), left.open("r+") as lock:
+def _remove_abandoned(base: Path) -> None:
+    """Removes directories of this user that contain an unlocked lock file."""
+    created_before = time.time() - _CREATION_SECONDS
+    paths = [
+        *base.glob(f"{_PREFIX}*/{_LOCK}"),
+        *(path for path in base.glob(f"{_NEW_PREFIX}*/{_LOCK}") if _is_older(path, created_before)),
+    ]
+    for path in paths:
+        with suppress(OSError), path.open("r+") as lock:
+            if os.fstat(lock.fileno()).st_uid != os.getuid():
+                continue
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left.parent, ignore_errors=True)
+            shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def _is_older(path: Path, moment: float) -> bool:
+    try:
+        return path.stat().st_mtime < moment
+    except OSError:
+        return False

@@ -1,4 +1,4 @@
-"""The row at the end of time, which closes all windows of a pipeline whose input has ended."""
+"""Sentinel row: moves the watermark past all windows of a pipeline whose input has ended."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
-"""Its event time."""
+END_OF_TIME = datetime(9900, 1, 1, tzinfo=UTC)
+"""Event time of the sentinel row."""
 
 
 def sentinel(rows: pa.Schema, event_time: str | None) -> pa.RecordBatch:
-    """One row without content at the end of time."""
+    """Returns a batch with the sentinel row: the event time `END_OF_TIME`, nulls otherwise."""
     columns = [
         pa.array([END_OF_TIME if field.name == event_time else _filler(field)], field.type)
         for field in rows
@@ -21,7 +21,7 @@ def sentinel(rows: pa.Schema, event_time: str | None) -> pa.RecordBatch:
 
 
 def _filler(field: pa.Field) -> Any:
-    """Null, or where null is not allowed the type's zero."""
+    """Returns null, or the zero value of a type that is not nullable."""
     if field.nullable:
         return None
     if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type):
@@ -35,5 +35,5 @@ def _filler(field: pa.Field) -> Any:
     if pa.types.is_list(field.type) or pa.types.is_map(field.type):
         return []
     if pa.types.is_struct(field.type):
-        return {each.name: _filler(each) for each in field.type}
+        return {child.name: _filler(child) for child in field.type}
     return 0

@@ -1,22 +1,24 @@
-"""The Spark session of a run: a warm Python, a JVM and the settings that matter, put together."""
+"""Spark session of a run: warm Python, JVM and settings."""
 
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.core.errors import PenstockError
 from penstock.engine.java import Choice
 from penstock.engine.jvm import Jvm, JvmOptions, Length
+from penstock.engine.silence import silence_accumulators, silence_py4j, silence_threads
+from penstock.engine.spark_failure import await_master, end_of_java_error, start_error
 from penstock.engine.warm import WarmPython
 
 if TYPE_CHECKING:
@@ -36,8 +38,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.offsetLog.formatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.daemon.module": "penstock.engine.worker_daemon",
 }
-"""For every master. State stays in Spark's in-memory provider unless the user's settings say so."""
+"""Settings for every master. State uses Spark's in-memory provider by default."""
 
 LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "localhost",
@@ -47,14 +50,12 @@ LOCAL_SETTINGS: Mapping[str, str] = {
         ".FileSystemBasedCheckpointFileManager"
     ),
 }
-"""For a local master only: a rename is atomic on a local disk, not in an object store."""
-
-_NOISY = ("py4j", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Settings for a local master: a rename is atomic on a local disk, not in an object store."""
 
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """What a run asks of its session; `conf` overrides every setting of ours."""
+    """Settings of a session. `conf` overrides all defaults."""
 
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -66,12 +67,12 @@ class SessionSettings:
 
     @property
     def effective_master(self) -> str:
-        """Never `local[N]` without retries: a failed task would end the query at once."""
+        """The master, with four attempts per task for `local[N]`, where Spark's default is one."""
         master = self.master or self.conf.get("spark.master") or "local[*]"
         if master == "local":
             return "local[1,4]"
         if master.startswith("local[") and "," not in master:
-            return f"{master[:-1].replace('*', str(_cores()))},4]"
+            return f"{master[:-1].replace('*', str(cores()))},4]"
         return master
 
     @property
@@ -86,25 +87,28 @@ class SessionSettings:
         return {**conf, **self.conf, "spark.master": self.effective_master}
 
 
-def settle(session: SparkSession, conf: Mapping[str, str]) -> None:
-    """Gives a session that somebody else made the settings of a run, as far as they can change."""
+def apply_settings(session: SparkSession, conf: Mapping[str, str]) -> None:
+    """Applies the settings of a run to an existing session, as far as Spark allows changes."""
     for name, value in {**SETTINGS, **conf}.items():
         if session.conf.isModifiable(name):
             session.conf.set(name, value)
 
 
-class _Running:
-    """The one session of this process, with the processes it stands on."""
+class _RunningSession:
+    """The session of this process, with its JVM and warm Python."""
 
     def __init__(self, settings: SessionSettings) -> None:
+        await_master(settings.effective_master)
         conf = settings.effective_conf()
-        chosen = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
-        warm = settings.warm and settings.local and chosen in (None, sys.executable)
+        configured = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+        warm = settings.warm and settings.local and configured in (None, sys.executable)
         self._warm = WarmPython.start() if warm else None
         try:
-            here = str(self._warm.launcher) if self._warm else sys.executable
-            there = here if self._warm else chosen or (here if settings.local else "python3")
-            self._python = {"PYSPARK_PYTHON": there, "PYSPARK_DRIVER_PYTHON": here}
+            driver = str(self._warm.launcher) if self._warm else sys.executable
+            worker = driver if self._warm or settings.local else "python3"
+            if not self._warm and configured:
+                worker = configured
+            self._python = {"PYSPARK_PYTHON": worker, "PYSPARK_DRIVER_PYTHON": driver}
             conf.pop("spark.pyspark.python", None)
             self._jvm = Jvm(
                 JvmOptions(
@@ -123,6 +127,14 @@ class _Running:
             raise
         try:
             self.session = self._attach(conf)
+        except PenstockError:
+            self.close()
+            raise
+        except Exception as error:
+            log = settings.log_file
+            failure = start_error(settings.effective_master, error, self._jvm.read_log(), log)
+            self.close()
+            raise failure from None
         except BaseException:
             self.close()
             raise
@@ -130,11 +142,12 @@ class _Running:
     def _attach(self, conf: Mapping[str, str]) -> SparkSession:
         from pyspark.sql import SparkSession
 
-        _quiet()
+        silence_py4j()
+        silence_accumulators()
         builder = SparkSession.Builder()
         for key, value in conf.items():
             builder.config(key, value)
-        with _environment({**self._jvm.gateway(), **self._python}):
+        with _environment({**self._jvm.await_gateway(), **self._python}):
             return builder.getOrCreate()
 
     @property
@@ -142,9 +155,9 @@ class _Running:
         return self._jvm.alive
 
     def close(self) -> None:
-        """The JVM stops Spark by itself when it ends, so nobody waits for two farewells."""
+        """Ends the JVM, which stops Spark, and the warm Python."""
         with suppress(Exception):
-            _hush()
+            silence_threads()
         self._jvm.stop()
         with suppress(Exception):
             _detach()
@@ -152,60 +165,104 @@ class _Running:
             self._warm.stop()
 
 
-_running: _Running | None = None
+_running: _RunningSession | None = None
 
 
 def create(settings: SessionSettings) -> SparkSession:
-    """A new session with everything it needs, until `close` or the end of this process.
+    """Creates the session of this process, for use until `close` or the end of the process.
 
-    A process has one; Spark's output goes to the log file, never to the terminal.
+    Spark's output goes to the log file. Raises PenstockError if a session exists.
     """
     global _running
     if _running is not None and _running.alive:
-        raise PenstockError("a session is running in this process already", code="session-running")
+        raise PenstockError("this process already has a Spark session", code="session-running")
     close()
-    if _spark_is_up():
-        raise PenstockError("Spark was started in this process by others", code="session-running")
-    _running = _Running(settings)
+    if _spark_is_running():
+        raise PenstockError(
+            "another library has started Spark in this process", code="session-running"
+        )
+    _running = _RunningSession(settings)
     return _running.session
 
 
 def close() -> None:
-    """Ends the session and every process behind it; without one it does nothing."""
+    """Closes the session and its processes. Does nothing without a session."""
     global _running
     running, _running = _running, None
     if running is not None:
-        with _undisturbed():
+        with _ignore_signals():
             running.close()
 
 
 atexit.register(close)
 
+_reused: ContextVar[SparkSession | None] = ContextVar("reused", default=None)
+
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """No Ctrl-C or SIGTERM leaves the session half closed, which takes seconds at most."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
+def session(settings: SessionSettings) -> Iterator[SparkSession]:
+    """Starts a session that ends with the block.
+
+    Within `reusing(spark)` the session is a new one of the same Spark, which keeps running.
+    """
+    reused = _reused.get()
+    if reused is not None:
+        spark = reused.newSession()
+        apply_settings(spark, settings.conf)
+        yield spark
         return
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)}
+    spark = create(settings)
+    try:
+        yield spark
+    except PenstockError:
+        raise
+    except Exception as error:
+        if _running is None or _running.alive:
+            raise
+        raise end_of_java_error(settings.log_file) from error
+    finally:
+        close()
+
+
+@contextmanager
+def reusing(spark: SparkSession) -> Iterator[None]:
+    """Makes `session` open new sessions of a running Spark instead of starting one.
+
+    Applies to the thread of the block. Settings that Spark reads only at its start (master,
+    memory, packages) keep their values.
+    """
+    token = _reused.set(spark)
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler or signal.SIG_DFL)
+        _reused.reset(token)
 
 
-def _spark_is_up() -> bool:
-    """Asked without importing PySpark, which is better done while Java starts."""
+@contextmanager
+def _ignore_signals() -> Iterator[None]:
+    """Ignores SIGINT and SIGTERM, so that the session is closed completely."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _spark_is_running() -> bool:
+    """Returns whether Spark runs in this process. Does not import PySpark, which is slow."""
     module = sys.modules.get("pyspark.core.context")
     return module is not None and module.SparkContext._gateway is not None
 
 
 def _detach() -> None:
-    """Makes PySpark forget the JVM, so that a later session of this process gets its own.
+    """Removes the JVM from PySpark's globals, so that a later session starts a new JVM.
 
-    To be called when the JVM has ended: a connection that waits for it cannot be closed.
+    Call after the end of the JVM: a connection that waits for the JVM cannot be closed.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -219,49 +276,26 @@ def _detach() -> None:
         context._accumulatorServer.server_close()
 
 
-def _hush() -> None:
-    """No thread of PySpark's is to speak to the JVM while it ends, or to print that it has left."""
-    from pyspark import SparkContext
-
-    if SparkContext._gateway is not None:
-        SparkContext._gateway._gateway_client.is_connected = False
-    context = SparkContext._active_spark_context
-    server: Any = context and context._accumulatorServer
-    if server is not None:
-        server.handle_error = lambda request, client_address: None
-        server._BaseServer__shutdown_request = True
-
-
-def _quiet() -> None:
-    """Some of py4j's complaints bypass its own logger."""
-    for name in _NOISY:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    logging.getLogger().addFilter(_not_from_py4j)
-
-
-def _not_from_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in record.pathname
-
-
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Sets the variables for as long as PySpark reads them: a child process must not."""
-    before = {name: os.environ.get(name) for name in values}
+    """Sets environment variables for PySpark only: child processes must not inherit the values."""
+    previous = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Returns the number of cores for this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _threads(master: str) -> str:
-    named = master.removeprefix("local[").split(",")[0]
-    return str(_cores()) if named == "*" else named
+    threads = master.removeprefix("local[").split(",")[0]
+    return str(cores()) if threads == "*" else threads

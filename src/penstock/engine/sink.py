@@ -1,4 +1,4 @@
-"""Sinks in tasks: encode, write, and give the receipt to the driver."""
+"""Writing to sinks in tasks: encodes and writes rows, and returns the receipt to the driver."""
 
 from __future__ import annotations
 
@@ -6,18 +6,30 @@ import hashlib
 import json
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StructType
 
+from penstock.core.error_codec import encode_errors
+from penstock.core.errors import Rejected
 from penstock.engine import task as spark_task
-from penstock.engine.pace import UNLIMITED, Pace, Portion, cut, gathered
-from penstock.engine.spool import Letters, Spool
+from penstock.engine.columns import mark_json
+from penstock.engine.spool import DeadLetterWriter, Spool
+from penstock.engine.write_limits import (
+    UNLIMITED,
+    RateLimiter,
+    WriteLimits,
+    rebatch,
+    split_by_bytes,
+)
 from penstock.sdk import BatchId, Capability, Sink, Writer
-from penstock.sdk.kit.rowtext import payload_of
+from penstock.sdk.changes import known_operations, split_operations
+from penstock.sdk.columns.row_json import row_payload
 
 RECEIPT = pa.schema([pa.field("receipt", pa.string(), nullable=False)])
 RECEIPT_DDL = "receipt STRING NOT NULL"
@@ -27,100 +39,192 @@ _clients: dict[str, tuple[Sink[Any], Any]] = {}
 
 @dataclass(frozen=True)
 class SinkTask:
-    """All that writing to a sink takes, in the process that writes."""
+    """The parameters of writing to a sink, in the process that writes.
+
+    `operation` is the column with the operation of each row, or None.
+    """
 
     packed: bytes
     spool: Spool
-    portion: Portion = UNLIMITED
+    limits: WriteLimits = UNLIMITED
+    operation: str | None = None
 
     @classmethod
-    def of(cls, sink: Sink[Any], spool: Spool, portion: Portion | None = None) -> SinkTask:
-        return cls(pickle.dumps(sink), spool, portion or Portion(sink.most_rows))
+    def of(
+        cls,
+        sink: Sink[Any],
+        spool: Spool,
+        limits: WriteLimits | None = None,
+        operation: str | None = None,
+    ) -> SinkTask:
+        """Packs a sink."""
+        limits = limits or WriteLimits(sink.max_rows_per_write)
+        return cls(pickle.dumps(sink), spool, limits, operation)
 
     def client(self) -> tuple[Sink[Any], Any]:
-        """The sink and its client: made once in a process, kept between batches."""
+        """Returns the sink and its client, created once per process and kept between batches."""
         key = hashlib.sha1(self.packed).hexdigest()
         if key not in _clients:
             sink = pickle.loads(self.packed)
             _clients[key] = sink, sink.open()
         return _clients[key]
 
-    def forget(self) -> None:
-        """The client failed: the next batch makes another. Nobody waits for the end of this one."""
+    def discard_client(self) -> None:
+        """Discards the client after a failure and closes it in the background."""
         _, client = _clients.pop(hashlib.sha1(self.packed).hexdigest(), (None, None))
         if (close := getattr(client, "close", None)) is not None:
-            threading.Thread(target=_ended, args=(close,), daemon=True).start()
+            threading.Thread(target=_close_quietly, args=(close,), daemon=True).start()
 
 
-def _ended(close: Callable[[], None]) -> None:
+def _close_quietly(close: Callable[[], None]) -> None:
     with suppress(Exception):
         close()
 
 
 @dataclass(frozen=True)
-class Write:
-    """Writes the partitions of one batch: a function for `mapInArrow` that gives receipts."""
+class PartitionWriter:
+    """A function for `mapInArrow`: writes the partitions of one batch and returns receipts.
+
+    `variants` are the columns with VARIANT, in place of which the rows have JSON text.
+    """
 
     task: SinkTask
     batch: BatchId
+    variants: StructType | None = None
     before: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None
 
+    @encode_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if self.before is not None:
             batches = self.before(batches)
+        if self.variants is not None:
+            batches = _mark_json(batches, self.variants)
         receipt = write(self.task, self.batch, spark_task.partition(), batches)
         if receipt is not None:
             yield pa.RecordBatch.from_pylist([{"receipt": json.dumps(receipt)}], schema=RECEIPT)
 
 
+def _mark_json(batches: Iterator[pa.RecordBatch], columns: StructType) -> Iterator[pa.RecordBatch]:
+    for rows in batches:
+        schema = mark_json(rows.schema, columns)
+        yield pa.RecordBatch.from_arrays(rows.columns, schema=schema)
+
+
 def write(
     task: SinkTask, batch: BatchId, partition: int, batches: Iterator[pa.RecordBatch]
 ) -> Mapping[str, Any] | None:
-    """Writes rows as one partition of a batch. None where there were none.
+    """Writes rows as one partition of a batch. Returns the receipt, or None without rows.
 
-    The receipt has the writer's own keys, `rows` (written) and `bad` (gone to the dead letters).
+    The receipt has the keys of the writer, `rows` (written), `bad` (dead letters) and `bytes` (of
+    the written payloads, unless the sink writes no payloads).
     """
     sink, client = task.client()
     letters = task.spool.begin(batch.number, partition)
-    pace = Pace(task.portion.rate)
+    limiter = RateLimiter(task.limits.rate)
     writer: Writer | None = None
-    written = 0
+    written = _Count()
     try:
-        for rows in gathered(batches, task.portion.rows):
+        for rows in rebatch(batches, task.limits.rows):
             if not rows.num_rows:
                 continue
-            writer = writer or sink.writer(client, batch, partition, rows.schema)
-            pace.await_turn(rows.num_rows)
-            written += _write_rows(sink, writer, rows, letters, task.portion.bytes)
+            part = _Rows.split(rows, task.operation, letters)
+            writer = writer or sink.writer(client, batch, partition, part.rows.schema)
+            limiter.await_turn(part.rows.num_rows)
+            written += _write_rows(sink, writer, part, letters, task.limits.bytes)
         receipt = dict(writer.commit()) if writer else None
         letters.close()
     except BaseException:
         if writer is not None:
             writer.abort()
-        task.forget()
+        task.discard_client()
         raise
     if receipt is None:
         return None
-    return {**receipt, "rows": written, "bad": letters.count}
+    size = {} if written.bytes is None else {"bytes": written.bytes}
+    return {**receipt, "rows": written.rows, "bad": letters.count, **size}
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Written rows, and bytes of payloads; None without payloads."""
+
+    rows: int = 0
+    bytes: int | None = None
+
+    def __add__(self, other: _Count) -> _Count:
+        sizes = [size for size in (self.bytes, other.bytes) if size is not None]
+        return _Count(self.rows + other.rows, sum(sizes) if sizes else None)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows without their operation column, and the original rows, for dead letters."""
+
+    rows: pa.RecordBatch
+    operations: pa.StringArray | None
+    original: pa.RecordBatch
+
+    @classmethod
+    def split(cls, rows: pa.RecordBatch, column: str | None, letters: DeadLetterWriter) -> _Rows:
+        """Splits off the operation column. Rows with an unknown operation become dead letters."""
+        if column is None or column not in rows.schema.names:
+            return cls(rows, None, rows)
+        known = known_operations(rows.column(column))
+        if known.true_count < rows.num_rows:
+            for index in pc.indices_nonzero(pc.invert(known)).to_pylist():
+                error = Rejected(
+                    f'expected an operation (i, ub, u or d) in column "{column}", '
+                    f"found {rows.column(column)[index].as_py()!r}",
+                    code="unknown-operation",
+                )
+                letters.add(row_payload(rows, index), error)
+            rows = rows.filter(known)
+        return cls(*split_operations(rows, column), rows)
+
+    def slice(self, start: int, stop: int) -> _Rows:
+        """Returns a range of the rows."""
+        parts = (self.rows, self.operations, self.original)
+        return _Rows(*(None if part is None else part.slice(start, stop - start) for part in parts))
+
+    def take(self, index: pa.Int64Array) -> _Rows:
+        """Returns the rows with these indexes."""
+        operations = None if self.operations is None else self.operations.take(index)
+        return _Rows(self.rows.take(index), operations, self.original.take(index))
 
 
 def _write_rows(
-    sink: Sink[Any], writer: Writer, rows: pa.RecordBatch, letters: Letters, most: int | None
-) -> int:
+    sink: Sink[Any],
+    writer: Writer,
+    rows: _Rows,
+    letters: DeadLetterWriter,
+    max_bytes: int | None,
+) -> _Count:
     payloads = None
     if Capability.BYTES in sink.capabilities and sink.format is not None:
-        encoded = sink.format.encode(sink.encoded(rows))
+        encoded = sink.format.encode(sink.encoded(rows.rows))
         for index, error in encoded.failures:
-            letters.add(payload_of(rows, index), error)
+            letters.add(row_payload(rows.original, index), error)
         payloads = encoded.payloads
         if encoded.index is not None:
             rows = rows.take(encoded.index)
-    written = 0
-    for start, stop in cut(rows.num_rows, payloads, most):
-        part = rows.slice(start, stop - start)
-        given = None if payloads is None else payloads.slice(start, stop - start)
-        failures = writer.write(part, given)
+    written = _Count()
+    for start, stop in split_by_bytes(rows.rows.num_rows, payloads, max_bytes):
+        part = rows.slice(start, stop)
+        bodies = None if payloads is None else payloads.slice(start, stop - start)
+        if part.operations is None:
+            failures = writer.write(part.rows, bodies)
+        else:
+            failures = writer.write(part.rows, bodies, part.operations)
         for index, error in failures:
-            letters.add(payload_of(part, index), error)
-        written += part.num_rows - len(failures)
+            letters.add(row_payload(part.original, index), error)
+        rejected = [index for index, _ in failures]
+        count = part.rows.num_rows - len(rejected)
+        written += _Count(count, None if bodies is None else _size(bodies, rejected))
     return written
+
+
+def _size(payloads: pa.BinaryArray, rejected: Sequence[int]) -> int:
+    """Returns the size of payloads without the rejected ones."""
+    lengths = pc.binary_length(payloads)
+    total = pc.sum(lengths).as_py() or 0
+    return total - (pc.sum(lengths.take(pa.array(rejected, pa.int64()))).as_py() or 0)

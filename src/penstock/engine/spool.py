@@ -1,8 +1,8 @@
-"""Dead letters on their way: the task that meets a bad record writes it to a file of the batch.
+"""Dead letter files: tasks write bad records, and the driver collects the files.
 
-Dead letters do not travel through Spark's plan. A task writes the bad records of one node and
-partition to a file, which gets its name when the task ends. A partition that is computed again
-overwrites the file, so racing attempts never mix. The driver collects the files of batches that
+Dead letters do not pass through Spark's plan. A task writes the bad records of one node and
+partition to a temporary file, and renames it durably when the task ends. A retried partition
+overwrites the file, so concurrent attempts never mix. The driver collects the files of batches that
 are in Spark's commit log.
 """
 
@@ -12,18 +12,19 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
 
+from penstock.core.durable import rename_durably, sync
 from penstock.core.errors import RecordError
+from penstock.core.private_files import create_directory, open_private
 from penstock.spec.models import OnError
 
-Stage = Literal["decode", "transform", "sink"]
+Stage = Literal["decode", "transform", "output", "sink"]
+"""The stage of a failure. At `output` the payload is a row that the node has computed."""
 
 DEAD_LETTER = pa.schema(
     [
@@ -40,26 +41,28 @@ DEAD_LETTER = pa.schema(
         pa.field("time", pa.timestamp("us", tz="UTC"), nullable=False),
         pa.field("query", pa.string()),
         pa.field("batch", pa.int64()),
+        pa.field("header", pa.binary()),
     ]
 )
 """A dead letter.
 
-`payload` is the record as the source delivered it (stage decode) or the node's input row as JSON.
-`origin` and `position` name the record in its source (stage decode). `attempt` counts from 1.
+`payload` is the record from the source (stage decode) or the node's input row as JSON. `origin` and
+`position` identify the record in its source (stage decode). `attempt` counts from 1. `header` is
+required to decode the payload again (see `sdk.BadRecord`).
 """
 
-SKIPPED = "skipped"
-"""The extension of a file with the number of rows that a source's task left out."""
+COUNT = "count"
+"""The extension of a file with the counts of a task: `read` and `untimed` as JSON."""
 
-_NAMED = ("id", "position")
+_IDENTITY = ("id", "position")
 
 
 @dataclass(frozen=True)
 class Spool:
-    """Where a node's bad records go. `directory` None: nowhere, so a bad record is an error.
+    """The destination of a node's bad records. `directory` None makes a bad record an error.
 
-    Rows of one batch that are computed in two ways (see `engine.bisect`) are in other partitions
-    each time; the letters of each `way` are kept apart, so that the driver can tell them as one.
+    A batch that is computed again for one sink without its failing rows (`engine.separation`) may
+    have other partitions. `recomputed_for` names that sink and keeps these dead letters apart.
     """
 
     pipeline: str
@@ -68,27 +71,29 @@ class Spool:
     stage: Stage
     on_error: OnError = "dead_letter"
     directory: str | None = None
-    reports: bool = True
+    report_dead_letters: bool = True
     attempt: int = 1
-    way: str = ""
+    recomputed_for: str = ""
 
-    def begin(self, batch: int | None, partition: int | str) -> Letters:
-        """The letters of one partition of a batch."""
-        return Letters(self, batch, partition)
+    def begin(self, batch: int | None, partition: int | str) -> DeadLetterWriter:
+        """Returns a writer of the dead letters of one partition of a batch."""
+        return DeadLetterWriter(self, batch, partition)
 
 
 @dataclass
-class Letters:
-    """Bad records of one node in one task; nothing is there before `close`.
+class DeadLetterWriter:
+    """A writer of the bad records of one node in one task. `close` publishes the records.
 
-    `skipped` counts good ones that were left out because the query does not need them.
+    `read` counts the valid rows of a source, with rows that the query does not need. `untimed`
+    counts the rows without an event time, which belong to no window.
     """
 
     spool: Spool
     batch: int | None
     partition: int | str
     count: int = 0
-    skipped: int = 0
+    read: int = 0
+    untimed: int = 0
     _rows: list[dict[str, object]] = field(default_factory=list)
 
     def add(
@@ -98,20 +103,21 @@ class Letters:
         origin: str | None = None,
         position: int | None = None,
         part: int | None = None,
+        header: bytes | None = None,
     ) -> None:
-        """Keeps a bad record; `part` counts those of one position.
+        """Adds a bad record. `part` numbers the records of one position.
 
-        Raises the error itself where the node says `on_error: fail`.
+        Raises the error if the node has `on_error: fail`.
         """
         spool = self.spool
         if spool.on_error == "fail" or (spool.on_error == "dead_letter" and not spool.directory):
-            at = f" ({origin}, {position})" if origin is not None else ""
+            location = f" ({origin}, {position})" if origin is not None else ""
             raise type(error)(
-                f"{spool.node}: {error.message}{at}",
+                f"{spool.node}: {error.message}{location}",
                 code=error.code, detail=error.detail, hint=error.hint,
             )  # fmt: skip
         self.count += 1
-        if spool.on_error == "drop" or not spool.reports:
+        if spool.on_error == "drop" or not spool.report_dead_letters:
             return
         self._rows.append(
             {
@@ -128,42 +134,54 @@ class Letters:
                 "time": int(time.time() * 1e6),
                 "query": spool.query,
                 "batch": self.batch,
+                "header": header,
             }
         )
 
-    def close(self) -> None:
-        """Makes the letters, and the count of skipped ones, visible to the driver."""
+    def close(self, complete: bool = True) -> None:
+        """Publishes the dead letters, durably, and the counts to the driver.
+
+        A partition that is not `complete` does not replace files of an earlier computation.
+        """
         if self.spool.directory is None:
             return
-        if self._rows:
-            with self._placed("arrow") as hidden:
-                table = pa.Table.from_pylist(self._rows, schema=DEAD_LETTER)
-                with (
-                    pa.OSFile(str(hidden), "wb") as file,
-                    pa.ipc.new_file(file, table.schema) as to,
-                ):
-                    to.write_table(table)
-        if self.skipped:
-            with self._placed(SKIPPED) as hidden:
-                hidden.write_text(str(self.skipped))
+        if self._rows and (complete or not self._file("arrow").exists()):
+            hidden, final = self._paths("arrow")
+            write_letters(hidden, pa.Table.from_pylist(self._rows, schema=DEAD_LETTER))
+            rename_durably(hidden, final)
+            self._sync_folders(final.parent)
+        counts = {"read": self.read, "untimed": self.untimed}
+        if any(counts.values()) and (complete or not self._file(COUNT).exists()):
+            hidden, final = self._paths(COUNT)
+            with open_private(hidden, "w") as file:
+                json.dump(counts, file)
+            hidden.rename(final)
 
-    @contextmanager
-    def _placed(self, extension: str) -> Iterator[Path]:
-        """A file that gets its name, all at once, when it is complete."""
-        folder = Path(self.spool.directory or "") / str(self.batch) / self.spool.way
-        folder.mkdir(parents=True, exist_ok=True)
-        final = folder / f"{self.spool.node}-{self.spool.stage}-{self.partition}.{extension}"
-        hidden = final.with_name(f".{final.name}.{time.monotonic_ns()}")
-        yield hidden
-        hidden.rename(final)
+    def _file(self, extension: str) -> Path:
+        folder = Path(self.spool.directory or "") / str(self.batch) / self.spool.recomputed_for
+        return folder / f"{self.spool.node}-{self.spool.stage}-{self.partition}.{extension}"
+
+    def _paths(self, extension: str) -> tuple[Path, Path]:
+        """Returns a temporary path and the path of a file in a folder that exists."""
+        final = self._file(extension)
+        create_directory(final.parent)
+        return final.with_name(f".{final.name}.{time.monotonic_ns()}"), final
+
+    def _sync_folders(self, folder: Path) -> None:
+        """Makes the folders below the state directory durable, also those that other tasks made."""
+        state = Path(self.spool.directory or "").parent.parent
+        for directory in folder.parents:
+            sync(directory)
+            if directory == state:
+                break
 
     def _identity(
         self, payload: bytes | None, origin: str | None, position: int | None, part: int | None
     ) -> str:
-        """The same for the same record, however often and by whichever query it is met.
+        """Returns the ID of a record, equal in all attempts and queries.
 
-        Equal rows of a batch that are not known by their position share it until they are
-        collected (see `numbered`).
+        Equal rows of a batch without a position share an ID until the driver collects the rows (see
+        `assign_unique_ids`).
         """
         key: list[object] = [self.spool.node, origin, position]
         if part is not None:
@@ -174,12 +192,18 @@ class Letters:
         return hashlib.sha1(json.dumps(key).encode()).hexdigest()[:20]
 
 
-def numbered(letters: pa.Table) -> pa.Table:
-    """The letters of one way of computing a batch, with an identity for each of equal rows."""
-    seen: Counter[str] = Counter()
+def write_letters(path: Path, letters: pa.Table) -> None:
+    """Writes dead letters to a private file."""
+    with open_private(path, "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
+        writer.write_table(letters)
+
+
+def assign_unique_ids(letters: pa.Table) -> pa.Table:
+    """Returns the dead letters of one computation of a batch with distinct IDs for equal rows."""
+    counts: Counter[str] = Counter()
     ids = []
-    for identity, position in zip(*(letters.column(n).to_pylist() for n in _NAMED), strict=True):
-        again = seen[identity] if position is None else 0
-        seen[identity] += 1
-        ids.append(f"{identity}-{again}" if again else identity)
+    for identity, position in zip(*(letters.column(n).to_pylist() for n in _IDENTITY), strict=True):
+        repetition = counts[identity] if position is None else 0
+        counts[identity] += 1
+        ids.append(f"{identity}-{repetition}" if repetition else identity)
     return letters.set_column(0, DEAD_LETTER.field("id"), pa.array(ids, pa.string()))

@@ -1,4 +1,4 @@
-"""Starting the queries of a plan."""
+"""Start of the queries of a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.engine.batch import BatchRunner, Events
+from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
 from penstock.plan.model import Query
 
@@ -23,10 +23,10 @@ _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
 @dataclass
-class Running:
-    """A started query and the function that runs its batches.
+class StartedQuery:
+    """A started query and its batch function.
 
-    `sources` are in the order of Spark's progress reports.
+    `sources` are in the order of Spark's progress events.
     """
 
     query: Query
@@ -39,22 +39,22 @@ def start(
     builder: Builder,
     query: Query,
     checkpoint: Path,
-    events: Events,
+    observer: BatchObserver,
     *,
     until: Until,
     trigger: float,
-) -> Running:
-    """Starts one query. With `until` other than `stopped` it ends by itself.
+) -> StartedQuery:
+    """Starts a query. With `until` other than `stopped` the query ends by itself.
 
-    `complete` is `caught_up` without the batch for the windows that the last rows have closed,
-    since `closed` follows: the batch of the sentinel row (see `engine.sentinel`), for which filters
+    `complete` is `caught_up` without the batch for windows closed by the last rows, because
+    `closed` follows: the batch of the sentinel row (see `engine.sentinel`). For `closed`, filters
     must stay above the watermark.
     """
-    runner = BatchRunner(builder, query, checkpoint, events)
+    runner = BatchRunner(builder, query, checkpoint, observer)
     with _settings(builder.session, until):
-        frames = builder.streaming(query)
+        frames = builder.build_streams(query)
         writer = (
-            frames[query.trunk]
+            frames[query.root]
             .writeStream.queryName(query.name)
             .outputMode(query.output_mode)
             .option("checkpointLocation", str(checkpoint))
@@ -64,22 +64,22 @@ def start(
             writer = writer.trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
         else:
             writer = writer.trigger(availableNow=True)
-        sources = source_order(frames[query.trunk])
-        return Running(query, writer.start(), runner, sources)
+        sources = source_order(frames[query.root])
+        return StartedQuery(query, writer.start(), runner, sources)
 
 
 @contextmanager
 def _settings(session: SparkSession, until: Until) -> Iterator[None]:
-    """Settings that a query copies when it starts."""
-    before = {name: session.conf.get(name, None) for name in (_EXCLUDED, _EMPTY_BATCHES)}
+    """Sets session settings that Spark copies into a query at its start."""
+    previous = {name: session.conf.get(name, None) for name in (_EXCLUDED, _EMPTY_BATCHES)}
     if until == "complete":
         session.conf.set(_EMPTY_BATCHES, "false")
     if until == "closed":
-        session.conf.set(_EXCLUDED, ",".join(filter(None, (before[_EXCLUDED], _NO_PUSHDOWN))))
+        session.conf.set(_EXCLUDED, ",".join(filter(None, (previous[_EXCLUDED], _NO_PUSHDOWN))))
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             if value is None:
                 session.conf.unset(name)
             else:

@@ -1,4 +1,4 @@
-"""What Spark tells a task about itself."""
+"""Context of a Spark task: batch, partition and query."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from pyspark import TaskContext
 
 
 def batch_number() -> int | None:
-    """The id of the batch that the task works for; None outside a streaming query."""
+    """Returns the ID of the current batch; None outside a streaming query."""
     context = TaskContext.get()
     number = context.getLocalProperty("streaming.sql.batchId") if context else None
     return int(number) if number else None
 
 
 def partition() -> int:
-    """The number of the task's partition."""
+    """Returns the number of the task's partition."""
     context = TaskContext.get()
     return context.partitionId() if context else 0
 
 
+def is_retry() -> bool:
+    """Returns whether an earlier attempt of the task failed."""
+    context = TaskContext.get()
+    return context is not None and context.attemptNumber() > 0
+
+
 def query_id() -> str | None:
-    """The id of the streaming query that the task works for, the same after a restart."""
+    """Returns the ID of the current streaming query, stable across restarts."""
     context = TaskContext.get()
     return context.getLocalProperty("sql.streaming.queryId") if context else None

@@ -1,4 +1,4 @@
-"""A warm Python process, of which Spark's Python workers are forked instead of started."""
+"""Warm Python process from which Spark's Python workers are forked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SINGLE_THREADED = {
     "OPENBLAS_NUM_THREADS": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
-"""For the libraries that start threads when they are imported; workers get their own settings."""
+"""Settings for libraries that start threads on import. Workers get their own settings."""
 
 _RUN = """\
 import sys
@@ -28,31 +28,31 @@ del sys.path[0]
 from runpy import run_path
 run_path(sys.argv[1], run_name="__main__")
 """
-"""Neither the working directory nor ours is a place for the warm process to import from."""
+"""The start of the process, without its own directory in the import path."""
 
 
 class WarmPython:
-    """Owns the warm process; it ends, with all its children, when this process does.
+    """The warm process. The warm process and its children end with this process.
 
-    `launcher` is the program to give Spark as its Python. For a local master only: executors of
-    a cluster start their own.
+    `launcher` is the program that Spark starts as Python. For a local master only: executors of a
+    cluster start Python themselves.
     """
 
     def __init__(self, log: Path | None = None) -> None:
         self._scratch = Scratch()
         address = self._scratch.path / "warm"
         self.launcher = self._scratch.path / "python"
-        words = [sys.executable, "-IS", launcher.__file__, str(address)]
-        self.launcher.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+        command = [sys.executable, "-IS", launcher.__file__, str(address)]
+        self.launcher.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
         self.launcher.chmod(0o700)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-            listening.bind(str(address))
-            listening.listen(128)
-            self._process = self._spawn(listening, log)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(address))
+            listener.listen(128)
+            self._process = self._spawn(listener, log)
 
     @classmethod
     def start(cls, log: Path | None = None) -> WarmPython:
-        """Returns at once: what is asked of the process before it is warm waits in its socket."""
+        """Starts the process without waiting. Early requests wait in its socket."""
         return cls(log)
 
     @property
@@ -60,7 +60,7 @@ class WarmPython:
         return self._process.pid
 
     def stop(self) -> None:
-        """Ends the process and its children; may be called twice."""
+        """Stops the process and its children. May be called twice."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -81,15 +81,15 @@ class WarmPython:
     ) -> None:
         self.stop()
 
-    def _spawn(self, listening: socket.socket, log: Path | None) -> subprocess.Popen[bytes]:
+    def _spawn(self, listener: socket.socket, log: Path | None) -> subprocess.Popen[bytes]:
         environment = {"PYTHONHASHSEED": "0", **os.environ, **_SINGLE_THREADED}
         with (log or Path(os.devnull)).open("ab") as output:
             return subprocess.Popen(
-                [sys.executable, "-c", _RUN, zygote.__file__, str(listening.fileno())],
+                [sys.executable, "-c", _RUN, zygote.__file__, str(listener.fileno())],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
                 env=environment,
-                pass_fds=[listening.fileno()],
+                pass_fds=[listener.fileno()],
                 start_new_session=True,
             )

@@ -1,8 +1,8 @@
-"""The warm Python process: everything a worker imports is imported once, then forked on request.
+"""Zygote: a process that imports all modules of workers once and forks workers on request.
 
-`WarmPython` runs it by its path, with the number of a listening socket as its argument and a pipe
-as its standard input; when the pipe closes, it ends its children and itself. It has one thread: a
-fork copies no other.
+`WarmPython` runs this file with the number of a listening socket as argument and a pipe as standard
+input. When the pipe closes, the process ends its children and itself. The process is
+single-threaded, because a fork copies one thread only.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ PRELOAD = (
     "pyspark.sql.streaming.stateful_processor_api_client",
 )
 PRELOAD_ALL_OF = ("pyspark.sql.worker",)
-PRELOAD_OURS = (
+PRELOAD_PENSTOCK = (
     "penstock.engine.source",
     "penstock.engine.sink",
+    "penstock.engine.function",
     "penstock.sdk",
     "penstock.formats",
 )
@@ -60,13 +61,13 @@ class Request:
     arguments: list[str]
     directory: str
     environment: dict[bytes, bytes]
-    standard: list[int]
+    descriptors: list[int]
 
 
 @dataclass
 class Child:
     pid: int
-    line: socket.socket
+    connection: socket.socket
     kill_at: float | None = None
 
     def signal(self, number: int) -> None:
@@ -74,15 +75,15 @@ class Child:
             os.killpg(self.pid, number)
 
     def end(self) -> None:
-        """Asks the child and its own children to end; they are killed when they do not."""
+        """Terminates the process group of the child, and kills the group after a grace period."""
         if self.kill_at is None:
             self.kill_at = time.monotonic() + GRACE
             self.signal(signal.SIGTERM)
 
 
 class Zygote:
-    def __init__(self, listening: socket.socket, path: list[str]) -> None:
-        self._listening = listening
+    def __init__(self, listener: socket.socket, path: list[str]) -> None:
+        self._listener = listener
         self._path = path
         self._children: dict[int, Child] = {}
         self._owner = os.getppid()
@@ -95,51 +96,51 @@ class Zygote:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def serve(self) -> None:
-        """Forks on request until the owner has gone."""
+        """Forks on request until the owner has ended."""
         while True:
-            lines = {child.line.fileno(): child for child in self._children.values()}
+            clients = {child.connection.fileno(): child for child in self._children.values()}
             poll = select.poll()
-            for fd in (0, self._woken, self._listening.fileno(), *lines):
+            for fd in (0, self._woken, self._listener.fileno(), *clients):
                 poll.register(fd, select.POLLIN)
             ready = {fd for fd, _ in poll.poll(1000)}
             if 0 in ready or os.getppid() != self._owner:
                 self._close()
             if self._woken in ready:
                 os.read(self._woken, 4096)
-            for fd in ready & lines.keys():
-                lines[fd].end()
+            for fd in ready & clients.keys():
+                clients[fd].end()
             self._reap()
             self._kill_late()
-            if self._listening.fileno() in ready:
+            if self._listener.fileno() in ready:
                 self._accept()
 
     def _accept(self) -> None:
-        line, _ = self._listening.accept()
-        line.settimeout(REQUEST_TIMEOUT)
+        connection, _ = self._listener.accept()
+        connection.settimeout(REQUEST_TIMEOUT)
         try:
-            request = _receive(line)
+            request = _receive(connection)
         except (OSError, ValueError, EOFError, TypeError):
-            line.close()
+            connection.close()
             return
         pid = os.fork()
         if pid == 0:
             try:
-                self._forget()
-                line.close()
+                self._reset_child()
+                connection.close()
                 _become(request, self._path)
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
-        for fd in request.standard:
+        for fd in request.descriptors:
             os.close(fd)
-        self._children[pid] = Child(pid, line)
+        self._children[pid] = Child(pid, connection)
         with contextlib.suppress(OSError):
-            line.sendall(STARTED)
+            connection.sendall(STARTED)
 
-    def _forget(self) -> None:
-        """In the child: nothing of the parent's business is left."""
+    def _reset_child(self) -> None:
+        """Releases the resources of the parent in a child."""
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -147,9 +148,9 @@ class Zygote:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for fd in (self._woken, self._wake):
             os.close(fd)
-        self._listening.close()
+        self._listener.close()
         for child in self._children.values():
-            child.line.close()
+            child.connection.close()
         self._children.clear()
 
     def _reap(self) -> None:
@@ -161,8 +162,8 @@ class Zygote:
             if child is not None:
                 code = os.waitstatus_to_exitcode(status)
                 with contextlib.suppress(OSError):
-                    child.line.sendall(bytes([code if code >= 0 else 128 - code]))
-                child.line.close()
+                    child.connection.sendall(bytes([code if code >= 0 else 128 - code]))
+                child.connection.close()
 
     def _kill_late(self) -> None:
         now = time.monotonic()
@@ -171,7 +172,7 @@ class Zygote:
                 child.signal(signal.SIGKILL)
 
     def _close(self) -> NoReturn:
-        self._listening.close()
+        self._listener.close()
         for child in self._children.values():
             child.end()
         groups = list(self._children.values())
@@ -184,24 +185,24 @@ class Zygote:
         os._exit(0)
 
 
-def _receive(line: socket.socket) -> Request:
-    head, standard, _, _ = socket.recv_fds(line, 4, 3)
+def _receive(connection: socket.socket) -> Request:
+    head, descriptors, _, _ = socket.recv_fds(connection, 4, 3)
     try:
-        if len(head) != 4 or len(standard) != 3:
+        if len(head) != 4 or len(descriptors) != 3:
             raise ValueError("not a request")
-        with line.makefile("rb") as file:
-            text = file.read(int.from_bytes(head))
-        arguments, directory, environment = marshal.loads(text)
+        with connection.makefile("rb") as file:
+            content = file.read(int.from_bytes(head))
+        arguments, directory, environment = marshal.loads(content)
     except BaseException:
-        for fd in standard:
+        for fd in descriptors:
             os.close(fd)
         raise
-    return Request(arguments, directory, environment, standard)
+    return Request(arguments, directory, environment, descriptors)
 
 
 def _become(request: Request, path: list[str]) -> NoReturn:
-    """Does what a fresh `python -m module ...` would do, and ends the process."""
-    for target, fd in enumerate(request.standard):
+    """Executes the request like a new `python -m module ...`, and ends the process."""
+    for target, fd in enumerate(request.descriptors):
         os.dup2(fd, target)
         os.close(fd)
     os.chdir(request.directory)
@@ -211,8 +212,8 @@ def _become(request: Request, path: list[str]) -> NoReturn:
     if os.environ.get("PYTHONUNBUFFERED"):
         for stream in (sys.stdout, sys.stderr):
             getattr(stream, "reconfigure", lambda **_: None)(write_through=True)
-    _, module, *rest = request.arguments
-    sys.argv = [module, *rest]
+    _, module, *arguments = request.arguments
+    sys.argv = [module, *arguments]
     sys.path[:] = [request.directory, *_python_path(), *path]
     importlib.invalidate_caches()
     sys.modules.pop(module, None)
@@ -223,8 +224,8 @@ def _run(module: str) -> int:
     code: object = 0
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        code = end.code
+    except SystemExit as exit_:
+        code = exit_.code
         if isinstance(code, str):
             print(code, file=sys.stderr)
     except BaseException:
@@ -239,26 +240,26 @@ def _run(module: str) -> int:
 
 
 def _python_path() -> list[str]:
-    """PYTHONPATH without Spark's own archives, whose contents are imported already."""
+    """Returns PYTHONPATH without Spark's archives, whose modules are imported already."""
     spark = os.environ.get("SPARK_HOME")
     entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return [each for each in entries if each and not (spark and each.startswith(spark))]
+    return [entry for entry in entries if entry and not (spark and entry.startswith(spark))]
 
 
 def preload() -> None:
-    """Imports what workers use. What does not import here fails, or not, in the worker itself."""
-    names = [*PRELOAD, *PRELOAD_OURS]
+    """Imports the modules of workers. Leaves modules that fail to the worker."""
+    names = [*PRELOAD, *PRELOAD_PENSTOCK]
     for package in PRELOAD_ALL_OF:
         with contextlib.suppress(Exception):
-            found = pkgutil.iter_modules(importlib.import_module(package).__path__, package + ".")
-            names += [module.name for module in found]
+            modules = pkgutil.iter_modules(importlib.import_module(package).__path__, package + ".")
+            names += [module.name for module in modules]
     for name in names:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
 
 
-def _seed_anew() -> None:
-    """In every fork, also those of Spark's own daemon: no two workers draw the same numbers."""
+def _reseed() -> None:
+    """Seeds the random number generators of a fork, so that no two workers share a sequence."""
     random.seed()
     numpy = sys.modules.get("numpy.random")
     if numpy is not None:
@@ -266,15 +267,15 @@ def _seed_anew() -> None:
 
 
 def main() -> None:
-    listening = socket.socket(fileno=int(sys.argv[2]))
-    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    listener = socket.socket(fileno=int(sys.argv[2]))
+    python_path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     preload()
-    os.register_at_fork(after_in_child=_seed_anew)
+    os.register_at_fork(after_in_child=_reseed)
     gc.collect()
     gc.freeze()
-    # Records come ten thousand at a time: looking for cycles every 700 objects costs a tenth.
+    # Batches have 10,000 records. Garbage collection every 700 objects costs 10 % of the time.
     gc.set_threshold(GARBAGE, 20, 20)
-    Zygote(listening, [each for each in sys.path if each not in given]).serve()
+    Zygote(listener, [entry for entry in sys.path if entry not in python_path]).serve()
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Bytes to Arrow and back, one file each."""
+"""Formats: conversion of bytes to Arrow and back."""

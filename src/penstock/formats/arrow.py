@@ -9,22 +9,28 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from penstock.core.errors import DecodeError
+from penstock.sdk.columns.conform import error_text
 from penstock.sdk.config import Config
+from penstock.sdk.encoding.arrow_files import (
+    UNREADABLE,
+    check_column_names,
+    read_batches,
+    spark_compatible,
+)
 from penstock.sdk.format import FileFormat, FileWriter
-from penstock.sdk.kit.columns import reason
-from penstock.sdk.kit.tables import portable, read_batches
 from penstock.sdk.record import Encoded, Read
 
 _MAGIC = b"ARROW1\0\0"
+_CHUNK = 1 << 20
 
 
 class ArrowConfig(Config):
     """Options of `arrow`."""
 
     layout: Literal["stream", "file"] = "file"
-    """What is written: the IPC file format or the IPC stream format. Both are read."""
+    """The format to write: IPC file or IPC stream. Both can be read."""
     compression: Literal["zstd", "lz4", "none"] = "zstd"
-    """How buffers are compressed."""
+    """The compression of buffers."""
 
 
 class Arrow(FileFormat[ArrowConfig]):
@@ -34,10 +40,11 @@ class Arrow(FileFormat[ArrowConfig]):
     format: {type: arrow, compression: lz4}
     ```
 
-    Columns go by name; types may differ from those declared where nothing is lost, and a row
-    whose value does not fit is an error. The batches before the place where a file is cut off or
-    broken are read; the rest is one error. The position is the row's number. Files are read as
-    streams, so they need not be seekable.
+    Columns are matched by name. A missing column is null; a file without any declared column is an
+    error, which ends the query. A type may differ from the declared type if values are converted
+    without loss; a row with another value is an error. In a truncated or corrupt file the batches
+    before the defect are read and the remaining content is one error. The position is the number
+    of the row. Files are read as streams and need not be seekable.
     """
 
     messages: ClassVar[bool] = False
@@ -46,28 +53,32 @@ class Arrow(FileFormat[ArrowConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        return read_batches(_batches(file), schema, origin, read)
+        return read_batches(_batches(file, schema, origin), schema, origin, read)
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return _Writer(file, schema, self.config)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         try:
-            return portable(_open(file).schema)
-        except (pa.ArrowException, OSError):
+            return spark_compatible(_open(file).schema)
+        except UNREADABLE:
             return None
 
 
 def _open(file: BinaryIO) -> ipc.RecordBatchStreamReader:
-    """A file is a stream between a magic word and a footer."""
+    """Opens a stream, or the stream in a file between its magic bytes and footer."""
     head = b""
-    while len(head) < len(_MAGIC) and (more := file.read(len(_MAGIC) - len(head))):
-        head += more
-    return ipc.open_stream(pa.PythonFile(_Rest(b"" if head == _MAGIC else head, file), mode="r"))
+    while len(head) < len(_MAGIC) and (chunk := file.read(len(_MAGIC) - len(head))):
+        head += chunk
+    stream = _PrefixedFile(b"" if head == _MAGIC else head, file)
+    return ipc.open_stream(pa.PythonFile(stream, mode="r"))
 
 
-class _Rest:
-    """A file from which a beginning has been read."""
+class _PrefixedFile:
+    """A file after its first bytes `head` were read.
+
+    Reads in chunks, because a corrupt length must not allocate memory.
+    """
 
     closed = False
 
@@ -76,31 +87,32 @@ class _Rest:
         self.file = file
 
     def read(self, size: int = -1) -> bytes:
-        taken, self.head = self.head[:size], self.head[size:]
-        while len(taken) < size and (more := self.file.read(size - len(taken))):
-            taken += more
-        return taken
+        data, self.head = bytearray(self.head[:size]), self.head[size:]
+        while len(data) < size and (chunk := self.file.read(min(size - len(data), _CHUNK))):
+            data += chunk
+        return bytes(data)
 
     def close(self) -> None:
         pass
 
 
-def _batches(file: BinaryIO) -> Iterator[pa.RecordBatch]:
+def _batches(file: BinaryIO, schema: pa.Schema, origin: str) -> Iterator[pa.RecordBatch]:
     try:
         reader = _open(file)
+        check_column_names(reader.schema.names, schema, origin)
         for batch in reader:
             batch.validate(full=True)
             yield batch
-    except (pa.ArrowException, OSError) as error:
-        raise DecodeError(f"not an Arrow file: {reason(error)}", code="not-arrow") from error
+    except UNREADABLE as error:
+        raise DecodeError(f"not an Arrow file: {error_text(error)}", code="not-arrow") from error
 
 
 class _Writer(FileWriter):
     def __init__(self, file: BinaryIO, schema: pa.Schema, config: ArrowConfig) -> None:
         compression = None if config.compression == "none" else config.compression
         options = ipc.IpcWriteOptions(compression=compression)
-        make = ipc.new_stream if config.layout == "stream" else ipc.new_file
-        self.writer = make(pa.PythonFile(file, mode="w"), schema, options=options)
+        new_writer = ipc.new_stream if config.layout == "stream" else ipc.new_file
+        self.writer = new_writer(pa.PythonFile(file, mode="w"), schema, options=options)
 
     def write(self, rows: pa.RecordBatch) -> Encoded | None:
         self.writer.write_batch(rows)

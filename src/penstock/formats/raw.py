@@ -1,4 +1,4 @@
-"""Raw: the payload itself, as one column."""
+"""Raw: payloads as the values of one column."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import BinaryIO, ClassVar
 import pyarrow as pa
 
 from penstock.sdk.config import Config
+from penstock.sdk.encoding.single_column import (
+    decode_values,
+    encode_values,
+    select_column,
+    value_column,
+)
 from penstock.sdk.format import FileFormat, FileWriter
-from penstock.sdk.kit.whole import chosen, decode_values, encode_values, value_column
 from penstock.sdk.record import Decoded, Encoded, Read
 
 _TYPES = (pa.binary(), pa.string())
@@ -19,20 +24,21 @@ class RawConfig(Config):
     """Options of `raw`."""
 
     column: str | None = None
-    """The column that a sink writes, if there are several."""
+    """The column that a sink writes. Required if there are several columns."""
 
 
 class Raw(FileFormat[RawConfig]):
-    """Payloads as they are: one column, BINARY or STRING as declared (`value BINARY` if not).
+    """Payloads without conversion: one column, BINARY or STRING as declared (default `value
+    BINARY`).
 
     ```yaml
     format: {type: raw, column: body}
     ```
 
-    A STRING must be UTF-8. An empty payload is the empty value; a record without a value (a
-    deletion, a tombstone) is a null, or an error where the column is NOT NULL. Writing a null is an
-    error. A whole file is one record (`.bin`); written, values follow each other with nothing
-    between.
+    A STRING must be UTF-8. An empty payload is an empty value. A record without a value (a
+    deletion, a tombstone) is null, or an error if the column is NOT NULL. Writing a null is an
+    error. A file is one record (`.bin`). A sink writes values one after the other without
+    separators.
     """
 
     extension: ClassVar[str] = ".bin"
@@ -43,23 +49,23 @@ class Raw(FileFormat[RawConfig]):
         return decode_values(payloads, schema)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        return encode_values(chosen(rows, self.config.column, "raw"))
+        return encode_values(select_column(rows, self.config.column, "raw"))
 
-    def infer(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+    def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
         return pa.schema([("value", pa.binary())])
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        return self.infer(pa.array([], pa.binary()))
+        return self.infer_schema(pa.array([], pa.binary()))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         content = file.read()
-        found = self.decode(pa.array([content], pa.binary()), schema)
-        for failure in found.failures:
+        decoded = self.decode(pa.array([content], pa.binary()), schema)
+        for failure in decoded.failures:
             read.reject(content, origin, 1, failure.error)
-        if found.rows.num_rows:
-            yield found.rows, pa.array([1], pa.int64())
+        if decoded.rows.num_rows:
+            yield decoded.rows, pa.array([1], pa.int64())
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return _Writer(file, self)

@@ -1,4 +1,4 @@
-"""Text: one string; a file is lines."""
+"""Text: strings; lines in files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ from typing import BinaryIO, ClassVar
 import pyarrow as pa
 
 from penstock.core.errors import EncodeError
+from penstock.sdk.columns.binary_arrays import concatenated_values
 from penstock.sdk.config import Config
+from penstock.sdk.encoding.lines import (
+    Framing,
+    LineWriter,
+    read_lines,
+    split_payloads,
+    too_long_error,
+)
+from penstock.sdk.encoding.single_column import (
+    decode_values,
+    encode_values,
+    select_column,
+    value_column,
+)
 from penstock.sdk.format import FileFormat, FileWriter
-from penstock.sdk.kit.arrays import values_of
-from penstock.sdk.kit.lines import Framing, LineWriter, read_lines, records_of, too_long_error
-from penstock.sdk.kit.whole import chosen, decode_values, encode_values, value_column
 from penstock.sdk.record import Decoded, Encoded, Failure, Read, Records
 
 
@@ -20,25 +31,26 @@ class TextConfig(Config):
     """Options of `text`."""
 
     column: str | None = None
-    """The column that a sink writes, if there are several."""
+    """The column that a sink writes. Required if there are several columns."""
     framing: Framing = "none"
-    """What a payload holds: one record, or with `lines` one on each line that is not blank."""
+    """The content of a payload: one record, or with `lines` one on each line that is not blank."""
     keep_blank: bool = False
-    """Whether the empty lines of a file are records."""
+    """Read the empty lines of a file as records."""
 
 
 class Text(FileFormat[TextConfig]):
-    """Plain text: one STRING column, `value` if nothing else is declared.
+    """Plain text: one STRING column, by default `value`.
 
     ```yaml
     format: text
     ```
 
-    The text must be UTF-8. Lines of a file (`.txt`) end with `\\n` or `\\r\\n`; empty ones are
-    skipped unless `keep_blank`; one of more than 64 MB is an error, and so is writing a text of
-    several lines into a file. A payload may have several lines, and is one record unless
-    `framing: lines`. A record without a value (a deletion, a tombstone) is a null, or an error
-    where the column is NOT NULL; writing a null is an error.
+    The text must be UTF-8. Lines of a file (`.txt`) end with `\\n` or `\\r\\n`; a `\\r` elsewhere
+    is part of the line. Empty lines are skipped unless `keep_blank` is set. A line of more than
+    64 MB is an error, as is writing a text with `\\n`, or with `\\r` at its end, to a file. A
+    payload may have several lines; it is one record unless `framing: lines` is set. A record
+    without a value (a deletion, a tombstone) is null, or an error if the column is NOT NULL.
+    Writing a null is an error.
     """
 
     extension: ClassVar[str] = ".txt"
@@ -47,50 +59,56 @@ class Text(FileFormat[TextConfig]):
     lines: ClassVar[bool] = True
 
     def records(self, payloads: pa.BinaryArray) -> Records:
-        return records_of(payloads) if self.config.framing == "lines" else Records(payloads, None)
+        return (
+            split_payloads(payloads) if self.config.framing == "lines" else Records(payloads, None)
+        )
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         value_column(schema, "text", (pa.string(),))
         return decode_values(payloads, schema)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        return encode_values(chosen(rows, self.config.column, "text"))
+        return encode_values(select_column(rows, self.config.column, "text"))
 
-    def infer(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+    def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
         return pa.schema([("value", pa.string())])
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        return self.infer(pa.array([], pa.binary()))
+        return self.infer_schema(pa.array([], pa.binary()))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         for texts, numbers, too_long in read_lines(file, blank=self.config.keep_blank):
-            for number, beginning in too_long:
-                read.reject(beginning, origin, number, too_long_error())
-            found = self.decode(texts, schema)
-            for failure in found.failures:
-                at = failure[0]
-                read.reject(texts[at].as_py(), origin, int(numbers[at]), failure.error)
-            places = numbers if found[1] is None else numbers[found[1].to_numpy()]
-            if found.rows.num_rows:
-                yield found.rows, pa.array(places)
+            for number, start in too_long:
+                read.reject(start, origin, number, too_long_error())
+            decoded = self.decode(texts, schema)
+            for failure in decoded.failures:
+                index = failure[0]
+                read.reject(texts[index].as_py(), origin, int(numbers[index]), failure.error)
+            positions = numbers if decoded[1] is None else numbers[decoded[1].to_numpy()]
+            if decoded.rows.num_rows:
+                yield decoded.rows, pa.array(positions)
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return LineWriter(file, _Lines(self.config, self.context))
 
 
 class _Lines(Text):
-    """Text whose payloads are lines."""
+    """Text in files: a value that would not be read back as one line is a failure."""
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         encoded = super().encode(rows)
-        if not (values_of(encoded.payloads) == 10).any():
+        values = concatenated_values(encoded.payloads)
+        if not ((values == 10) | (values == 13)).any():
             return encoded
         error = EncodeError("the text has several lines", code="several-lines")
-        places = range(len(encoded.payloads)) if encoded[1] is None else encoded[1].to_pylist()
-        bad = [b"\n" in payload for payload in encoded.payloads.to_pylist()]
-        failures = [Failure(at, error) for at, is_bad in zip(places, bad, strict=True) if is_bad]
-        good = pa.array([not is_bad for is_bad in bad])
-        index = pa.array(list(places), pa.int64()).filter(good)
-        return Encoded(encoded.payloads.filter(good), index, [*encoded.failures, *failures])
+        row_indexes = range(len(encoded.payloads)) if encoded[1] is None else encoded[1].to_pylist()
+        payloads = encoded.payloads.to_pylist()
+        breaks = [b"\n" in payload or payload.endswith(b"\r") for payload in payloads]
+        failures = [
+            Failure(row, error) for row, broken in zip(row_indexes, breaks, strict=True) if broken
+        ]
+        valid = pa.array([not broken for broken in breaks])
+        index = pa.array(list(row_indexes), pa.int64()).filter(valid)
+        return Encoded(encoded.payloads.filter(valid), index, [*encoded.failures, *failures])

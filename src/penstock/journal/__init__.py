@@ -1,7 +1,8 @@
-"""What a receiving source was given, on disk: appended by one process, read by any."""
+"""The journal of a receiving source: a durable log with one writer and many readers."""
 
-from penstock.journal.message import RECEIVED, Message
+from penstock.journal.bounds import Bounds
+from penstock.journal.message import RECEIVED, REJECTED_SIZE, Message
 from penstock.journal.reader import JournalReader
-from penstock.journal.writer import Bounds, Journal
+from penstock.journal.writer import Journal
 
-__all__ = ["RECEIVED", "Bounds", "Journal", "JournalReader", "Message"]
+__all__ = ["RECEIVED", "REJECTED_SIZE", "Bounds", "Journal", "JournalReader", "Message"]

@@ -1,4 +1,4 @@
-"""Who appends to a journal: one process at a time."""
+"""The lock of a journal: one writer at a time."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from pathlib import Path
 from typing import IO
 
 from penstock.core.errors import StateError
+from penstock.core.private_files import open_private
 
-_LET_GO = 10.0
-"""Seconds in which a process that was told to end lets go of its journal."""
-_PAUSE = 0.05
+_TIMEOUT = 10.0
+"""Seconds to wait for a process that is about to release the lock."""
+_POLL = 0.05
 
 
-def locked(directory: Path) -> IO[bytes]:
-    """A file that owns the journal until it is closed, or until the process ends.
+def acquire_lock(directory: Path) -> IO[bytes]:
+    """Returns a locked file; the lock is held until the file is closed or the process ends.
 
-    Raises StateError while another process has it, after some seconds.
+    Raises StateError if another process holds the lock for ten seconds.
     """
-    file = (directory / "lock").open("wb")
-    until = time.monotonic() + _LET_GO
+    file = open_private(directory / "lock", "wb")
+    deadline = time.monotonic() + _TIMEOUT
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 file.close()
                 raise StateError(
-                    f"another process appends to the journal in {directory}", code="journal-in-use"
+                    f"another process holds the lock of the journal in {directory}",
+                    code="journal-in-use",
                 ) from None
-            time.sleep(_PAUSE)
+            time.sleep(_POLL)
         else:
             return file

@@ -1,4 +1,4 @@
-"""How far a journal is durable, told by the process that writes it to those that read it."""
+"""The durable end of a journal, shared by its writer with its readers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ import struct
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from penstock.core.private_files import open_private
+
 _NAME = "durable"
 _NUMBERS = struct.Struct("=QQ")
 
 
-class Marked(NamedTuple):
-    """Positions before `end` are durable; `lost` counts the messages that could not be taken.
+class MarkValues(NamedTuple):
+    """Values of a mark: positions before `end` are durable, `lost` messages were dropped.
 
-    After a crash of the machine the numbers may be older than the segments, never newer.
+    After a crash of the machine the values may be older than the segments, never newer.
     """
 
     end: int
     lost: int
 
     @classmethod
-    def of(cls, directory: Path) -> Self:
-        """The numbers of a journal; zero where there is none yet."""
+    def read(cls, directory: Path) -> Self:
+        """Returns the values of a journal; zero without a mark."""
         try:
             return cls(*_NUMBERS.unpack((directory / _NAME).read_bytes()))
         except (FileNotFoundError, struct.error):
@@ -30,11 +32,11 @@ class Marked(NamedTuple):
 
 
 class Mark:
-    """The same numbers as the one process has them that writes the journal."""
+    """The values in a memory map, for the writer."""
 
     def __init__(self, directory: Path) -> None:
         path = directory / _NAME
-        with path.open("a+b") as file:
+        with open_private(path, "a+b") as file:
             if path.stat().st_size < _NUMBERS.size:
                 file.truncate(_NUMBERS.size)
             self._map = mmap.mmap(file.fileno(), _NUMBERS.size)
@@ -57,6 +59,6 @@ class Mark:
         self._numbers[1] = count
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._numbers.release()
         self._map.close()

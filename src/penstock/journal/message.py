@@ -1,4 +1,4 @@
-"""One record as it arrives, and how records become a batch."""
+"""Received messages, and batches of them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,67 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 _OVERHEAD = 64
-"""What a message takes beside its payload, roughly."""
+"""The estimated size of a message without its payload, in bytes."""
 RECEIVED = pa.field("received", pa.timestamp("us", tz="UTC"))
-"""A column that the journal fills itself: when a message was given to it."""
+"""The column of the time at which a message was appended, set by the journal."""
+REJECTED_SIZE = pa.field("rejected_size", pa.int64())
+"""The column of the size of a message that exceeds the bound; null for all other messages."""
+_MAX_METADATA_BYTES = 1 << 20
+"""The maximum size of the metadata of a message, unless the bound of a message is larger."""
+_HEAD_BYTES = 1024
+"""The length of the head that remains of the payload of such a message."""
 
 
 class Message(NamedTuple):
-    """One record as it arrived. `metadata` has values for the journal's other columns."""
+    """A received message. `metadata` has the values of the other columns of the journal."""
 
     payload: bytes | None
     metadata: Mapping[str, Any] = MappingProxyType({})
 
 
+def bound_messages(messages: Sequence[Message], max_size: int | None) -> Sequence[Message]:
+    """Replaces messages whose payload exceeds `max_size`: the head of the payload remains.
+
+    The metadata is bounded as well. The size of both is the value of `REJECTED_SIZE`.
+    """
+    if max_size is None:
+        return messages
+    metadata, metadata_size = None, 0
+    bounded = []
+    max_metadata_size = max(max_size, _MAX_METADATA_BYTES)
+    for message in messages:
+        if message.metadata is not metadata:
+            metadata, metadata_size = message.metadata, _extent([*message.metadata.values()])
+        size = len(message.payload or b"")
+        fits = size <= max_size and metadata_size <= max_metadata_size
+        bounded.append(message if fits else _truncate(message, size + metadata_size))
+    return bounded
+
+
+def _truncate(message: Message, size: int) -> Message:
+    metadata = {
+        name: value for name, value in message.metadata.items() if _extent(value) <= _HEAD_BYTES
+    }
+    payload = None if message.payload is None else message.payload[:_HEAD_BYTES]
+    return Message(payload, {**metadata, REJECTED_SIZE.name: size})
+
+
+def _extent(value: Any) -> int:
+    """Returns the bytes of texts and bytes in a value, approximately."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(_extent(key) + _extent(item) for key, item in value.items())
+    return sum(map(_extent, value)) if isinstance(value, list | tuple) else 0
+
+
 def size_of(messages: Sequence[Message]) -> int:
-    """The bytes that they take, roughly."""
+    """Returns the estimated size of messages in bytes."""
     return sum(len(message.payload or b"") + _OVERHEAD for message in messages)
 
 
-def batch_of(messages: Sequence[Message], schema: pa.Schema) -> pa.RecordBatch:
-    """The messages as rows; given to the journal now."""
+def to_batch(messages: Sequence[Message], schema: pa.Schema) -> pa.RecordBatch:
+    """Returns the messages as rows, with the current time in `received`."""
     columns = [_column(messages, field) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

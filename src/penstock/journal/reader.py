@@ -1,4 +1,4 @@
-"""Reading a journal: where it begins and ends, ranges of it, and letting go of what is done."""
+"""Readers of journals: first and last position, ranges, and removal of old segments."""
 
 from __future__ import annotations
 
@@ -8,78 +8,93 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.core.errors import StateError
-from penstock.journal.mark import Marked
-from penstock.journal.segment import Segment, segments
+from penstock.journal.mark import MarkValues
+from penstock.journal.segment import Segment, list_segments
+
+MAX_BATCH_BYTES = 16 << 20
+"""The maximum size of a batch with more than one record."""
 
 
 class JournalReader:
-    """The journal in a directory, as seen by a process that does not write it."""
+    """A reader of the journal in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def begin(self) -> int:
-        """The position of the oldest record that is there, or that the first will have."""
-        found = segments(self.directory)
-        return found[0].first if found else 0
+        """Returns the position of the oldest record, or of the next record in an empty journal."""
+        segments = list_segments(self.directory)
+        return segments[0].first if segments else 0
 
     def end(self) -> int:
-        """The position after the last durable record."""
-        return max(self._marked().end, self.begin())
+        """Returns the position after the last durable record."""
+        return max(self._read_mark().end, self.begin())
 
     def lost(self) -> int:
-        """How many messages could not be taken, since the journal was made."""
-        return self._marked().lost
+        """Returns the number of messages dropped since the journal was created."""
+        return self._read_mark().lost
 
-    def _marked(self) -> Marked:
-        return Marked.of(self.directory)
+    def _read_mark(self) -> MarkValues:
+        return MarkValues.read(self.directory)
 
     def ranges(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The positions from `start` to before `end`, cut where the segments are."""
-        found = []
+        """Returns the positions from `start` to before `end`, split at segments."""
+        ranges = []
         for segment, after in self._spans(end):
             first, last = max(segment.first, start), min(after, end)
             if first < last:
-                found.append((first, last))
-        return found
+                ranges.append((first, last))
+        return ranges
 
     def read(self, start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The records from `start` to before `end`, in order, each batch with its first position.
+        """Yields batches from `start` to before `end`, each with the position of its first record.
 
-        Raises StateError where some of them are gone or damaged.
+        A batch has at most `MAX_BATCH_BYTES`, or one record. Raises StateError if records are
+        missing or corrupt.
         """
-        at = start
+        position = start
         for segment, after in self._spans(end):
             if after <= start:
                 continue
             for first, batch in segment.read(start, end):
-                if first != at:
-                    raise self._gone(at, first)
-                yield first, batch
-                at = first + batch.num_rows
-        if at != end:
-            raise self._gone(at, end)
+                if first != position:
+                    raise self._missing_records(position, first)
+                for part in split_batch(batch, MAX_BATCH_BYTES):
+                    yield position, part
+                    position += part.num_rows
+        if position != end:
+            raise self._missing_records(position, end)
 
-    def forget(self, before: int) -> None:
-        """Removes the segments all of whose records come before that position."""
+    def remove_before(self, before: int) -> None:
+        """Removes the segments whose records are all before a position."""
         for segment, after in list(self._spans(None)):
             if after <= before:
                 segment.path.unlink(missing_ok=True)
 
     def _spans(self, end: int | None) -> Iterator[tuple[Segment, int]]:
-        """The segments, each with the position where the next begins; the last is open."""
-        found = segments(self.directory)
-        for number, segment in enumerate(found):
+        """Yields segments up to `end`, each with the position of the next segment."""
+        segments = list_segments(self.directory)
+        for number, segment in enumerate(segments):
             if end is not None and segment.first >= end:
                 return
-            last = number + 1 == len(found)
+            last = number + 1 == len(segments)
             if not last:
-                yield segment, found[number + 1].first
+                yield segment, segments[number + 1].first
             elif end is not None:
                 yield segment, end
 
-    def _gone(self, start: int, end: int) -> StateError:
+    def _missing_records(self, start: int, end: int) -> StateError:
         return StateError(
-            f"the journal in {self.directory} lacks the records {start} to {end - 1}",
+            f"the journal in {self.directory} has no records {start} to {end - 1}",
             code="broken-journal",
         )
+
+
+def split_batch(batch: pa.RecordBatch, max_size: int) -> Iterator[pa.RecordBatch]:
+    """Yields slices of at most `max_size` bytes, or of one record."""
+    if batch.num_rows <= 1 or batch.nbytes <= max_size:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from split_batch(batch.slice(0, half), max_size)
+    yield from split_batch(batch.slice(half), max_size)

@@ -1,14 +1,13 @@
-"""One file of a journal: a header with the columns, then frames of records with checksums.
+"""Segments, the files of a journal: a header with the columns, then frames with checksums.
 
 ```
 file    MAGIC  length:u32  crc:u32  Arrow schema          (little endian throughout)
 frame   length:u32  crc:u32  first:u64  rows:u32  Arrow record batch
 ```
 
-`first` is the position of a frame's first record; the checksum is zlib's CRC-32 of all that
-follows it in the frame. The file's name is the position of its first record. A frame that is not
-whole is the end of the file: it was being written when the machine stopped, and nobody was told
-that it is safe.
+`first` is the position of the first record of a frame. The checksum is zlib's CRC-32 of the rest of
+the frame. The name of a file is the position of its first record. An incomplete frame is the end of
+the file: its write was interrupted and not acknowledged.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from typing import IO, NamedTuple
 import pyarrow as pa
 
 from penstock.core.errors import StateError
+from penstock.core.private_files import open_private
 
 MAGIC = b"PSJRNL1\n"
 SUFFIX = ".segment"
@@ -34,7 +34,7 @@ _DIGITS = 20
 
 
 class Frame(NamedTuple):
-    """Where a frame stands in its file, and the records in it."""
+    """A frame: its offset and length in the file, and the positions of its records."""
 
     offset: int
     length: int
@@ -43,13 +43,13 @@ class Frame(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The position after its last record."""
+        """The position after the last record."""
         return self.first + self.rows
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A file of the journal that begins with the record at position `first`."""
+    """A file of the journal whose first record is at position `first`."""
 
     directory: Path
     first: int
@@ -60,16 +60,16 @@ class Segment:
 
     @property
     def size(self) -> int:
-        """Its bytes on disk; none if it was let go in the meantime."""
+        """The size in bytes; 0 if the segment was removed."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
 
     def create(self, schema: pa.Schema) -> IO[bytes]:
-        """A new file with its header, on disk with its name."""
+        """Creates the file with its header, and makes both durable."""
         columns = schema.serialize().to_pybytes()
-        file = self.path.open("xb")
+        file = open_private(self.path, "xb")
         file.write(MAGIC + _HEADER.pack(len(columns), zlib.crc32(columns)) + columns)
         file.flush()
         os.fsync(file.fileno())
@@ -77,7 +77,7 @@ class Segment:
         return file
 
     def schema(self) -> pa.Schema:
-        """The columns of its records. Raises StateError if it has no whole header."""
+        """Returns the columns. Raises StateError if the header is incomplete."""
         with self.path.open("rb") as file:
             return self._schema(file)
 
@@ -91,7 +91,7 @@ class Segment:
         raise StateError(f"{self.path} is not a segment of a journal", code="broken-journal")
 
     def frames(self, *, verify: bool = False) -> Iterator[Frame]:
-        """The whole frames, in order; with `verify` up to the first whose checksum is wrong."""
+        """Yields the complete frames; `verify` stops at the first invalid checksum."""
         with self.path.open("rb") as file:
             self._schema(file)
             size, expected = os.fstat(file.fileno()).st_size, self.first
@@ -107,8 +107,8 @@ class Segment:
                 yield Frame(offset, length, first, rows)
                 expected = first + rows
 
-    def whole(self) -> tuple[int, int] | None:
-        """The position and the byte where its last whole frame ends; None without a header."""
+    def complete_end(self) -> tuple[int, int] | None:
+        """Returns the position and byte after the last complete frame; None without a header."""
         try:
             with self.path.open("rb") as file:
                 self._schema(file)
@@ -121,9 +121,9 @@ class Segment:
         return position, size
 
     def read(self, start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The records from position `start` to before `end`, each batch with its first position.
+        """Yields batches from `start` to before `end`, each with the position of its first record.
 
-        Raises StateError where a frame that is needed is damaged.
+        Raises StateError if a frame is corrupt.
         """
         with self.path.open("rb") as file:
             schema = self._schema(file)
@@ -133,8 +133,8 @@ class Segment:
                 if frame.first >= end:
                     return
                 batch = self._batch(file, frame, schema)
-                skipped, left = max(start - frame.first, 0), min(end, frame.end) - frame.first
-                yield frame.first + skipped, batch.slice(skipped, left - skipped)
+                offset, stop = max(start - frame.first, 0), min(end, frame.end) - frame.first
+                yield frame.first + offset, batch.slice(offset, stop - offset)
 
     def _batch(self, file: IO[bytes], frame: Frame, schema: pa.Schema) -> pa.RecordBatch:
         file.seek(frame.offset - _FRAME.size)
@@ -142,27 +142,27 @@ class Segment:
         body = file.read(frame.length)
         if _crc(first, rows, body) != crc:
             raise StateError(
-                f"{self.path} is damaged at byte {frame.offset}: record {frame.first}",
+                f"{self.path} is corrupt at byte {frame.offset}: record {frame.first}",
                 code="broken-journal",
             )
         return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
 
 
-def framed(batch: pa.RecordBatch, first: int) -> bytes:
-    """A batch of records, the first of which has that position, as a frame."""
+def encode_frame(batch: pa.RecordBatch, first: int) -> bytes:
+    """Returns a batch as a frame; `first` is the position of its first record."""
     body: bytes = batch.serialize().to_pybytes()
     rows = batch.num_rows
     return _FRAME.pack(len(body), _crc(first, rows, body), first, rows) + body
 
 
-def segments(directory: Path) -> list[Segment]:
-    """The files of a journal, in order."""
+def list_segments(directory: Path) -> list[Segment]:
+    """Returns the segments of a journal in order."""
     names = sorted(path.name for path in directory.glob(f"*{SUFFIX}"))
     return [Segment(directory, int(name.removesuffix(SUFFIX))) for name in names]
 
 
 def sync_directory(directory: Path) -> None:
-    """Makes the names of new files durable."""
+    """Makes the entries of a directory durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

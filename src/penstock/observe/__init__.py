@@ -1,1 +1,1 @@
-"""What a running pipeline tells about itself."""
+"""Metrics of running pipelines."""

@@ -1,4 +1,4 @@
-"""Spark's progress reports as metrics."""
+"""Metrics from Spark's progress events."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.observe.metrics import Metrics
+from penstock.observe.progress import QueryProgress
 from penstock.plan.model import Plan
 from penstock.sdk import ReplayableSource
 
 
 class Listener(StreamingQueryListener):
-    """Counts what sources delivered, how far behind they are, and where watermarks stand.
+    """A listener that updates rows, lag and watermarks from the progress events of queries.
 
-    `sources` has the sources of each query in the order of Spark's reports, `skipped` the rows, by
-    query and source, that sources left out before Spark saw them. A source that several queries
-    read is counted once, and the row that closes its windows not at all.
+    `sources` are the sources of each query in the order of Spark's events. `read` counts the rows
+    of committed batches by query and source. A source of several queries is counted once. Spark's
+    own counts contain a row as often as the row is computed, by each sink or for a sort.
 
-    Spark calls it with Java's events. PySpark's listeners have them as Python objects, for which
-    each report is taken apart by hundreds of calls into Java.
+    Receives the events as Java objects. PySpark's own listener converts each event to Python
+    objects, by hundreds of calls into Java.
     """
 
     class Java:
-        """How Py4J knows what it is."""
+        """The Java interface that Py4J implements by this class."""
 
         implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
 
-    def __init__(self, plan: Plan, metrics: Metrics, skipped: Counter[tuple[str, str]]) -> None:
+    def __init__(self, plan: Plan, metrics: Metrics, read: Counter[tuple[str, str]]) -> None:
         self.plan = plan
         self.metrics = metrics
-        self.skipped = skipped
+        self.read = read
         self.sources: dict[str, tuple[str, ...]] = {}
-        self.seen: dict[str, int] = {}
-        self.read: Counter[tuple[str, str]] = Counter()
+        self.last_batches: dict[str, int] = {}
         self.queries = {query.name: query for query in plan.queries}
         self._counting = threading.Lock()
 
     @cached_property
     def _jlistener(self) -> Any:
-        """What PySpark gives to Spark."""
+        """The Java listener that PySpark registers with Spark."""
         java: Any = SparkContext._jvm
         return java.PythonStreamingQueryListenerWrapper(self)
 
@@ -66,58 +66,55 @@ class Listener(StreamingQueryListener):
         if query is None:
             return
         self.metrics.batches += 1
+        earlier = self.metrics.progress.get(query.name, QueryProgress())
+        self.metrics.progress[query.name] = earlier.add(progress)
         watermark = progress.get("eventTime", {}).get("watermark")
         if watermark:
             self.metrics.watermarks[query.name] = watermark
         seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
         names = self.sources.get(query.name, ())
         for name, source in zip(names, progress.get("sources", []), strict=False):
-            self._count(name, query.name, source, seconds)
-        self.seen[query.name] = int(progress.get("batchId", -1))
+            self._measure(name, source, seconds)
+        self.last_batches[query.name] = int(progress.get("batchId", -1))
 
     def catch_up(self, running: StreamingQuery, timeout: float = 2.0) -> None:
-        """Waits until the last batch of a query is counted: Spark sends its reports by the way.
+        """Waits until the last batch of a query is counted, at most `timeout` seconds.
 
-        What it keeps of an idle query, it does not send.
+        Spark sends progress events asynchronously, and none for idle triggers.
         """
-        reports = (json.loads(each.json()) for each in reversed(running._jsq.recentProgress()))
-        last = next((each for each in reports if "addBatch" in each["durationMs"]), None)
-        until = time.monotonic() + timeout
-        while last and self.seen.get(last["name"], -1) < last["batchId"]:
-            if time.monotonic() > until:
+        recent = reversed(running._jsq.recentProgress())
+        reports = (json.loads(progress.json()) for progress in recent)
+        last = next((report for report in reports if "addBatch" in report["durationMs"]), None)
+        deadline = time.monotonic() + timeout
+        while last and self.last_batches.get(last["name"], -1) < last["batchId"]:
+            if time.monotonic() > deadline:
                 return
             time.sleep(0.01)
 
-    def count_skipped(self, query: str) -> None:
-        """More rows of a committed batch are in `skipped`."""
+    def count_rows(self, query: str) -> None:
+        """Counts rows newly added to `read` for a query: the maximum of the source's queries."""
         for name in self.sources.get(query, ()):
-            self._count_rows(name, query)
+            flow = self.metrics.flows[name]
+            with self._counting:
+                new_rows = self.read[query, name] - flow.rows
+                if new_rows > 0:
+                    flow.add(new_rows)
 
-    def _count(self, name: str, query: str, progress: Mapping[str, Any], seconds: float) -> None:
-        at, latest = _offset(progress.get("endOffset")), _offset(progress.get("latestOffset"))
-        if at != _offset(progress.get("startOffset")):
-            self.read[name, query] += int(progress.get("numInputRows") or 0)
+    def _measure(self, name: str, progress: Mapping[str, Any], seconds: float) -> None:
+        """Updates the duration of the last batch and the lag of a source."""
+        end, latest = _offset(progress.get("endOffset")), _offset(progress.get("latestOffset"))
         flow = self.metrics.flows[name]
-        if self._count_rows(name, query):
+        if progress.get("numInputRows") and end != _offset(progress.get("startOffset")):
             flow.batch_seconds = seconds
         source = self.plan.nodes[name].source
-        if isinstance(source, ReplayableSource) and at is not None and latest is not None:
-            flow.lag = source.lag(at, latest)
-            flow.lag_unit = source.unit
-
-    def _count_rows(self, name: str, query: str) -> bool:
-        """Rows that several queries read count once: those of the query that is furthest."""
-        flow = self.metrics.flows[name]
-        with self._counting:
-            more = self.read[name, query] + self.skipped[query, name] - flow.rows
-            if more > 0:
-                flow.add(more)
-        return more > 0
+        if isinstance(source, ReplayableSource) and end is not None and latest is not None:
+            flow.lag = source.lag(end, latest)
+            flow.lag_unit = source.lag_unit
 
 
-def _offset(given: Any) -> dict[str, Any] | None:
-    if isinstance(given, str):
-        given = json.loads(given)
-    if not isinstance(given, dict):
+def _offset(value: Any) -> dict[str, Any] | None:
+    if isinstance(value, str):
+        value = json.loads(value)
+    if not isinstance(value, dict):
         return None
-    return {key: value for key, value in given.items() if key != "closed"}
+    return {key: part for key, part in value.items() if key != "closed"}

@@ -1,4 +1,4 @@
-"""What a run has done so far, by source and sink: the numbers behind the live view and `status`."""
+"""Metrics of a run by source and sink, for the live view and `penstock status`."""
 
 from __future__ import annotations
 
@@ -8,61 +8,91 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.observe.execution import Execution
+from penstock.observe.progress import QueryProgress
+
 WINDOW = 10.0
-"""Seconds over which a rate is taken."""
+"""Seconds over which a rate is computed."""
 
 
 @dataclass
 class Flow:
-    """What went through a source or sink."""
+    """Metrics of a source or sink."""
 
     kind: str
     type: str
     rows: int = 0
+    bytes: int | None = None
+    """The size of the written payloads; None if the sink writes no payloads."""
     dead_letters: int = 0
+    untimed: int = 0
+    """The rows without an event time, which belong to no window."""
     lost: int = 0
-    """Messages that a receiving source could not take, by a sender that cannot wait."""
+    """The messages that a receiving source has lost."""
     lag: int | None = None
+    """The records that Spark had not read at the end of the last batch."""
+    pending: int = 0
+    """The records in batches that not all sinks have written."""
     lag_unit: str = "records"
     last_batch: float | None = None
     batch_seconds: float | None = None
     _marks: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=1000))
 
     def add(self, rows: int) -> None:
-        """A batch brought rows."""
+        """Adds the rows of a batch."""
         self.rows += rows
         self.last_batch = time.time()
         self._marks.append((self.last_batch, rows))
 
+    @property
+    def total_lag(self) -> int | None:
+        """The records that not all sinks have written; None if unknown."""
+        return self.pending or None if self.lag is None else self.lag + self.pending
+
     def rate(self, started: float) -> float:
-        """Rows per second over the last seconds."""
+        """Returns rows per second over the last `WINDOW` seconds."""
         since = max(time.time() - WINDOW, started)
-        rows = sum(count for at, count in self._marks if at >= since)
+        rows = sum(count for time_, count in self._marks if time_ >= since)
         return rows / max(time.time() - since, 0.001)
 
 
 class Metrics:
-    """The flows of a run, written by queries' threads and read by the view."""
+    """Metrics of a run, written by the threads of queries and read by views."""
 
     def __init__(self) -> None:
         self.started = time.time()
         self.flows: dict[str, Flow] = {}
+        self.queries: dict[str, Execution] = {}
+        self.receivers: dict[str, Execution] = {}
         self.batches = 0
         self.restarts = 0
         self.watermarks: dict[str, str] = {}
+        self.progress: dict[str, QueryProgress] = {}
+        self.all_started = False
+        """Whether all queries have been started."""
         self._lock = threading.Lock()
 
     def flow(self, name: str, kind: str, type_: str) -> Flow:
-        """The flow of a node, made when it is first asked for."""
+        """Returns the flow of a node, created on first use."""
         with self._lock:
             return self.flows.setdefault(name, Flow(kind, type_))
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The error codes of the queries and receivers that have failed permanently."""
+        executions = {**self.queries, **self.receivers}
+        return {
+            name: execution.code or ""
+            for name, execution in executions.items()
+            if execution.state == "failed"
+        }
 
     @property
     def dead_letters(self) -> int:
         return sum(flow.dead_letters for flow in self.flows.values())
 
     def snapshot(self) -> dict[str, Any]:
-        """All numbers as JSON."""
+        """Returns all metrics as JSON."""
         with self._lock:
             flows = dict(self.flows)
         return {
@@ -71,16 +101,21 @@ class Metrics:
             "restarts": self.restarts,
             "dead_letters": self.dead_letters,
             "watermarks": dict(self.watermarks),
+            "late_rows": sum(query.late_rows for query in list(self.progress.values())),
+            "queries": {name: query.snapshot() for name, query in self.queries.items()},
+            "receivers": {name: process.snapshot() for name, process in self.receivers.items()},
             "nodes": {
                 name: {
                     "kind": flow.kind,
                     "type": flow.type,
                     "rows": flow.rows,
+                    "bytes": flow.bytes,
                     "rows_per_second": round(flow.rate(self.started), 1),
-                    "lag": flow.lag,
+                    "lag": flow.total_lag,
                     "lag_unit": flow.lag_unit,
                     "dead_letters": flow.dead_letters,
                     "lost": flow.lost,
+                    "without_event_time": flow.untimed,
                     "last_batch": flow.last_batch,
                     "batch_seconds": flow.batch_seconds,
                 }

@@ -1,1 +1,1 @@
-"""From a pipeline to a plan: nodes, edges and queries, with every name resolved."""
+"""Planning: nodes, edges and queries with all names resolved."""

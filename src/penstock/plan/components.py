@@ -1,171 +1,242 @@
-"""From what the user wrote of a node to its component, with format, columns and metadata."""
+"""Creation of the components of nodes, with format, columns and metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError, PlanError, each_of
+from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.core.text import did_you_mean
 from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
-from penstock.sdk.kit.ddl import arrow_schema
+from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.registry import Kind
-from penstock.spec.document import Document
 from penstock.spec.fields import fields_at
+from penstock.spec.model_validation import validate_model
 from penstock.spec.models import DeadLetterSpec, SinkSpec, SourceSpec, TransformSpec
-from penstock.spec.validate import fit
+from penstock.spec.source_map import Route, SourceMap, locate_error
+from penstock.spec.valid_part import invalid_values, validate_part
 
 Spec = SourceSpec | TransformSpec | SinkSpec | DeadLetterSpec
-Route = tuple[str | int, ...]
 T = TypeVar("T")
 
 
 @dataclass
 class Components:
-    """Makes the components of one pipeline; what is wrong with them gathers in `mistakes`."""
+    """The factory of the components of one pipeline. Collects errors in `mistakes`."""
 
     pipeline: str
-    document: Document
+    source_map: SourceMap
     state: Path
     mistakes: list[PenstockError] = field(default_factory=list)
 
     def make(
         self, route: Route, kind: Literal["source", "transform", "sink"], name: str, spec: Spec
     ) -> Component[Any] | None:
-        """The component of a node, ready to be used; None if something is wrong with it."""
-        before = len(self.mistakes)
-        component = self._component(route, kind, name, spec)
-        if isinstance(spec, SourceSpec):
-            declared = self._declared(route, spec)
-            if isinstance(component, Source):
-                self._prepare_source(component, route, spec, declared)
-        elif isinstance(component, Sink) and isinstance(spec, SinkSpec | DeadLetterSpec):
-            self._prepare_sink(component, route, spec)
-        if component is not None and len(self.mistakes) == before:
-            self._guarded(route, component.examine)
-        return component if len(self.mistakes) == before else None
+        """Creates the component of a node.
 
-    def _component(self, route: Route, kind: Kind, name: str, spec: Spec) -> Component[Any] | None:
+        With wrong options the component is a stand-in without these options, or None. A value
+        that an error was reported for already is a wrong option too.
+        """
+        count = len(self.mistakes)
+        component = self._create_for_node(route, kind, name, spec)
+        usable = len(self.mistakes) == count and not any(invalid_values(self.source_map, route))
+        if isinstance(spec, SourceSpec):
+            declared = self._declared_columns(route, spec)
+            if isinstance(component, Source):
+                self._prepare_source(component, route, spec, declared, usable)
+        elif isinstance(component, Sink) and isinstance(spec, SinkSpec | DeadLetterSpec):
+            self._prepare_sink(component, route, spec, usable)
+        if component is None and not isinstance(spec, TransformSpec) and spec.format is not None:
+            self._check_format((*route, "format"), spec.format)
+        if component is not None and usable:
+            self._collect_errors(route, component.validate)
+        return component
+
+    def _create_for_node(
+        self, route: Route, kind: Kind, name: str, spec: Spec
+    ) -> Component[Any] | None:
         subject = f'{kind} "{name}" (type: {spec.type})'
         known = list(fields_at(type(spec), ()))
-        # A table that is read once remembers nothing of what it has read.
+        # A static table is read once and needs no state.
         static = isinstance(spec, SourceSpec) and spec.static
         state = None if static else self.state / "nodes" / name
-        context = Context(self.pipeline, name, state, self._base(route))
-        return self._made(route, kind, spec.type, spec.options, context, subject, known)
+        project = self.source_map.base(())
+        context = Context(self.pipeline, name, state, self._base(route), project)
+        return self._create(route, kind, spec.type, spec.options, context, subject, known)
 
-    def _made(
+    def _create(
         self, route: Route, kind: Kind, type_: str, options: dict[str, Any], context: Context,
         subject: str, known: list[str],
     ) -> Component[Any] | None:  # fmt: skip
+        type_route = (*route, "type") if self.source_map.find((*route, "type")) else route
+        if any(invalid_values(self.source_map, type_route)):
+            return None
         try:
-            found = registry.find(kind, type_)
+            component_type = registry.find(kind, type_)
         except PenstockError as error:
-            error.where = self.document.value(route)
-            if self.document.find((*route, "type")) is not None:
-                error.where = self.document.value((*route, "type"))
+            error.where = self.source_map.value(type_route)
             self.mistakes.append(error)
             return None
-        config, wrong = fit(
-            found.config_type, options, self.document, route, subject=subject, known=known
-        )
-        self.mistakes += wrong
-        return None if config is None else found.of(config, context)
+        config, errors = validate_model(
+            component_type.config_type, options, self.source_map, route, subject=subject,
+            known=known,
+        )  # fmt: skip
+        self.mistakes += errors
+        if config is not None:
+            return self._collect_errors(route, lambda: component_type.create(config, context))
+        part, _ = validate_part(component_type.config_type, options)
+        with suppress(PenstockError):
+            return component_type.create(part, context) if part is not None else None
+        return None
 
-    def _format(
-        self, route: Route, given: str | dict[str, Any], node: Component[Any]
+    def _check_format(self, route: Route, spec: str | dict[str, Any]) -> Format[Any] | None:
+        """Checks the type and the options of a format; returns the format without a topic."""
+        return self._create_format(route, spec, Context(self.pipeline, base=self._base(route)))
+
+    def _create_format(
+        self, route: Route, spec: str | dict[str, Any], context: Context
     ) -> Format[Any] | None:
-        options = {} if isinstance(given, str) else {k: v for k, v in given.items() if k != "type"}
-        type_ = given if isinstance(given, str) else given.get("type")
+        options = {} if isinstance(spec, str) else {k: v for k, v in spec.items() if k != "type"}
+        type_ = spec if isinstance(spec, str) else spec.get("type")
         if not isinstance(type_, str):
             known = ", ".join(registry.types("format"))
-            self._mistake(route, "a format needs a type", "missing-option", f"type: {known}")
-            return None
-        subject = f"format {type_}"
-        context = replace(node.context, topic=node.topic())
-        made = self._made(route, "format", type_, options, context, subject, ["type"])
-        before = len(self.mistakes)
-        if made is not None:
-            self._guarded(route, made.examine)
-        if not isinstance(made, Format) or len(self.mistakes) > before:
-            return None
-        if Capability.BYTES in node.capabilities and not made.messages:
-            self._mistake(
-                route, f"{type_} is for files, and a payload needs a format of messages",
-                "no-messages", f"known: {', '.join(_of_messages())}",
+            self._add_error(
+                route, "expected the type of a format", "missing-option",
+                f"Set type to one of {known}.",
             )  # fmt: skip
             return None
-        return made
+        count = len(self.mistakes)
+        format_ = self._create(
+            route, "format", type_, options, context, f"format {type_}", ["type"]
+        )
+        is_valid = len(self.mistakes) == count and not any(invalid_values(self.source_map, route))
+        return format_ if isinstance(format_, Format) and is_valid else None
+
+    def _make_format(
+        self, route: Route, spec: str | dict[str, Any], node: Component[Any]
+    ) -> Format[Any] | None:
+        """Creates the format of a node; returns None after an error."""
+        format_ = self._create_format(route, spec, replace(node.context, topic=node.topic()))
+        count = len(self.mistakes)
+        if format_ is not None:
+            self._collect_errors(route, format_.validate)
+        if format_ is None or len(self.mistakes) > count:
+            return None
+        if Capability.BYTES in node.capabilities and not format_.messages:
+            type_ = spec if isinstance(spec, str) else spec["type"]
+            self._add_error(
+                route, f"expected a format of messages, found {type_}, a format of files",
+                "no-messages", f"Set format to one of {', '.join(_message_formats())}.",
+            )  # fmt: skip
+            return None
+        return format_
 
     def _prepare_source(
-        self, source: Source[Any], route: Route, spec: SourceSpec, declared: pa.Schema | None
-    ) -> None:
-        given = spec.format if spec.format is not None else source.format_for()
-        if given is not None:
-            source.format = self._format((*route, "format"), given, source)
-        elif Capability.BYTES in source.capabilities:
-            self._mistake(
-                route, "a format is missing: how do payloads become rows?", "missing-option",
-                f"add format: {', '.join(_of_messages())}",
-            )  # fmt: skip
+        self, source: Source[Any], route: Route, spec: SourceSpec, declared: pa.Schema | None,
+        usable: bool,
+    ) -> None:  # fmt: skip
+        """Sets format, columns and metadata. Of a stand-in only its own options are checked."""
         source.columns = declared
+        if not usable:
+            source.format = self._stand_in_format(source, route, spec)
+            source.metadata_columns = _metadata_columns(spec)
+            return
+        format_ = spec.format if spec.format is not None else source.default_format()
+        if format_ is not None:
+            source.format = self._make_format((*route, "format"), format_, source)
+        elif Capability.BYTES in source.capabilities:
+            self._add_error(
+                route, "a format is missing", "missing-option",
+                f"Set format to one of {', '.join(_message_formats())}.",
+            )  # fmt: skip
         if spec.columns is None and source.format is not None:
-            source.columns = self._guarded((*route, "format"), source.format.declared)
+            source.columns = self._collect_errors((*route, "format"), source.format.declared_schema)
         if spec.columns is None and source.columns is None:
-            source.columns = self._guarded(route, source.schema)
+            source.columns = self._collect_errors(route, source.schema)
         source.metadata_columns = self._metadata(source, route, spec)
 
-    def _declared(self, route: Route, spec: SourceSpec) -> pa.Schema | None:
+    def _stand_in_format(
+        self,
+        node: Source[Any] | Sink[Any],
+        route: Route,
+        spec: SourceSpec | SinkSpec | DeadLetterSpec,
+    ) -> Format[Any] | None:
+        """Returns the format of a stand-in: the format in its options, or the default."""
+        if spec.format is not None:
+            return self._check_format((*route, "format"), spec.format)
+        default = node.default_format()
+        return self._check_format((*route, "format"), default) if default is not None else None
+
+    def _declared_columns(self, route: Route, spec: SourceSpec) -> pa.Schema | None:
         columns = spec.columns
         if columns is None:
             return None
-        return self._guarded((*route, "schema"), lambda: arrow_schema(columns))
+        route = (*route, "schema")
+        if isinstance(columns, dict):
+            types = [
+                self._collect_errors((*route, name), partial(arrow_schema, {name: type_}))
+                for name, type_ in columns.items()
+            ]
+            if None in types:
+                return None
+        return self._collect_errors(route, lambda: arrow_schema(columns))
 
     def _metadata(self, source: Source[Any], route: Route, spec: SourceSpec) -> dict[str, str]:
-        wanted = spec.metadata
-        columns = wanted if isinstance(wanted, dict) else {name: name for name in wanted}
-        known = source.metadata().names
+        names, columns = spec.metadata, _metadata_columns(spec)
+        known = source.metadata_schema().names
         for column, name in columns.items():
             if name not in known:
-                key: str | int = column if isinstance(wanted, dict) else wanted.index(name)
-                self._mistake(
-                    (*route, "metadata", key), f'there is no metadata "{name}"',
+                key: str | int = column if isinstance(names, dict) else names.index(name)
+                self._add_error(
+                    (*route, "metadata", key), f'unknown metadata "{name}"',
                     "unknown-metadata",
-                    did_you_mean(name, known) if known else "this source has none",
+                    did_you_mean(name, known) if known else "Remove the option metadata.",
                 )  # fmt: skip
         return columns
 
-    def _prepare_sink(self, sink: Sink[Any], route: Route, spec: SinkSpec | DeadLetterSpec) -> None:
-        given = spec.format if spec.format is not None else sink.format_for()
-        if given is not None:
-            sink.format = self._format((*route, "format"), given, sink)
+    def _prepare_sink(
+        self, sink: Sink[Any], route: Route, spec: SinkSpec | DeadLetterSpec, usable: bool
+    ) -> None:
+        format_ = spec.format if spec.format is not None else sink.default_format()
+        if not usable:
+            sink.format = self._stand_in_format(sink, route, spec)
+        elif format_ is not None:
+            sink.format = self._make_format((*route, "format"), format_, sink)
         if isinstance(spec, SinkSpec):
             sink.mode = spec.mode or "append"
             sink.primary_key = tuple(spec.primary_key)
 
-    def _guarded(self, route: Route, call: Callable[[], T]) -> T | None:
+    def _collect_errors(self, route: Route, call: Callable[[], T]) -> T | None:
+        """Returns the result of `call`. Returns None after an error, and collects the error."""
         try:
             return call()
         except PenstockError as error:
-            for each in each_of(error):
-                each.where = self.document.place_of(each, route)
-                self.mistakes.append(each)
+            for inner in flatten_errors(error):
+                inner.where = locate_error(self.source_map, inner, route)
+                self.mistakes.append(inner)
             return None
 
     def _base(self, route: Route) -> Path:
-        node = self.document.find(route)
-        return node.base if node is not None else self.document.root.base
+        return self.source_map.base(route)
 
-    def _mistake(self, route: Route, message: str, code: str, hint: str | None) -> None:
-        where = self.document.value(route)
+    def _add_error(self, route: Route, message: str, code: str, hint: str | None) -> None:
+        where = self.source_map.value(route)
         self.mistakes.append(PlanError(message, code=code, hint=hint, where=where))
 
 
-def _of_messages() -> list[str]:
-    """The types of formats that a payload can have."""
-    found = {name: registry.find("format", name) for name in registry.types("format")}
-    return [name for name, each in found.items() if getattr(each, "messages", False)]
+def _metadata_columns(spec: SourceSpec) -> dict[str, str]:
+    """Returns the metadata columns of a source as a map of column to name."""
+    names = spec.metadata
+    return names if isinstance(names, dict) else {name: name for name in names}
+
+
+def _message_formats() -> list[str]:
+    """Returns the format types for message payloads."""
+    formats = {name: registry.find("format", name) for name in registry.types("format")}
+    return [name for name, format_ in formats.items() if getattr(format_, "messages", False)]

@@ -1,4 +1,4 @@
-"""A plan in plain data: nodes, columns, queries, state, and what each sink can promise."""
+"""Explanations of plans as plain data: nodes, columns, queries, state and guarantees."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import pyarrow as pa
 
 from penstock.core.units import duration_text
 from penstock.plan.guarantee import Guarantee, guarantee
-from penstock.plan.hint import EVERYTHING, Hint
 from penstock.plan.model import Node, Plan, Query
+from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import registry
-from penstock.sdk.kit.columns import sql_name
-from penstock.sdk.kit.conjuncts import shown
-from penstock.spec.models import SourceSpec
+from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.predicates import conjunct_sql
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column and its type as it is written in a `schema:`."""
+    """A column and its type as written in a `schema:`."""
 
     name: str
     type: str
@@ -30,7 +29,10 @@ class Column:
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """A node. `columns` are those of its output, or of a sink's input; None if not known yet."""
+    """A node. `columns` are the columns of its output, or of a sink's input; None if unknown.
+
+    `state` is a description of its state in a query; None without state.
+    """
 
     name: str
     kind: str
@@ -41,14 +43,14 @@ class NodeFacts:
     static: bool
     bounded: bool | None
     watermark: str | None
-    remembers: str | None
+    state: str | None
     on_error: str
     guarantee: Guarantee | None
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a query needs of a source: `columns` (None: all) of the rows that meet `where`."""
+    """The pushdown of a source: `columns` (None: all) and conditions of the rows."""
 
     source: str
     columns: tuple[str, ...] | None
@@ -57,26 +59,29 @@ class Needs:
 
 @dataclass(frozen=True)
 class QueryFacts:
-    """A query: `within` is computed as a stream, `below` on each batch of its last node.
+    """A query: `stream_nodes` run as a stream up to `root`, `batch_nodes` run on each batch of it.
 
-    `needs` has the sources of which it does not need everything, as far as that is known.
+    `reasons` explain the root and the output mode. `needs` are the known pushdowns.
     """
 
     name: str
-    trunk: str
-    within: tuple[str, ...]
-    below: tuple[str, ...]
+    root: str
+    stream_nodes: tuple[str, ...]
+    batch_nodes: tuple[str, ...]
     sinks: tuple[str, ...]
     output_mode: str
     stateful: tuple[str, ...]
     checkpoint: str
-    because: tuple[str, ...]
+    reasons: tuple[str, ...]
     needs: tuple[Needs, ...]
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that can be told of a plan before it runs. `state` and the like are paths."""
+    """The facts of a plan before a run.
+
+    `state` and `dead_letters` are paths. `memory` is the heap.
+    """
 
     pipeline: str
     bounded: bool
@@ -84,41 +89,47 @@ class Explanation:
     queries: tuple[QueryFacts, ...]
     state: str
     state_store: str
+    memory: str
     dead_letters: str
 
 
 def explain(
     plan: Plan,
     columns: Mapping[str, pa.Schema] | None = None,
-    hints: Mapping[str, Mapping[str, Hint]] | None = None,
+    pushdowns: Mapping[str, Mapping[str, Pushdown]] | None = None,
+    *,
+    state_store: str | None = None,
+    memory: str | None = None,
 ) -> Explanation:
-    """Explains a plan; `columns` are those of its sources and transforms, as Spark tells them.
+    """Explains a plan. `columns` are the columns of its sources and transforms from Spark.
 
-    Without them only what is declared is known. `hints` are what each query needs of its sources.
+    Without `columns` only declared columns are known. `pushdowns` are by query and source.
+    `state_store` and `memory` are those of this machine, and default to those of the pipeline file.
     """
-    store = plan.spec.runtime.state_store
+    runtime = plan.spec.runtime
     letters = plan.dead_letter
     return Explanation(
         pipeline=plan.name,
         bounded=plan.bounded,
         nodes=tuple(_node(plan, node, columns or {}) for node in plan.nodes.values()),
         queries=tuple(
-            _query(plan, query, (hints or {}).get(query.name, {})) for query in plan.queries
+            _query(plan, query, (pushdowns or {}).get(query.name, {})) for query in plan.queries
         ),
         state=str(plan.state),
-        state_store="rocksdb" if store == "rocksdb" else "memory",
+        state_store=state_store or runtime.state_store,
+        memory=memory or runtime.memory,
         dead_letters=letters.label if letters else str(plan.state / "dead_letters"),
     )
 
 
 def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
-    """The columns of an Arrow schema, in the words of a `schema:`."""
+    """Returns the columns of an Arrow schema as written in a `schema:`."""
     return tuple(Column(field.name, sql_name(field.type)) for field in schema)
 
 
 def _node(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> NodeFacts:
     source = node.source if node.kind == "source" else None
-    watermark = node.spec.watermark if isinstance(node.spec, SourceSpec) else None
+    watermark = node.watermark
     delay = f", up to {duration_text(watermark.delay)} late" if watermark else ""
     return NodeFacts(
         name=node.name,
@@ -128,9 +139,9 @@ def _node(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> NodeFacts:
         columns=_columns(plan, node, known),
         format=_format(node),
         static=node.static,
-        bounded=source.bounded() if source else None,
+        bounded=source.is_bounded() if source else None,
         watermark=f"{watermark.column}{delay}" if watermark else None,
-        remembers=_remembers(plan, node),
+        state=_describe_state(plan, node),
         on_error=node.on_error,
         guarantee=guarantee(plan, node) if node.kind == "sink" else None,
     )
@@ -153,55 +164,59 @@ def _format(node: Node) -> str | None:
     return next((t for t in known if type(format_) is registry.find("format", t)), None)
 
 
-def _remembers(plan: Plan, node: Node) -> str | None:
-    """What a node keeps from one batch to the next."""
-    if not node.stateful:
+def _describe_state(plan: Plan, node: Node) -> str | None:
+    """Returns the contents of a node's state."""
+    if not node.stateful or node.relation is None:
         return None
-    facts = getattr(node.component, "facts", None)
-    told = facts.remembers(frozenset(node.inputs) & plan.streams) if facts else ()
-    return ", ".join(told) or "rows that it has seen"
+    return ", ".join(node.relation.describe_state(frozenset(node.inputs) & plan.streams))
 
 
-def _query(plan: Plan, query: Query, hints: Mapping[str, Hint]) -> QueryFacts:
+def _query(plan: Plan, query: Query, pushdowns: Mapping[str, Pushdown]) -> QueryFacts:
     return QueryFacts(
         name=query.name,
-        trunk=query.trunk,
-        within=query.within,
-        below=query.below,
+        root=query.root,
+        stream_nodes=query.stream_nodes,
+        batch_nodes=query.batch_nodes,
         sinks=query.sinks,
         output_mode=query.output_mode,
-        stateful=tuple(name for name in query.within if plan.nodes[name].stateful),
+        stateful=tuple(name for name in query.stream_nodes if plan.nodes[name].stateful),
         checkpoint=str(plan.state / "checkpoints" / query.name),
-        because=tuple(_because(plan, query)),
+        reasons=tuple(_reasons(plan, query)),
         needs=tuple(
-            _needs(plan, name, hints[name])
-            for name in query.within
-            if hints.get(name, EVERYTHING) != EVERYTHING
+            _needs(plan, name, pushdowns[name])
+            for name in query.stream_nodes
+            if pushdowns.get(name, EVERYTHING) != EVERYTHING
         ),
     )
 
 
-def _needs(plan: Plan, source: str, hint: Hint) -> Needs:
+def _needs(plan: Plan, source: str, pushdown: Pushdown) -> Needs:
     columns = None
-    if hint.columns is not None:
+    if pushdown.columns is not None:
         component = plan.nodes[source].source
         known = [*(component.columns or pa.schema([])).names, *component.metadata_columns]
-        columns = tuple(name for name in known if name in hint.columns)
-    return Needs(source, columns, tuple(shown(conjunct) for conjunct in hint.conjuncts))
+        columns = tuple(name for name in known if name in pushdown.columns)
+    return Needs(source, columns, tuple(conjunct_sql(conjunct) for conjunct in pushdown.conjuncts))
 
 
-def _because(plan: Plan, query: Query) -> Sequence[str]:
-    trunk = plan.nodes[query.trunk]
-    if trunk.stateful:
-        first = f"{trunk.name} remembers {_remembers(plan, trunk)}, so it is computed as a stream"
-    elif trunk.kind == "source":
-        first = "nothing above its sinks remembers rows, so each batch stands for itself"
+def _reasons(plan: Plan, query: Query) -> Sequence[str]:
+    root = plan.nodes[query.root]
+    if query.whole_input:
+        return (
+            f"rows of {query.name} are final when the input ends, so all input is one batch",
+            "rows are written once, when final",
+        )
+    if root.stateful:
+        state = _describe_state(plan, root)
+        first = f"{root.name} keeps {state} as state, so it is computed as a stream"
+    elif root.kind == "source":
+        first = "no node upstream of its sinks keeps state, so batches are independent"
     else:
-        first = f"{trunk.name} brings several streams together"
+        first = f"{root.name} combines several streams"
     if query.output_mode == "update":
-        second = "rows that have changed are written again, and replace those with the same key"
-    elif trunk.stateful:
-        second = "rows are written once, when they are final"
+        second = "changed rows are written again and replace the rows with the same key"
+    elif root.stateful:
+        second = "rows are written once, when final"
     else:
-        second = "rows are written as they come"
+        second = "rows are written as they arrive"
     return first, second

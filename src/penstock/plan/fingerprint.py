@@ -1,99 +1,190 @@
-"""What a plan was when its state was written, and whether that state fits a changed plan.
+"""Fingerprints of plans: compatibility of existing state with a changed plan.
 
-Spark takes some changes without a word and then computes something wrong (another window, sum for
-count), so each query's parts are compared with those of the last run.
+Spark accepts some changes and silently computes wrong results (another window, sum for count), so
+the parts of each query are compared with the parts of the last run.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
-from penstock.core.paths import Text
+from penstock.core.paths import ConfigStr, Project
 from penstock.plan.model import Node, Plan, Query
 from penstock.spec.models import SourceSpec
 
-Effect = Literal["keeps", "refused"]
+Effect = Literal["compatible", "incompatible"]
+HashSecret = Callable[[str], str]
+KEYED_HASH = "hmac-sha256"
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference between two plans and what it means for the state."""
+    """One difference between two plans and its effect on the state."""
 
-    what: str
+    subject: str
     effect: Effect
-    why: str
+    reason: str
 
     def __str__(self) -> str:
-        mark = "-" if self.effect == "refused" else "+"
-        return f"{mark} {self.what}: {self.why}"
+        mark = "-" if self.effect == "incompatible" else "+"
+        return f"{mark} {self.subject}: {self.reason}"
 
 
-def fingerprint(plan: Plan) -> dict[str, Any]:
-    """The plan as JSON, secrets as hashes, for comparison with a later one."""
-    return {
-        "queries": {query.name: _query(plan, query) for query in plan.queries},
+def fingerprint(plan: Plan, key: bytes | None = None) -> dict[str, Any]:
+    """Returns the plan as JSON with hashed secrets, for comparison with a later plan.
+
+    Paths are relative to the directory of the pipeline file, which can be moved. `key` is the key
+    of the hashes. Without a key the hashes are those of earlier versions.
+    """
+    hash_secret = _unkeyed_hash if key is None else partial(_keyed_hash, key)
+    definition = {
+        "hash": "sha1" if key is None else KEYED_HASH,
+        "queries": {query.name: _query(plan, query, hash_secret) for query in plan.queries},
         "sinks": {sink: query.name for query in plan.queries for sink in query.sinks},
     }
+    return dict(relative_paths(definition, project(plan)))
 
 
-def _query(plan: Plan, query: Query) -> dict[str, Any]:
+def project(plan: Plan) -> Project:
+    """Returns the directory of the plan's pipeline file."""
+    return Project(plan.pipeline.source_map.base(()))
+
+
+def relative_paths(definition: Any, project: Project) -> Any:
+    """Returns a part of a fingerprint with the paths below a directory as relative paths.
+
+    Fingerprints of earlier versions have absolute paths.
+    """
+    if isinstance(definition, str):
+        return project.relative(definition)
+    if isinstance(definition, Mapping):
+        return {name: relative_paths(item, project) for name, item in definition.items()}
+    if isinstance(definition, list):
+        return [relative_paths(item, project) for item in definition]
+    return definition
+
+
+def comparable(plan: Plan, before: Mapping[str, Any], key: bytes) -> dict[str, Any]:
+    """Returns the fingerprint of a plan with the hashes and the options of an earlier fingerprint.
+
+    Options that the earlier version of a component lacks are left out if they have their default.
+    """
+    definition = fingerprint(plan, key if before.get("hash") == KEYED_HASH else None)
+    for name, query in definition["queries"].items():
+        nodes = before["queries"].get(name, {}).get("nodes", {})
+        for node_name, node in query["nodes"].items():
+            earlier = nodes.get(node_name)
+            if earlier is not None and earlier["type"] == node["type"]:
+                defaults = _default_options(plan.nodes[node_name])
+                node["config"] = {
+                    option: value
+                    for option, value in node["config"].items()
+                    if option in earlier["config"] or option not in defaults
+                }
+    return definition
+
+
+def _default_options(node: Node) -> set[str]:
+    """Returns the options of a node that have their default."""
+    config = node.component.config
     return {
-        "trunk": query.trunk,
-        "mode": query.output_mode,
-        "nodes": {name: _node(plan.nodes[name]) for name in query.within},
-        "partitions": plan.spec.runtime.partitions,
+        name
+        for name, field in type(config).model_fields.items()
+        if not field.is_required()
+        and getattr(config, name) == field.get_default(call_default_factory=True)
     }
 
 
-def _node(node: Node) -> dict[str, Any]:
-    config = {name: _plain(value) for name, value in node.component.config}
-    described: dict[str, Any] = {
+def _query(plan: Plan, query: Query, hash_secret: HashSecret) -> dict[str, Any]:
+    return {
+        "root": query.root,
+        "mode": query.output_mode,
+        "nodes": {name: _node(plan.nodes[name], hash_secret) for name in query.stream_nodes},
+        "partitions": plan.spec.runtime.partitions,
+        **({"whole_input": True} if query.whole_input else {}),
+    }
+
+
+def _node(node: Node, hash_secret: HashSecret) -> dict[str, Any]:
+    config = {name: _plain(value, hash_secret) for name, value in node.component.config}
+    definition: dict[str, Any] = {
         "kind": node.kind, "type": node.type, "config": config,
         "inputs": list(node.inputs), "stateful": node.stateful, "static": node.static,
     }  # fmt: skip
     if isinstance(node.spec, SourceSpec):
-        watermark = node.spec.watermark
-        described["watermark"] = watermark.model_dump(mode="json") if watermark else None
-        described["columns"] = str(node.source.columns)
-    return described
+        watermark = node.watermark
+        definition["watermark"] = (
+            watermark.model_dump(mode="json", exclude_none=True) if watermark else None
+        )
+        definition["columns"] = _columns_text(str(node.source.columns))
+    elif node.watermark is not None:
+        definition["watermark"] = node.watermark.model_dump(mode="json", exclude_none=True)
+    return definition
 
 
-def _plain(value: Any) -> Any:
+def _columns_text(text: str) -> str:
+    """Returns the names and types in the text of a PyArrow schema, without its metadata."""
+    fields = text.partition("\n-- schema metadata --")[0].splitlines()
+    return "\n".join(line for line in fields if re.match(r"\S|\s+child \d+,", line))
+
+
+def _plain(value: Any, hash_secret: HashSecret) -> Any:
     if hasattr(value, "reveal"):
-        return _hashed(value.reveal())
-    if isinstance(value, Text) and value.secret:
-        return _hashed(value)
+        return hash_secret(value.reveal())
+    if isinstance(value, ConfigStr) and value.secret:
+        return hash_secret(value)
     if hasattr(value, "model_dump"):
-        return {name: _plain(each) for name, each in value}
+        return {name: _plain(item, hash_secret) for name, item in value}
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(each) for each in value]
+        return {str(name): _plain(item, hash_secret) for name, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(item, hash_secret) for item in value), key=json.dumps)
+    if isinstance(value, list | tuple):
+        return [_plain(item, hash_secret) for item in value]
     return json.loads(json.dumps(value, default=str))
 
 
-def _hashed(secret: str) -> str:
+def _keyed_hash(key: bytes, secret: str) -> str:
+    return f"{KEYED_HASH}:" + hmac.new(key, secret.encode(), hashlib.sha256).hexdigest()
+
+
+def _unkeyed_hash(secret: str) -> str:
     return "sha1:" + hashlib.sha1(secret.encode()).hexdigest()
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """The differences that matter for state, from the plan of the last run to this one."""
-    before, after = json.loads(json.dumps(before)), json.loads(json.dumps(after))
+    """Returns the differences that affect the state, from the plan of the last run to this plan."""
+    before, after = _without_metadata(before), _without_metadata(after)
     changes = list(_moved_sinks(before, after))
     for name, query in after["queries"].items():
         earlier = before["queries"].get(name)
         if earlier is None:
-            changes.append(Change(f'query "{name}"', "keeps", "new, starts from the beginning"))
+            changes.append(
+                Change(f'query "{name}"', "compatible", "new, starts at the initial offset")
+            )
         else:
             changes += _changed_query(name, earlier, query)
     for name in before["queries"]:
         if name not in after["queries"]:
-            changes.append(Change(f'query "{name}"', "keeps", "gone, its state stays unused"))
+            changes.append(Change(f'query "{name}"', "compatible", "removed, its state is unused"))
     return changes
+
+
+def _without_metadata(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a fingerprint as read from JSON. Earlier versions include metadata of columns."""
+    copy: dict[str, Any] = json.loads(json.dumps(definition))
+    for query in copy["queries"].values():
+        for node in query["nodes"].values():
+            if "columns" in node:
+                node["columns"] = _columns_text(node["columns"])
+    return copy
 
 
 def _moved_sinks(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
@@ -101,60 +192,99 @@ def _moved_sinks(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
         earlier = before["sinks"].get(sink)
         if earlier is not None and earlier != query and query not in before["queries"]:
             yield Change(
-                f'sink "{sink}"', "refused",
-                f'was fed by the query "{earlier}" and now by "{query}", which has no state and '
-                "would write everything again",
+                f'sink "{sink}"', "incompatible",
+                f'moved from query "{earlier}" to query "{query}", which has no state and would '
+                "write all rows again",
             )  # fmt: skip
+
+
+def new_sinks(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the sinks that an existing query gains, with the query of each sink."""
+    return {
+        sink: query
+        for sink, query in after["sinks"].items()
+        if query in before["queries"] and before["sinks"].get(sink) != query
+    }
+
+
+def new_columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Returns the columns that the rows of existing sinks gain, by sink.
+
+    The key `columns` of a fingerprint holds the columns of each sink. Fingerprints of earlier
+    versions lack the key.
+    """
+    earlier = before.get("columns", {})
+    gained = {
+        sink: [name for name in columns if name not in earlier[sink]]
+        for sink, columns in after.get("columns", {}).items()
+        if sink in earlier
+    }
+    return {sink: columns for sink, columns in gained.items() if columns}
 
 
 def _changed_query(
     name: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[Change]:
     if before["mode"] != after["mode"]:
-        yield Change(f'query "{name}"', "refused",
+        yield Change(f'query "{name}"', "incompatible",
                      f"its output mode was {before['mode']} and is {after['mode']}")  # fmt: skip
     stateful = any(node["stateful"] for node in after["nodes"].values())
     if stateful and before["partitions"] != after["partitions"]:
-        why = "the number of partitions of its state was pinned by its first run"
-        yield Change(f'query "{name}"', "refused", why)
-    for node, now in after["nodes"].items():
-        then = before["nodes"].get(node)
-        if then is None:
-            yield _new_node(name, node, now, stateful)
-        elif then != now:
-            yield _changed_node(node, then, now, stateful)
-    for node, then in before["nodes"].items():
+        reason = "the number of partitions of its state was set by its first run"
+        yield Change(f'query "{name}"', "incompatible", reason)
+    for node, definition in after["nodes"].items():
+        earlier = before["nodes"].get(node)
+        if earlier is None:
+            yield _new_node(name, node, definition)
+        elif earlier != definition:
+            yield _changed_node(node, earlier, definition, stateful)
+    for node, earlier in before["nodes"].items():
         if node not in after["nodes"]:
-            refused = then["kind"] == "source" or then["stateful"]
-            yield Change(f'{then["kind"]} "{node}"', "refused" if refused else "keeps",
-                         f'no longer part of query "{name}"')  # fmt: skip
+            stateful = earlier["kind"] == "source" or earlier["stateful"]
+            effect: Effect = "incompatible" if stateful else "compatible"
+            subject = f'{earlier["kind"]} "{node}"'
+            yield Change(subject, effect, f'no longer part of query "{name}"')
 
 
-def _new_node(query: str, name: str, now: Mapping[str, Any], stateful: bool) -> Change:
-    what = f'{now["kind"]} "{name}"'
-    if now["stateful"]:
-        return Change(what, "refused", f'new in query "{query}", remembers rows that are gone')
-    if now["kind"] == "source":
-        return Change(what, "keeps", f'new in query "{query}", read from its beginning')
-    return Change(what, "keeps", f'new in query "{query}", applies from now on')
+def _new_node(query: str, name: str, node: Mapping[str, Any]) -> Change:
+    subject = f'{node["kind"]} "{name}"'
+    if node["stateful"]:
+        return Change(
+            subject, "incompatible", f'new in query "{query}", its state lacks earlier rows'
+        )
+    if node["kind"] == "source":
+        return Change(
+            subject, "compatible", f'new in query "{query}", starts at its initial offset'
+        )
+    return Change(subject, "compatible", f'new in query "{query}", applies to new rows')
 
 
 def _changed_node(
-    name: str, then: Mapping[str, Any], now: Mapping[str, Any], stateful: bool
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any], stateful: bool
 ) -> Change:
-    what = f'{now["kind"]} "{name}"'
-    keys = sorted(key for key in now if then.get(key) != now[key])
+    subject = f'{after["kind"]} "{name}"'
+    keys = sorted(key for key in after if before.get(key) != after[key])
     if "config" in keys:
-        options = {**then["config"], **now["config"]}
-        changed = [o for o in options if then["config"].get(o) != now["config"].get(o)]
+        options = {**before["config"], **after["config"]}
+        changed = [o for o in options if before["config"].get(o) != after["config"].get(o)]
         keys = [*(k for k in keys if k != "config"), *changed]
-    told = f"{', '.join(keys)} changed"
-    if then["type"] != now["type"]:
-        return Change(what, "refused", f"its type was {then['type']} and is {now['type']}")
-    if now["stateful"] or then["stateful"]:
-        return Change(what, "refused", f"{told}; what it remembers was computed by the old text")
-    if now["kind"] == "source" and stateful and "columns" in keys:
-        return Change(what, "refused", f"{told}; rows of the old columns are remembered")
-    if stateful and now["kind"] == "transform":
-        return Change(what, "keeps", f"{told}; applies from now on, open windows keep old rows")
-    return Change(what, "keeps", f"{told}; applies from now on")
+    changes = f"{', '.join(keys)} changed"
+    if before["type"] != after["type"]:
+        return Change(
+            subject, "incompatible", f"its type was {before['type']} and is {after['type']}"
+        )
+    if after["stateful"] or before["stateful"]:
+        return Change(
+            subject, "incompatible", f"{changes}; its state was computed by the old definition"
+        )
+    if after["static"] and not before["static"]:
+        return Change(subject, "incompatible", "it was a stream and is a static table")
+    if after["kind"] == "source" and stateful and "columns" in keys:
+        return Change(
+            subject, "incompatible", f"{changes}; the state holds rows of the old columns"
+        )
+    if stateful and after["kind"] == "transform":
+        return Change(
+            subject, "compatible", f"{changes}; applies to new rows, open windows keep old rows"
+        )
+    return Change(subject, "compatible", f"{changes}; applies to new rows")

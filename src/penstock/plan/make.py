@@ -1,164 +1,300 @@
-"""From a pipeline to a plan: every name resolved, every component's options checked."""
+"""Planning: resolves the names of a pipeline and checks the options of its components."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from typing import Any, Literal
 
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan import rules
+from penstock.plan.changes import configure_sinks, inherit
 from penstock.plan.components import Components
-from penstock.plan.graph import ordered
 from penstock.plan.model import Node, Plan
-from penstock.plan.queries import make_queries
-from penstock.sdk import Sink
-from penstock.spec.document import Scalar
-from penstock.spec.models import SinkSpec
+from penstock.plan.queries import find_final_roots, find_roots, make_queries
+from penstock.sdk import Sink, Source
+from penstock.spec.graph import list_nodes
+from penstock.spec.models import SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.valid_part import invalid_values
 from penstock.spec.validate import Pipeline
 
+Kind = Literal["source", "transform", "sink"]
 Nodes = dict[str, Node]
 
 
-def make_plan(pipeline: Pipeline, mistakes: Iterable[PenstockError] = ()) -> Plan:
-    """The static plan of a pipeline: no session, no network, nothing read but module files.
+@dataclass(frozen=True)
+class PartialPlan:
+    """The valid part of a plan, and all errors of the pipeline.
 
-    Raises UserError or Mistakes with everything that is wrong, in one go, together with the
-    `mistakes` that are known already.
+    The part contains each valid node whose inputs are in the part. `stand_ins` are sources whose
+    options are wrong and whose declared columns are valid: only their columns can be used.
     """
-    return _Maker(pipeline, mistakes).plan()
+
+    plan: Plan
+    errors: tuple[PenstockError, ...]
+    stand_ins: frozenset[str] = frozenset()
 
 
-class _Maker:
+def make_plan(pipeline: Pipeline, mistakes: Iterable[PenstockError] = ()) -> Plan:
+    """Creates the static plan of a pipeline without a session or network access.
+
+    Raises UserError or ValidationErrors with all errors, including `mistakes`.
+    """
+    partial = make_partial_plan(pipeline, mistakes)
+    raise_all(partial.errors)
+    return partial.plan
+
+
+def make_partial_plan(pipeline: Pipeline, mistakes: Iterable[PenstockError] = ()) -> PartialPlan:
+    """Creates the plan of the valid part of a pipeline; returns errors instead of raising them."""
+    return _Planner(pipeline, mistakes).plan()
+
+
+class _Planner:
     def __init__(self, pipeline: Pipeline, mistakes: Iterable[PenstockError]) -> None:
         self.pipeline = pipeline
         self.spec = pipeline.spec
-        self.document = pipeline.document
+        self.source_map = pipeline.source_map
         self.mistakes = list(mistakes)
-        self.shape_is_wrong = bool(self.mistakes)
-        self.state = self.document.root.base / self.spec.runtime.state / pipeline.name
-        self.components = Components(pipeline.name, self.document, self.state, self.mistakes)
+        self.invalid: set[str] = set()
+        self.stand_ins: set[str] = set()
+        self.state = self.source_map.base(()) / self.spec.runtime.state / pipeline.name
+        self.components = Components(pipeline.name, self.source_map, self.state, self.mistakes)
 
-    def plan(self) -> Plan:
+    def plan(self) -> PartialPlan:
         nodes = self._nodes()
         dead_letter = self._dead_letter()
-        if self.shape_is_wrong:
-            raise_all(self.mistakes)
-        nodes = self._connected(nodes)
-        raise_all(self.mistakes)
+        nodes = self._valid_nodes(self._connect(nodes))
         plan = Plan(
             self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings)
         )
-        plan = replace(plan, nodes=_with_state_told(nodes, plan.streams))
-        self.mistakes.extend(rules.something_streams(plan))
-        raise_all(self.mistakes)
-        plan = replace(plan, queries=make_queries(plan.nodes, plan.streams))
-        for query in plan.queries:
-            for name in query.sinks if query.output_mode == "update" else ():
-                plan.nodes[name].sink.mode = "upsert"
+        plan = replace(plan, nodes=_with_statefulness(nodes, plan.streams))
+        plan = self._without_invalid_queries(plan)
+        nodes = inherit(plan.nodes, plan.streams)
+        queries = make_queries(nodes, plan.streams, find_final_roots(nodes, plan.streams))
+        plan = replace(plan, nodes=configure_sinks(nodes, queries), queries=queries)
+        stand_ins = frozenset(self.stand_ins & plan.nodes.keys())
+        suspects = [plan.nodes[name].where for name in stand_ins]
         for rule in rules.ALL:
-            self.mistakes.extend(rule(plan))
-        raise_all(self.mistakes)
-        return plan
+            self.mistakes.extend(error for error in rule(plan) if error.where not in suspects)
+        return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins)
 
     def _nodes(self) -> Nodes:
-        nodes: Nodes = {}
-        for name, source in self.spec.sources.items():
-            if made := self.components.make(("sources", name), "source", name, source):
-                nodes[name] = Node(name, "source", made, source, (), self._key("sources", name))
-        for name, step in self.spec.transforms.items():
-            if made := self.components.make(("transforms", name), "transform", name, step):
-                inputs, where = tuple(step.inputs), self._key("transforms", name)
-                nodes[name] = Node(name, "transform", made, step, inputs, where)
+        nodes = {
+            name: self._node("source", name, source, ())
+            for name, source in self.spec.sources.items()
+        }
+        for name, transform in self.spec.transforms.items():
+            nodes[name] = self._node("transform", name, transform, tuple(transform.inputs))
         for name, sink in self.spec.sinks.items():
-            if made := self.components.make(("sinks", name), "sink", name, sink):
-                inputs, where = tuple(sink.inputs), self._key("sinks", name)
-                nodes[name] = Node(name, "sink", made, sink, inputs, where)
-        return nodes
+            nodes[name] = self._node("sink", name, sink, tuple(sink.inputs))
+        return {name: node for name, node in nodes.items() if node is not None}
+
+    def _node(
+        self, kind: Kind, name: str, spec: SourceSpec | TransformSpec | SinkSpec,
+        inputs: tuple[str, ...],
+    ) -> Node | None:  # fmt: skip
+        """Creates a node, which is `invalid` after an error; None without a component."""
+        route, count = (f"{kind}s", name), len(self.mistakes)
+        component = self.components.make(route, kind, name, spec)
+        if component is None:
+            return None
+        if route in self.pipeline.damaged:
+            self.invalid.add(name)
+        elif len(self.mistakes) > count or any(invalid_values(self.source_map, route)):
+            is_stand_in = isinstance(component, Source) and _has_declared_columns(component, spec)
+            (self.stand_ins if is_stand_in else self.invalid).add(name)
+        return Node(name, kind, component, spec, inputs, self.source_map.key(route))
 
     def _dead_letter(self) -> Node | None:
-        spec = self.spec.dead_letter
+        spec, count = self.spec.dead_letter, len(self.mistakes)
         if spec is None:
             return None
-        component = self.components.make(("dead_letter",), "sink", "dead_letter", spec)
-        if not isinstance(component, Sink):
+        route = ("dead_letter",)
+        component = self.components.make(route, "sink", "dead_letter", spec)
+        is_invalid = len(self.mistakes) > count or any(invalid_values(self.source_map, route))
+        if not isinstance(component, Sink) or is_invalid or route in self.pipeline.damaged:
             return None
         as_sink = SinkSpec.model_validate(
             {"type": spec.type, "from": "dead_letter", "format": spec.format, "on_error": "fail"}
         )
-        where = self.document.key(("dead_letter",))
+        where = self.source_map.key(route)
         return Node("dead_letter", "sink", component, as_sink, (), where)
 
-    def _connected(self, nodes: Nodes) -> Nodes:
-        """The nodes with their inputs, each after its inputs."""
-        known = frozenset([*self.spec.sources, *self.spec.transforms])
-        connected = {name: self._with_inputs(node, known) for name, node in nodes.items()}
-        order, cycle = ordered({name: node.inputs for name, node in connected.items()})
-        if cycle:
-            self.mistakes.append(
-                PlanError(
-                    f"these nodes read each other: {' <- '.join(cycle)}",
-                    code="cycle",
-                    where=connected[cycle[0]].where,
-                )
+    def _connect(self, nodes: Nodes) -> Nodes:
+        """Returns the nodes with their inputs, in topological order, without cycles."""
+        known = frozenset(
+            node.name for node in list_nodes(self.source_map) if node.kind != "sink"
+        )  # fmt: skip
+        connected = {}
+        for name, node in nodes.items():
+            count = len(self.mistakes)
+            connected[name] = self._with_inputs(node, known)
+            if len(self.mistakes) > count:
+                self.invalid.add(name)
+        while True:
+            try:
+                return {name: connected[name] for name in _topological_order(connected)}
+            except CycleError as error:
+                cycle = _rotate(error.args[1][:-1], list(connected))
+            if any(self._names_inputs_in_sql(connected[name]) for name in cycle):
+                self._add_cycle(cycle, connected[cycle[0]])
+            connected = {name: node for name, node in connected.items() if name not in cycle}
+
+    def _names_inputs_in_sql(self, node: Node) -> bool:
+        return node.relation is not None and node.relation.inputs(frozenset()) is not None
+
+    def _add_cycle(self, cycle: list[str], first: Node) -> None:
+        self.mistakes.append(
+            PlanError(
+                f"the pipeline contains a cycle: {' -> '.join([*cycle, cycle[0]])}",
+                code="cycle",
+                where=first.where,
             )
-            return connected
-        return {name: connected[name] for name in order}
+        )
+
+    def _valid_nodes(self, nodes: Nodes) -> Nodes:
+        """Returns the valid nodes whose inputs are valid."""
+        valid: Nodes = {}
+        for name, node in nodes.items():
+            if name not in self.invalid and all(input_ in valid for input_ in node.inputs):
+                valid[name] = node
+        return valid
+
+    def _without_invalid_queries(self, plan: Plan) -> Plan:
+        """Returns the plan without nodes that no query can compute, and reports these nodes."""
+        without_stream = list(rules.sinks_have_streams(plan))
+        roots, different_batches = find_roots(plan.nodes, plan.streams)
+        self.mistakes += [*without_stream, *different_batches]
+        places = [error.where for error in without_stream]
+        nodes = {
+            name: node
+            for name, node in plan.nodes.items()
+            if node.where not in places
+            and (name not in plan.streams or name in roots or node.kind == "sink")
+            and all(input_ not in plan.streams or input_ in roots for input_ in node.inputs)
+        }
+        return replace(plan, nodes=nodes)
 
     def _with_inputs(self, node: Node, known: frozenset[str]) -> Node:
-        named = node.relation.inputs(known) if node.relation else None
-        if named is not None:
-            self._unknown_relations(node, named - known, known)
-            node = replace(node, inputs=tuple(sorted(named & known)))
+        relations = node.relation.inputs(known) if node.relation else None
+        if relations is not None:
+            if self.pipeline.complete:
+                self._report_unknown_relations(node, relations - known, known)
+            elif relations - known:
+                self.invalid.add(node.name)
+            node = replace(node, inputs=tuple(sorted(relations & known)))
         inputs = len(node.inputs)
-        if node.kind == "transform" and not inputs and not named:
-            self._mistake(
+        if (f"{node.kind}s", node.name) in self.pipeline.damaged:
+            return node
+        if node.kind == "transform" and not inputs and not relations:
+            if relations is not None and known == {node.name}:
+                self.invalid.add(node.name)
+                return node
+            self._add_error(
                 node, "reads nothing", "missing-option",
-                "add from: NAME" if named is None
-                else f"the SQL names no source or transform; known: {', '.join(sorted(known))}",
+                "Add from: NAME." if relations is None
+                else f"Name a source or transform in the SQL: {', '.join(sorted(known))}.",
             )  # fmt: skip
+        elif node.kind == "sink" and not inputs:
+            self._add_error(node, "reads nothing", "missing-option", "Add from: NAME.")
         elif inputs > 1 and (node.batch_function is not None or node.kind == "sink"):
-            self._mistake(
-                node, f"reads one node, not {inputs}", "too-many-inputs",
-                "bring them together with SQL: SELECT * FROM a UNION ALL SELECT * FROM b",
+            self._add_error(
+                node, f"expected one input, found {inputs}", "too-many-inputs",
+                "Combine the inputs with SQL: SELECT * FROM a UNION ALL SELECT * FROM b.",
             )  # fmt: skip
         return node
 
-    def _unknown_relations(
+    def _report_unknown_relations(
         self, node: Node, unknown: frozenset[str], known: frozenset[str]
     ) -> None:
-        route = ("transforms", node.name, "sql")
-        text = self.document.find(route)
-        sql = str(node.component.config.sql)
+        texts = node.relation.sql_texts() if node.relation else ()
         for name in sorted(unknown):
-            where = self.document.value(route)
-            found = re.search(rf"\b{re.escape(name)}\b", sql, re.IGNORECASE)
-            if found and isinstance(text, Scalar):
-                where = text.place(*line_and_column(sql, found.start()), len(name))
-            self.mistakes.append(
-                PlanError(
-                    f'there is no source or transform "{name}"',
-                    code="unknown-node",
-                    hint=did_you_mean(name, known),
-                    where=where,
-                )
-            )
+            where = node.where
+            for route, sql in texts:
+                path = ("transforms", node.name, *route)
+                where = self.source_map.value(path)
+                match = re.search(rf"\b{re.escape(name)}\b", sql, re.IGNORECASE)
+                if match:
+                    position = line_and_column(sql, match.start())
+                    where = self.source_map.inside(path, *position, len(name))
+                    break
+            self.mistakes.append(self._unknown_relation(node, name, known, where))
 
-    def _mistake(self, node: Node, problem: str, code: str, hint: str) -> None:
+    def _unknown_relation(
+        self, node: Node, name: str, known: Collection[str], where: Location | None
+    ) -> PlanError:
+        nodes = list_nodes(self.source_map)
+        sinks = {sink.name.lower() for sink in nodes if sink.kind == "sink"}
+        if name.lower() in sinks:
+            return PlanError(
+                f'{node.label} cannot read "{name}", which is a sink',
+                code="reads-sink",
+                hint="read the input of the sink instead",
+                where=where,
+            )
+        return PlanError(
+            f'there is no source or transform "{name}"',
+            code="unknown-node",
+            hint=did_you_mean(name, known),
+            where=where,
+        )
+
+    def _add_error(self, node: Node, problem: str, code: str, hint: str) -> None:
         self.mistakes.append(
             PlanError(f"{node.label} {problem}", code=code, hint=hint, where=node.where)
         )
 
-    def _key(self, section: str, name: str) -> Location:
-        return self.document.key((section, name))
+
+def _without_duplicates(errors: Iterable[PenstockError]) -> tuple[PenstockError, ...]:
+    """Returns the errors, of several with the same message and location the first."""
+    unique: dict[object, PenstockError] = {}
+    for error in errors:
+        unique.setdefault((error.where, error.code, error.message), error)
+    return tuple(unique.values())
 
 
-def _with_state_told(nodes: Nodes, streams: frozenset[str]) -> Nodes:
-    told = {}
+def _has_declared_columns(source: Source[Any], spec: SourceSpec | TransformSpec | SinkSpec) -> bool:
+    """Returns whether the columns of a source with wrong options are known."""
+    if not isinstance(spec, SourceSpec) or spec.columns is None or source.columns is None:
+        return False
+    return set(source.metadata_columns.values()) <= set(source.metadata_schema().names)
+
+
+def _topological_order(nodes: Nodes) -> Iterator[str]:
+    """Yields the names, each after its inputs, otherwise in the order of `nodes`.
+
+    Raises CycleError.
+    """
+    position = {name: index for index, name in enumerate(nodes)}
+    sorter = TopologicalSorter(
+        {name: [n for n in node.inputs if n in nodes] for name, node in nodes.items()}
+    )
+    sorter.prepare()
+    ready: list[tuple[int, str]] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heappush(ready, (position[name], name))
+        _, name = heappop(ready)
+        yield name
+        sorter.done(name)
+
+
+def _rotate(cycle: list[str], order: list[str]) -> list[str]:
+    """Returns the cycle from its first node in the file."""
+    start = cycle.index(min(cycle, key=order.index))
+    return [*cycle[start:], *cycle[:start]]
+
+
+def _with_statefulness(nodes: Nodes, streams: frozenset[str]) -> Nodes:
+    resolved = {}
     for name, node in nodes.items():
         streaming = frozenset(node.inputs) & streams
         stateful = bool(node.relation and streaming and node.relation.stateful(streaming))
-        told[name] = replace(node, stateful=stateful)
-    return told
+        resolved[name] = replace(node, stateful=stateful)
+    return resolved

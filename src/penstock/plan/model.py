@@ -1,4 +1,4 @@
-"""A plan: named nodes with their components, and the queries that they make."""
+"""The plan: named nodes with their components, and queries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from typing import Any, Literal
 from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
-from penstock.spec.models import OnError, PipelineSpec, SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.models import (
+    OnError,
+    PipelineSpec,
+    SinkSpec,
+    SourceSpec,
+    TransformSpec,
+    Watermark,
+)
+from penstock.spec.source_map import locate_error
 from penstock.spec.validate import Pipeline
 
 OutputMode = Literal["append", "update"]
@@ -18,7 +26,7 @@ OutputMode = Literal["append", "update"]
 
 @dataclass(frozen=True)
 class Node:
-    """A source, transform or sink with everything resolved but its schema."""
+    """A source, transform or sink, resolved except for its schema."""
 
     name: str
     kind: Literal["source", "transform", "sink"]
@@ -27,6 +35,10 @@ class Node:
     inputs: tuple[str, ...]
     where: Location | None
     stateful: bool = False
+    primary_key: tuple[str, ...] = ()
+    """The columns that identify a row of the output (of a sink: of the input), or none."""
+    operation: str | None = None
+    """The column of the output (of a sink: of the input) that holds the operation of each row."""
 
     @property
     def type(self) -> str:
@@ -38,7 +50,7 @@ class Node:
 
     @property
     def label(self) -> str:
-        """How messages name it: `sink "table" (type: postgres)`."""
+        """The name in messages: `sink "table" (type: postgres)`."""
         return f'{self.kind} "{self.name}" (type: {self.type})'
 
     @property
@@ -53,7 +65,7 @@ class Node:
 
     @property
     def static(self) -> bool:
-        """Whether it is a table that is read once, not a stream."""
+        """Whether the source is a table, read once, instead of a stream."""
         return isinstance(self.spec, SourceSpec) and self.spec.static
 
     @property
@@ -73,32 +85,50 @@ class Node:
             return bool(self.component.deterministic)
         return self.component.deterministic() if isinstance(self.component, Relation) else True
 
+    @property
+    def watermark(self) -> Watermark | None:
+        """The watermark that the node defines."""
+        return getattr(self.spec, "watermark", None)
+
+    @property
+    def computes_event_time(self) -> bool:
+        """Whether the watermark is on a column that SQL or a function computes."""
+        watermark = self.watermark
+        return watermark is not None and (
+            self.kind == "transform" or watermark.expression is not None
+        )
+
     def can(self, capability: Capability) -> bool:
-        """Whether its component declares the capability."""
+        """Returns whether the component declares a capability."""
         return capability in self.component.capabilities
 
 
 @dataclass(frozen=True)
 class Query:
-    """One Spark query: what is computed as a stream, and the sinks that hang below it.
+    """One Spark query: a stream, and the sinks of its batches.
 
-    `trunk` is the node whose rows each batch holds; `within` are the nodes computed as a stream,
-    `below` those computed on each batch, both in order. `reports` are the nodes whose bad records
-    this query tells of: a node that several queries compute is told of by the first.
+    Each batch holds the rows of `root`. `stream_nodes` are computed as a stream, `batch_nodes` on
+    each batch; both are in topological order. `dead_letter_nodes` are the nodes whose bad records
+    this query reports: a node of several queries is reported by the first one. With `whole_input`
+    the query has a single batch, of all rows of a source whose input ends.
     """
 
     name: str
-    trunk: str
-    within: tuple[str, ...]
-    below: tuple[str, ...]
+    root: str
+    stream_nodes: tuple[str, ...]
+    batch_nodes: tuple[str, ...]
     sinks: tuple[str, ...]
     output_mode: OutputMode = "append"
-    reports: frozenset[str] = frozenset()
+    dead_letter_nodes: frozenset[str] = frozenset()
+    whole_input: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`nodes` are in an order in which each comes after its inputs."""
+    """A pipeline as nodes and queries. `nodes` are in topological order.
+
+    All runs of the plan share the components, and no run changes a component.
+    """
 
     pipeline: Pipeline
     nodes: Mapping[str, Node]
@@ -116,47 +146,53 @@ class Plan:
         return self.pipeline.spec
 
     def inside(self, path: tuple[str | int, ...], line: int, column: int) -> Location:
-        """The place in the user's file of a line and column of the text at `path`."""
-        return self.pipeline.document.inside(path, line, column)
+        """Returns the location in the user's file of a line and column of the text at `path`."""
+        return self.pipeline.source_map.inside(path, line, column)
 
-    def place_of(self, error: PenstockError, node: Node) -> Location | None:
-        """The place in the user's file of an error that a node's component raised."""
+    def locate(self, error: PenstockError, node: Node) -> Location | None:
+        """Returns the location in the user's file of an error of a node's component."""
         if isinstance(error, OptionError):
-            return self.pipeline.document.place_of(error, (f"{node.kind}s", node.name))
+            route = (f"{node.kind}s", node.name)
+            return locate_error(self.pipeline.source_map, error, route)
         return error.where or node.where
 
     def of(self, kind: str) -> Iterator[Node]:
-        """The nodes of a kind."""
+        """Yields the nodes of a kind."""
         return (node for node in self.nodes.values() if node.kind == kind)
 
     @property
     def streams(self) -> frozenset[str]:
         """The names of the nodes that are streams, not static tables."""
-        found: set[str] = set()
+        names: set[str] = set()
         for node in self.nodes.values():
             is_stream = node.kind == "source" and not node.static
-            if is_stream or any(name in found for name in node.inputs):
-                found.add(node.name)
-        return frozenset(found)
+            if is_stream or any(name in names for name in node.inputs):
+                names.add(node.name)
+        return frozenset(names)
 
     def trigger(self, query: Query) -> float:
-        """The least seconds from the begin of one batch of a query to that of the next."""
+        """Returns the minimum seconds between the starts of two batches of a query."""
         trigger = self.spec.runtime.trigger
         specs = (self.nodes[name].spec for name in query.sinks)
-        times = [spec.batch.time or 0.0 for spec in specs if isinstance(spec, SinkSpec)]
+        times = [spec.batch.interval or 0.0 for spec in specs if isinstance(spec, SinkSpec)]
         return max([0.0 if trigger == "asap" else trigger, *times])
 
     @property
+    def final_queries(self) -> tuple[Query, ...]:
+        """The queries that are computed once, at the end of the input."""
+        return tuple(query for query in self.queries if query.whole_input)
+
+    @property
     def with_windows(self) -> tuple[Query, ...]:
-        """The queries that keep rows until a watermark says that no more come."""
+        """The queries with state that a watermark closes."""
         return tuple(query for query in self.queries if self._has_windows(query))
 
     def _has_windows(self, query: Query) -> bool:
-        nodes = [self.nodes[name] for name in query.within]
-        remembers = any(node.stateful for node in nodes)
-        return remembers and any(getattr(node.spec, "watermark", None) for node in nodes)
+        nodes = [self.nodes[name] for name in query.stream_nodes]
+        stateful = any(node.stateful for node in nodes)
+        return stateful and any(node.watermark for node in nodes)
 
     @property
     def bounded(self) -> bool:
         """Whether the input of every stream ends."""
-        return all(node.source.bounded() for node in self.of("source") if not node.static)
+        return all(node.source.is_bounded() for node in self.of("source") if not node.static)

@@ -1,120 +1,200 @@
-"""Which sinks share a query.
+"""Assignment of sinks to queries.
 
-A query is a trunk and all sinks that hang below it. The trunk of a sink is found by walking up
-from it to the first node that must be computed as a stream: a source, a transform that remembers
-rows between batches, or one that brings several trunks together.
+A query consists of a root and the sinks downstream of it. The root of a sink is the nearest node
+upstream that must be computed as a stream: a source, a stateful transform, or a transform whose
+inputs have several roots.
+
+If the input ends, a stateful transform whose rows are never final as a stream, such as a count
+without a window, is computed once, from the whole input.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import PlanError, raise_all
 from penstock.plan.model import Node, OutputMode, Query
 from penstock.sdk import Capability
 
 
-def make_queries(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[Query, ...]:
-    """The queries of a plan, named by their trunks. Raises PlanError."""
-    trunks = _trunks(nodes, streams)
+def make_queries(
+    nodes: Mapping[str, Node], streams: frozenset[str], final: Collection[str] = ()
+) -> tuple[Query, ...]:
+    """Returns the queries of a plan, named by their roots. Raises PlanError.
+
+    `final` are the roots that are computed once, from the whole input (see `find_final_roots`).
+    """
+    roots, errors = find_roots(nodes, streams)
+    raise_all(errors)
     groups: dict[tuple[str, OutputMode], list[str]] = {}
     for node in nodes.values():
         if node.kind == "sink":
-            trunk = trunks[node.inputs[0]]
-            mode = _output_mode(node, trunk, nodes, streams)
-            groups.setdefault((trunk, mode), []).append(node.name)
-    several = {trunk for trunk, mode in groups if mode == "append"}
-    told: set[str] = set()
+            root = roots[node.inputs[0]]
+            mode = _output_mode(node, root, nodes)
+            groups.setdefault((root, mode), []).append(node.name)
+    append_roots = {root for root, mode in groups if mode == "append"}
+    reported: set[str] = set()
     queries = []
-    for (trunk, mode), sinks in groups.items():
-        name = f"{trunk}_updates" if mode == "update" and trunk in several else trunk
-        above = upstream(sinks, nodes)
-        within = upstream([trunk], nodes) | {trunk}
-        members = above | within
-        reports = frozenset((members | set(sinks)) - told)
-        told |= members
+    for (root, mode), sinks in groups.items():
+        whole_input = root in final and mode == "append"
+        start = stream_sources(root, nodes, streams)[0] if whole_input else root
+        name = f"{root}_updates" if mode == "update" and root in append_roots else root
+        query = _query(name, start, sinks, nodes)
+        members = {*query.stream_nodes, *query.batch_nodes}
+        reports = frozenset((members | set(sinks)) - reported)
+        reported |= members
         queries.append(
-            Query(
-                name=name,
-                trunk=trunk,
-                within=tuple(n for n in nodes if n in within),
-                below=tuple(n for n in nodes if n in above - within),
-                sinks=tuple(sinks),
-                output_mode=mode,
-                reports=reports,
-            )
+            replace(query, output_mode=mode, dead_letter_nodes=reports, whole_input=whole_input)
         )
     return tuple(queries)
 
 
-def _trunks(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, str]:
-    """For each stream that is not a sink: the node whose batches it can be computed from."""
-    trunks: dict[str, str] = {}
+def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> frozenset[str]:
+    """Returns the roots whose rows are final at the end of the input only.
+
+    The input of all streams ends, the root has one source and never completes as a stream, and a
+    sink cannot replace its rows.
+    """
+    sources = [nodes[name] for name in streams if nodes[name].kind == "source"]
+    if not all(node.source.is_bounded() for node in sources):
+        return frozenset()
+    roots, _ = find_roots(nodes, streams)
+    appended = {
+        roots[node.inputs[0]]
+        for node in nodes.values()
+        if node.kind == "sink"
+        and node.inputs[0] in roots
+        and _output_mode(node, roots[node.inputs[0]], nodes) == "append"
+    }
+    return frozenset(
+        root
+        for root in appended
+        if _updates_rows(root, nodes) and len(stream_sources(root, nodes, streams)) == 1
+    )
+
+
+def stream_sources(root: str, nodes: Mapping[str, Node], streams: frozenset[str]) -> list[str]:
+    """Returns the sources that are streams upstream of a node, or the node itself."""
+    above = (upstream([root], nodes) | {root}) & streams
+    return sorted(name for name in above if nodes[name].kind == "source")
+
+
+def unread_queries(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[Query, ...]:
+    """Returns a query without sinks for each transform that no node reads.
+
+    These queries are only checked. The nodes of a query are in topological order.
+    """
+    roots, _ = find_roots(nodes, streams)
+    read = {input_ for node in nodes.values() for input_ in node.inputs}
+    queries = []
+    for name, node in nodes.items():
+        if node.kind != "transform" or name in read:
+            continue
+        root = roots.get(name, name)
+        mode: OutputMode = "update" if _updates_rows(root, nodes) else "append"
+        queries.append(replace(_query(name, root, (name,), nodes), sinks=(), output_mode=mode))
+    return tuple(queries)
+
+
+def _query(name: str, root: str, ends: Sequence[str], nodes: Mapping[str, Node]) -> Query:
+    """Returns the query of a root and of the sinks `ends`, or of the transform that ends it."""
+    within = upstream([root], nodes) | {root}
+    below = (upstream(ends, nodes) | {end for end in ends if nodes[end].kind != "sink"}) - within
+    return Query(
+        name=name,
+        root=root,
+        stream_nodes=tuple(n for n in nodes if n in within),
+        batch_nodes=tuple(n for n in nodes if n in below),
+        sinks=tuple(ends),
+    )
+
+
+def find_roots(
+    nodes: Mapping[str, Node], streams: frozenset[str]
+) -> tuple[dict[str, str], list[PlanError]]:
+    """Returns the root of each source and transform that is a stream, and the errors.
+
+    Nodes with errors, and the nodes downstream, have no root.
+    """
+    roots: dict[str, str] = {}
+    errors = []
     for node in nodes.values():
+        inputs = [name for name in node.inputs if name in streams]
         if node.kind == "sink" or node.name not in streams:
             continue
-        above = {trunks[name] for name in node.inputs if name in trunks}
+        if any(name not in roots for name in inputs):
+            continue
+        above = {roots[name] for name in inputs}
         if node.kind == "source" or node.stateful:
-            trunks[node.name] = node.name
+            roots[node.name] = node.name
         elif len(above) == 1:
-            (trunks[node.name],) = above
-        elif getattr(node.component.config, "scope", "stream") == "batch":
-            raise PlanError(
-                f'{node.label} has "scope: batch" but its inputs do not come in the same batches: '
-                f"they belong to the queries {', '.join(sorted(above))}",
-                code="different-batches",
-                hint="read nodes of one source with the same state above them, or join as a stream",
-                where=node.where,
-            )
+            (roots[node.name],) = above
+        elif node.relation is not None and node.relation.batch_scoped:
+            errors.append(_different_batches(node, above))
         else:
-            trunks[node.name] = node.name
-    return trunks
+            roots[node.name] = node.name
+    return roots, errors
+
+
+def _different_batches(node: Node, roots: Iterable[str]) -> PlanError:
+    return PlanError(
+        f"{node.label} has scope: batch, and its inputs belong to different queries: "
+        f"{', '.join(sorted(roots))}",
+        code="different-batches",
+        hint="Read nodes of one query, or set scope: stream.",
+        where=node.where,
+    )
 
 
 def upstream(names: Iterable[str], nodes: Mapping[str, Node]) -> set[str]:
-    """All nodes that the named ones read, however far away."""
-    found: set[str] = set()
-    pending = [name for each in names for name in nodes[each].inputs]
+    """Returns all direct and indirect inputs of the named nodes."""
+    ancestors: set[str] = set()
+    pending = [input_ for name in names for input_ in nodes[name].inputs]
     while pending:
         name = pending.pop()
-        if name not in found:
-            found.add(name)
+        if name not in ancestors:
+            ancestors.add(name)
             pending.extend(nodes[name].inputs)
-    return found
+    return ancestors
 
 
-def shared(query: Query, nodes: Mapping[str, Node]) -> list[str]:
-    """The nodes of which each batch is computed once for several readers."""
-    readers = Counter(name for each in (*query.below, *query.sinks) for name in nodes[each].inputs)
-    candidates = (query.trunk, *query.below)
+def shared_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
+    """Returns the nodes with several readers, whose batches are computed once."""
+    readers = Counter(
+        input_ for name in (*query.batch_nodes, *query.sinks) for input_ in nodes[name].inputs
+    )
+    candidates = (query.root, *query.batch_nodes)
     return [name for name in candidates if readers[name] > 1 and not nodes[name].static]
 
 
-def ends_of(query: Query, nodes: Mapping[str, Node]) -> list[str]:
-    """The nodes that are computed for their own sake: what none of them needs, nobody needs.
+def end_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
+    """Returns the nodes that determine the pushdown of a query.
 
-    Of a trunk that remembers rows it is the trunk, whatever is below: what it remembers must not
-    depend on that.
+    For a stateful root this is the root alone: its state must not depend on the nodes downstream.
     """
-    if nodes[query.trunk].stateful:
-        return [query.trunk]
-    several = [name for name in shared(query, nodes) if name != query.trunk]
-    return sorted({*several, *(nodes[name].inputs[0] for name in query.sinks)})
+    if nodes[query.root].stateful:
+        return [query.root]
+    shared = [name for name in shared_nodes(query, nodes) if name != query.root]
+    return sorted({*shared, *(nodes[name].inputs[0] for name in query.sinks)})
 
 
-def _output_mode(
-    sink: Node, trunk: str, nodes: Mapping[str, Node], streams: frozenset[str]
-) -> OutputMode:
-    if not nodes[trunk].stateful or not sink.can(Capability.UPSERT):
+def _output_mode(sink: Node, root: str, nodes: Mapping[str, Node]) -> OutputMode:
+    if not nodes[root].stateful or not sink.can(Capability.UPSERT):
         return "append"
     mode = getattr(sink.spec, "mode", None)
-    if mode == "upsert" or (mode is None and _never_final(trunk, nodes)):
+    if mode == "upsert" or (mode is None and _never_final(root, nodes)):
         return "update"
     return "append"
 
 
-def _never_final(trunk: str, nodes: Mapping[str, Node]) -> bool:
-    """Whether the trunk aggregates and no watermark above it says when a group is complete."""
-    watermarks = (getattr(nodes[name].spec, "watermark", None) for name in upstream([trunk], nodes))
-    return nodes[trunk].type != "dedupe" and not any(watermarks)
+def _updates_rows(root: str, nodes: Mapping[str, Node]) -> bool:
+    return nodes[root].stateful and _never_final(root, nodes)
+
+
+def _never_final(root: str, nodes: Mapping[str, Node]) -> bool:
+    """Returns whether the root updates its rows without a watermark that completes them."""
+    watermarks = (nodes[name].watermark for name in upstream([root], nodes))
+    relation = nodes[root].relation
+    return not (relation and relation.emits_final_rows) and not any(watermarks)

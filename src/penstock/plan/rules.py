@@ -1,4 +1,4 @@
-"""What must hold of a plan as a whole. Each rule gives the mistakes that it finds."""
+"""Rules of a whole plan. Each rule yields errors."""
 
 from __future__ import annotations
 
@@ -8,85 +8,152 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
+from penstock.plan.changes import unsupported_changes
 from penstock.plan.model import Node, Plan
+from penstock.plan.queries import upstream
 from penstock.sdk import Capability
-from penstock.sdk.kit.columns import sql_name
+from penstock.sdk.columns.conform import sql_name
 from penstock.spec.models import SourceSpec
 
 Rule = Callable[[Plan], Iterator[PlanError]]
 
 
 def static_sources_end(plan: Plan) -> Iterator[PlanError]:
-    """A static table is read whole, so its source must end."""
+    """Checks that the source of a static table ends."""
     for node in plan.of("source"):
-        if node.static and not node.source.bounded():
-            hint = "leave out static, or the option that makes it unbounded"
+        if node.static and not node.source.is_bounded():
+            hint = "Remove static, or the option that makes the source unbounded."
             yield _error(node, "has no end, so it cannot be static", "static-unbounded", hint)
 
 
-def something_streams(plan: Plan) -> Iterator[PlanError]:
-    """A sink needs a stream above it: a pipeline of static tables alone has nothing to run."""
+def sinks_have_streams(plan: Plan) -> Iterator[PlanError]:
+    """Checks that every sink has a stream upstream."""
     streams = plan.streams
     for node in plan.of("sink"):
         if node.inputs[0] not in streams:
-            problem = "gets no stream: all sources above it are static"
-            hint = "leave out static: true on the source that drives the pipeline"
+            problem = "has no stream: all sources upstream are static"
+            hint = "Remove static: true from a source."
             yield _error(node, problem, "no-stream", hint)
 
 
 def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
-    """A watermark is on a column, and of type TIMESTAMP."""
+    """Checks that the column of a watermark exists and is of type TIMESTAMP."""
     for node in plan.of("source"):
-        watermark = getattr(node.spec, "watermark", None)
+        watermark = node.watermark
         columns = node.source.columns
         if watermark is None or columns is None:
             continue
         name = watermark.column
         known = [*columns.names, *node.source.metadata_columns]
+        if watermark.expression is not None:
+            if name.lower() in map(str.lower, known):
+                problem = f'computes the event time "{name}", which is a column of the source'
+                yield _error(node, problem, "duplicate-column", "Choose another column name.")
+            continue
         problem = f'has its watermark on "{name}", which is'
         if name not in known:
             hint = did_you_mean(name, known)
             yield _error(node, f"{problem} not a column", "unknown-column", hint)
         elif name in columns.names and not pa.types.is_timestamp(columns.field(name).type):
             problem = f"{problem} {sql_name(columns.field(name).type)}, not TIMESTAMP"
-            hint = "declare it as TIMESTAMP, or cast it in a transform"
+            hint = "Declare the column as TIMESTAMP."
             yield _error(node, problem, "wrong-type", hint)
 
 
-def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
-    """A sink's mode is one that its system has, and an upsert knows its key."""
-    for node in plan.of("sink"):
-        if node.sink.mode == "append":
+def watermarks_of_transforms_are_first(plan: Plan) -> Iterator[PlanError]:
+    """Checks that a transform with a watermark has no state and no watermark upstream."""
+    for node in plan.of("transform"):
+        watermark = node.watermark
+        if watermark is None:
             continue
-        if not node.can(Capability.UPSERT):
-            yield _error(node, "cannot replace rows", "unsupported-mode", "use mode: append")
-        elif node.sink.mode == "upsert" and not node.sink.primary_key:
-            problem = "replaces rows (mode: upsert) and has no primary key"
-            yield _error(node, problem, "missing-option", "add primary_key: [COLUMN, ...]")
+        above = [plan.nodes[name] for name in upstream([node.name], plan.nodes)]
+        other = next((ancestor for ancestor in above if ancestor.watermark is not None), None)
+        if watermark.expression is not None:
+            problem = "has a watermark with an expression, which only a source may have"
+            hint = f'Compute the column "{watermark.column}" in the transform.'
+            yield _error(node, problem, "watermark-expression", hint)
+        elif node.name not in plan.streams:
+            problem = "has a watermark and no stream upstream"
+            yield _error(node, problem, "no-stream", "Remove the watermark.")
+        elif node.stateful or (node.relation is not None and node.relation.batch_scoped):
+            reason = "has state" if node.stateful else "is computed on each batch"
+            problem = f"{reason}, so it cannot define a watermark"
+            hint = "Define the watermark on a transform upstream."
+            yield _error(node, problem, "late-watermark", hint)
+        elif other is not None:
+            problem = f"has a watermark, and {other.label} upstream has one too"
+            yield _error(node, problem, "two-watermarks", "Remove one of the two watermarks.")
+
+
+def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
+    """Checks that a sink supports its mode, and that an upsert has a primary key."""
+    for node in plan.of("sink"):
+        mode = node.sink.mode
+        needed = {"upsert": Capability.UPSERT, "replace": Capability.REPLACE}.get(mode)
+        if needed is not None and not node.can(needed):
+            problem = f"does not support mode: {mode}"
+            options = node.component.optional_capabilities.get(needed)
+            hint = "Set mode: append" + (f", or set {options}." if options else ".")
+            yield _error(node, problem, "unsupported-mode", hint)
+        elif mode == "upsert" and not node.sink.primary_key:
+            problem = "has mode: upsert and no primary key"
+            hint = "Set primary_key: [COLUMN, ...] on the sink or on a node upstream."
+            yield _error(node, problem, "missing-option", hint)
+
+
+def primary_keys_are_used(plan: Plan) -> Iterator[PlanError]:
+    """Checks that a sink with a primary key upserts, or uses the key with each mode."""
+    for node in plan.of("sink"):
+        sink = node.sink
+        if node.spec.primary_key and sink.mode != "upsert" and not sink.uses_primary_key:
+            problem = f"has primary_key, which has no effect with mode: {sink.mode}"
+            upserts = node.can(Capability.UPSERT)
+            hint = "Set mode: upsert, or remove primary_key." if upserts else "Remove primary_key."
+            yield _error(node, problem, "unused-option", hint)
+
+
+def operations_fit_sinks(plan: Plan) -> Iterator[PlanError]:
+    """Checks that a sink applies the operations of the source that it reads directly."""
+    for node in plan.of("sink"):
+        if node.operation is not None and plan.nodes[node.inputs[0]].kind == "source":
+            error = unsupported_changes(node)
+            if error is not None:
+                yield error
 
 
 def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:
-    """Files are moved or deleted after one query has read them; a second one would miss them."""
+    """Checks that a source that removes its records after reading has a single query."""
     for node in plan.of("source"):
-        if getattr(node.component.config, "after", "keep") == "keep":
+        if not node.source.reads_once():
             continue
-        readers = [query.name for query in plan.queries if node.name in query.within]
+        readers = [query.name for query in plan.queries if node.name in query.stream_nodes]
         if len(readers) > 1:
-            problem = f"puts files away after reading, but {len(readers)} queries read them"
-            hint = f"use after: keep, or give each of {', '.join(readers)} a source of its own"
+            problem = f"removes records after reading, and {len(readers)} queries read them"
+            hint = f"Keep the records, or define a source for each of {', '.join(readers)}."
             yield _error(node, problem, "read-twice", hint)
 
 
-def keys_exist(plan: Plan) -> Iterator[PlanError]:
-    """A source's primary key is made of its columns."""
+def named_columns_exist(plan: Plan) -> Iterator[PlanError]:
+    """Checks the columns that `primary_key` and `operation` of a source name."""
     for node in plan.of("source"):
         assert isinstance(node.spec, SourceSpec)
         columns = node.source.columns
+        if columns is None:
+            continue
         for key in node.spec.primary_key:
-            if columns is not None and key not in columns.names:
-                problem = f'has "{key}" in its primary key, which is not a column'
+            if key not in columns.names:
+                problem = f'has primary_key "{key}", which is not a column'
                 hint = did_you_mean(key, columns.names)
                 yield _error(node, problem, "unknown-column", hint)
+        name = node.spec.operation
+        known = [*columns.names, *node.source.metadata_columns]
+        if name is not None and name not in known:
+            problem = f'has operation "{name}", which is not a column'
+            yield _error(node, problem, "unknown-column", did_you_mean(name, known))
+        elif name in columns.names and not pa.types.is_string(columns.field(name).type):
+            type_ = sql_name(columns.field(name).type)
+            problem = f'has operation "{name}", which is {type_}, not STRING'
+            yield _error(node, problem, "wrong-type", "Declare the column as STRING.")
 
 
 def _error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:
@@ -96,7 +163,10 @@ def _error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:
 ALL: tuple[Rule, ...] = (
     static_sources_end,
     watermark_columns_exist,
+    watermarks_of_transforms_are_first,
     modes_fit_sinks,
+    primary_keys_are_used,
     read_once_before_removed,
-    keys_exist,
+    operations_fit_sinks,
+    named_columns_exist,
 )

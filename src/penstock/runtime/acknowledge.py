@@ -1,23 +1,23 @@
-"""Telling sources what has been written: once a batch is in the commit log of all their queries."""
+"""Acknowledgement of sources: offsets that all queries have committed."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 from penstock.core.errors import ConnectError
 from penstock.core.log import Log
-from penstock.engine.source import without_mark
+from penstock.engine.offset_log import OffsetLog
+from penstock.engine.source_readers import source_offset
 from penstock.plan.model import Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Offset, ReplayableSource
 
 
 class Acknowledger:
-    """Calls `commit` of each source, on the driver, with the position that all queries have passed.
+    """The acknowledgement of sources: `commit` with the offset that all queries have committed.
 
-    A system that does not answer is told the next time: nothing depends on it but itself.
+    The commit log is on disk before a source is acknowledged.
+    Runs on the driver. A failed call is logged, and the next offset is committed again.
     """
 
     def __init__(self, plan: Plan, state: StateDirectory, log: Log) -> None:
@@ -28,62 +28,70 @@ class Acknowledger:
             if not node.static and isinstance(node.source, ReplayableSource)
         }
         self._readers = {
-            name: [query.name for query in plan.queries if name in query.within]
+            name: [query.name for query in plan.queries if name in query.stream_nodes]
             for name in self._sources
         }
         self._committed: dict[str, tuple[int, dict[str, Offset]]] = {}
-        self._told: dict[str, Offset] = {}
+        self._acknowledged: dict[str, Offset] = {}
 
-    def settle(self) -> None:
-        """Tells every source how far it has come since the last time."""
-        for name, position in self._passed():
-            if self._told.get(name) != position:
+    def acknowledge(self) -> None:
+        """Commits the offsets that have advanced since the last call."""
+        for name, offset in self._common_offsets():
+            if self._acknowledged.get(name) != offset:
                 try:
-                    self._sources[name].commit(position)
+                    self._sources[name].commit(offset)
                 except ConnectError as error:
-                    self._log.warning("not acknowledged", source=name, error=error.message)
+                    self._log.warning("acknowledgement failed", source=name, error=error.message)
                 else:
-                    self._told[name] = position
+                    self._acknowledged[name] = offset
+
+    def pending(self) -> dict[str, int]:
+        """Returns the records of each source in batches that not all queries have committed.
+
+        Counts from the second batch of a query: the first one has no offset before it.
+        """
+        counts = dict.fromkeys(self._sources, 0)
+        for query in {query for queries in self._readers.values() for query in queries}:
+            committed, planned = self._state.committed(query), self._state.planned(query)
+            if committed is None or planned is None or planned <= committed:
+                continue
+            starts, ends = self._query_offsets(query), _batch_offsets(self._state, query, planned)
+            for name in starts.keys() & ends.keys() & counts.keys():
+                lag = self._sources[name].lag(starts[name], ends[name])
+                counts[name] = max(counts[name], lag or 0)
+        return counts
 
     def close(self) -> None:
-        """Lets go of what the sources hold on the driver."""
+        """Closes the sources on the driver."""
         for source in self._sources.values():
             source.close()
 
-    def _passed(self) -> Iterator[tuple[str, Offset]]:
+    def _common_offsets(self) -> Iterator[tuple[str, Offset]]:
         for name, queries in self._readers.items():
-            positions = [self._positions(query).get(name) for query in queries]
-            known = [each for each in positions if each is not None]
-            if known and len(known) == len(positions):
-                passed = known[0]
-                for other in known[1:]:
-                    passed = self._sources[name].earlier(passed, other)
-                yield name, passed
+            offsets = [self._query_offsets(query).get(name) for query in queries]
+            known = [offset for offset in offsets if offset is not None]
+            if known and len(known) == len(offsets):
+                common = known[0]
+                for offset in known[1:]:
+                    common = self._sources[name].min_offset(common, offset)
+                yield name, common
 
-    def _positions(self, query: str) -> dict[str, Offset]:
-        """The position of each source after the query's last committed batch."""
+    def _query_offsets(self, query: str) -> dict[str, Offset]:
         number = self._state.committed(query)
         if number is None:
             return {}
         if self._committed.get(query, (None,))[0] != number:
-            self._committed[query] = number, _at(self._state, query, number)
+            OffsetLog(self._state.checkpoint(query)).sync_committed(number)
+            self._committed[query] = number, _batch_offsets(self._state, query, number)
         return self._committed[query][1]
 
 
-def committed_positions(state: StateDirectory, query: str) -> dict[str, Offset]:
-    """The position of each source after a query's last committed batch; empty before the first."""
+def committed_offsets(state: StateDirectory, query: str) -> dict[str, Offset]:
+    """Returns the end offset of each source in a query's last committed batch; {} without one."""
     number = state.committed(query)
-    return {} if number is None else _at(state, query, number)
+    return {} if number is None else _batch_offsets(state, query, number)
 
 
-def _at(state: StateDirectory, query: str, number: int) -> dict[str, Offset]:
-    return dict(_parsed((state.checkpoint(query) / "offsets" / str(number)).read_text("utf-8")))
-
-
-def _parsed(text: str) -> Iterator[tuple[str, Offset]]:
-    """The positions of Spark's offset log, version 2: two lines, then `NAME:JSON` for each."""
-    for line in text.splitlines()[2:]:
-        name, _, position = line.partition(":")
-        offset: dict[str, Any] = json.loads(position)
-        if offset:
-            yield name, without_mark(offset)
+def _batch_offsets(state: StateDirectory, query: str, number: int) -> dict[str, Offset]:
+    offsets = OffsetLog(state.checkpoint(query)).end_offsets(number)
+    return {name: source_offset(offset) for name, offset in offsets.items()}

@@ -1,8 +1,9 @@
-"""Dead letters: from the spool of committed batches to the state directory, or to a sink."""
+"""Dead letters: collected from committed batches, kept in the state directory or a sink."""
 
 from __future__ import annotations
 
-import os
+import hashlib
+import json
 import shutil
 import time
 from collections import Counter
@@ -13,86 +14,107 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.core.durable import (
+    copy_durably,
+    create_directory_durably,
+    rename_durably,
+    sync,
+)
 from penstock.core.errors import StateError
 from penstock.core.units import size_text
 from penstock.engine.sink import SinkTask, write
-from penstock.engine.spool import DEAD_LETTER, SKIPPED, Spool, numbered
+from penstock.engine.spool import COUNT, DEAD_LETTER, Spool, assign_unique_ids, write_letters
+from penstock.engine.state_age import check_state_age
 from penstock.plan.model import Plan
-from penstock.runtime.state import StateDirectory, writing
+from penstock.runtime.state import StateDirectory
+from penstock.runtime.state_files import reading, writing
 from penstock.sdk import BatchId
+
+KEPT = ".kept"
+"""The folder of a batch with the dead letters of committed sinks, one folder for each."""
 
 
 class DeadLetters:
-    """The dead letters that a state directory keeps: one file for each batch that has some."""
+    """Dead letters of a state directory: an Arrow file for each batch with dead letters."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def put(self, name: str, letters: pa.Table) -> None:
-        """Keeps letters under a name; the same name again replaces them."""
+        """Stores letters durably under a name, in place of earlier letters of the name."""
         path = self.directory / f"{name}.arrow"
         hidden = path.with_name(f".{path.name}")
         with writing(path):
-            self.directory.mkdir(parents=True, exist_ok=True)
-            with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
-                writer.write_table(letters)
-            hidden.replace(path)
+            create_directory_durably(self.directory)
+            write_letters(hidden, letters)
+            rename_durably(hidden, path)
 
     def files(self) -> list[Path]:
-        """The files, oldest first."""
-        if not self.directory.exists():
-            return []
-        found = [p for p in self.directory.glob("*.arrow") if not p.name.startswith(".")]
-        return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
+        """Returns the files, oldest first."""
+        with reading(self.directory):
+            if not self.directory.exists():
+                return []
+            names = [path for path in self.directory.iterdir() if path.suffix == ".arrow"]
+            paths = [path for path in names if not path.name.startswith(".")]
+            return sorted(paths, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
     def read(self) -> pa.Table:
-        """All letters, each once, in the order in which they came."""
+        """Returns all letters without duplicates, in order of arrival (schema `DEAD_LETTER`)."""
         tables = [read_file(path) for path in self.files()]
         table = pa.concat_tables(tables) if tables else DEAD_LETTER.empty_table()
-        return _each_once(table)
+        return _unique(table)
 
     def count(self) -> int:
-        """How many there are."""
+        """Returns the number of letters."""
         return int(self.read().num_rows)
 
     def remove(self, ids: Collection[str]) -> None:
-        """Takes letters out."""
+        """Removes letters by ID."""
         self.replace({}, ids)
 
-    def replace(self, changed: Mapping[str, Mapping[str, Any]], gone: Collection[str]) -> None:
-        """Puts changed letters, by their ids, in place of the old ones and takes others out."""
+    def replace(self, changed: Mapping[str, Mapping[str, Any]], removed: Collection[str]) -> None:
+        """Replaces the letters in `changed` and removes the letters in `removed`, by ID."""
         for path in self.files():
             letters = read_file(path).to_pylist()
-            left = [changed.get(each["id"], each) for each in letters if each["id"] not in gone]
-            if left == letters:
+            remaining = [
+                changed.get(letter["id"], letter)
+                for letter in letters
+                if letter["id"] not in removed
+            ]
+            if remaining == letters:
                 continue
-            if left:
-                self.put(path.stem, pa.Table.from_pylist(left, schema=DEAD_LETTER))
+            if remaining:
+                self.put(path.stem, pa.Table.from_pylist(remaining, schema=DEAD_LETTER))
             else:
-                path.unlink()
+                with writing(path):
+                    path.unlink()
 
-    def bound(self, largest: int, retention: float) -> None:
-        """Removes old letters. Raises StateError when the others take more than `largest` bytes."""
+    def enforce_limits(self, max_size: int, retention: float) -> None:
+        """Removes letters older than `retention` seconds.
+
+        Raises StateError if the remaining letters take more than `max_size` bytes.
+        """
         oldest = time.time() - retention
         total = 0
         for path in self.files():
             stat = path.stat()
             if stat.st_mtime < oldest:
-                path.unlink()
+                with writing(path):
+                    path.unlink()
             else:
                 total += stat.st_size
-        if total > largest:
+        if total > max_size:
             raise StateError(
-                f"the dead letters take {size_text(total)}, more than the {size_text(largest)} "
+                f"the dead letters take {size_text(total)}, more than the {size_text(max_size)} "
                 "that runtime.dead_letters.max_size allows",
                 code="too-many-dead-letters",
-                hint="look at them with penstock dead list, mend the pipeline, then replay or "
-                "remove them",
+                hint="Inspect the dead letters with penstock dead list, fix the pipeline, then "
+                "replay or remove the dead letters.",
             )
 
 
-def _each_once(letters: pa.Table) -> pa.Table:
-    """The first of the letters with the same id."""
+def _unique(letters: pa.Table) -> pa.Table:
+    """Keeps the first letter of each ID."""
     first: dict[str, int] = {}
     for index, identity in enumerate(letters.column("id").to_pylist()):
         first.setdefault(identity, index)
@@ -100,33 +122,63 @@ def _each_once(letters: pa.Table) -> pa.Table:
 
 
 def read_file(path: Path) -> pa.Table:
-    """The letters of one file."""
-    with pa.memory_map(str(path)) as source:
-        table: pa.Table = pa.ipc.open_file(source).read_all()
+    """Reads the letters of a file. Files of earlier versions have no headers."""
+    try:
+        with reading(path), pa.memory_map(str(path)) as source:
+            table: pa.Table = pa.ipc.open_file(source).read_all()
+    except pa.ArrowInvalid as error:
+        raise StateError(
+            f"{path} is damaged",
+            code="damaged-state",
+            detail=str(error),
+            hint="Remove the file. Its dead letters are lost.",
+        ) from error
+    if "header" not in table.column_names:
+        table = table.append_column("header", pa.nulls(len(table), pa.binary()))
     return table.cast(DEAD_LETTER)
 
 
 @dataclass
 class Collector:
-    """Moves the spools of committed batches to where dead letters go, each batch exactly once.
+    """The collection of dead letters of committed batches: from the spool to their store, once.
 
-    A crash in the middle repeats the move: the state directory replaces the batch's file, and a
-    sink is given the same `BatchId` again. `skipped` counts, by query and source, the rows of these
-    batches that were left out because the query does not need them.
+    After a crash the move is repeated: the state directory replaces the file of the batch, and a
+    sink receives the same `BatchId`. `read` counts the rows of these batches by query and source.
+    A row counts once, however often Spark has computed its batch.
     """
 
     plan: Plan
     state: StateDirectory
-    skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
+    read: Counter[tuple[str, str]] = field(default_factory=Counter)
+    untimed: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def clear(self, query: str, batch: int) -> None:
-        """A batch begins, perhaps again: what an earlier try left does not count."""
-        shutil.rmtree(self.state.spool / query / str(batch), ignore_errors=True)
+    def clear(self, query: str, batch: int, done: Collection[str] = ()) -> None:
+        """Removes the spool of earlier attempts at a batch, except for sinks that are `done`."""
+        folder = self.state.spool / query / str(batch)
+        if not done:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        for path in [*folder.glob("*"), *(folder / KEPT).glob("*")]:
+            if path.is_file():
+                path.unlink()
+            elif path.name != KEPT and (path.parent.name != KEPT or path.name not in done):
+                shutil.rmtree(path)
+
+    def keep(self, query: str, batch: int, sink: str) -> None:
+        """Keeps the dead letters of an attempt at a batch in which a sink has committed, durably.
+
+        Later attempts do not compute the batch for this sink again.
+        """
+        folder = self.state.spool / query / str(batch)
+        kept = folder / KEPT / sink
+        shutil.rmtree(kept, ignore_errors=True)
+        if any(folder.rglob("[!.]*.arrow")):
+            copy_durably(folder, kept, ignored=(".*", f"*.{COUNT}"))
 
     def collect(self, query: str, through: int | None) -> Counter[str]:
-        """Moves the spools of a query's batches up to `through`. Returns counts by node.
+        """Moves the letters of a query's batches up to `through`. Returns counts by node.
 
-        Rows that sources left out are counted in `skipped`.
+        Adds the rows that sources have read to `read`, and rows without an event time to `untimed`.
         """
         counts: Counter[str] = Counter()
         for number, folder in self._batches(query):
@@ -136,10 +188,35 @@ class Collector:
             if letters.num_rows:
                 self._move(query, number, letters)
                 counts.update(letters.column("node").to_pylist())
-            for path in folder.glob(f"[!.]*.{SKIPPED}"):
-                self.skipped[query, path.name.split("-decode-")[0]] += int(path.read_text())
-            shutil.rmtree(folder)
+            for path in folder.glob(f"[!.]*.{COUNT}"):
+                node = path.name.rsplit("-", 2)[0]
+                counts_of_task = json.loads(path.read_text())
+                self.read[query, node] += counts_of_task["read"]
+                self.untimed[query, node] += counts_of_task["untimed"]
+            self._remove(folder, durably=letters.num_rows > 0)
         return counts
+
+    def tick(self) -> None:
+        """Calls `Sink.tick` of the `dead_letter` sink."""
+        if self.plan.dead_letter is not None:
+            self.plan.dead_letter.sink.tick()
+
+    def complete(self) -> None:
+        """Calls `Sink.complete` of the `dead_letter` sink."""
+        if self.plan.dead_letter is not None:
+            self.plan.dead_letter.sink.complete()
+
+    def _remove(self, folder: Path, durably: bool) -> None:
+        """Removes a folder at once: after a crash, a moved batch is complete or absent.
+
+        `durably` also holds after a power failure.
+        """
+        removed = folder.with_name(".removed")
+        shutil.rmtree(removed, ignore_errors=True)
+        folder.rename(removed)
+        if durably:
+            sync(folder.parent)
+        shutil.rmtree(removed)
 
     def _batches(self, query: str) -> Iterator[tuple[int, Path]]:
         root = self.state.spool / query
@@ -149,12 +226,12 @@ class Collector:
                 yield int(folder.name), folder
 
     def _letters(self, folder: Path) -> pa.Table:
-        ways: dict[Path, list[pa.Table]] = {}
+        by_folder: dict[Path, list[pa.Table]] = {}
         for path in sorted(folder.rglob("*.arrow")):
             if not path.name.startswith("."):
-                ways.setdefault(path.parent, []).append(read_file(path))
-        tables = [numbered(pa.concat_tables(each)) for each in ways.values()]
-        return _each_once(pa.concat_tables([DEAD_LETTER.empty_table(), *tables]))
+                by_folder.setdefault(path.parent, []).append(read_file(path))
+        tables = [assign_unique_ids(pa.concat_tables(parts)) for parts in by_folder.values()]
+        return _unique(pa.concat_tables([DEAD_LETTER.empty_table(), *tables]))
 
     def _move(self, query: str, number: int, letters: pa.Table) -> None:
         sink = self.plan.dead_letter
@@ -162,18 +239,21 @@ class Collector:
             DeadLetters(self.state.dead_letters).put(f"{query}-{number:08d}", letters)
             return
         spool = Spool(self.plan.name, query, "dead_letter", "sink", "fail")
-        batch = BatchId(f"{query}-{self._life()}", number)
-        receipt = write(SinkTask.of(sink.sink, spool), batch, 0, iter(_single(letters)))
-        sink.sink.finish(batch, [receipt] if receipt else [])
+        batch = self._batch_id(query, number, letters)
+        check_state_age(sink, batch, self.state.root)
+        receipt = write(SinkTask.of(sink.sink, spool), batch, 0, iter(_record_batches(letters)))
+        sink.sink.commit(batch, [receipt] if receipt else [])
 
-    def _life(self) -> str:
-        """Another after `--fresh`, so that batch numbers do not clash with an earlier life's."""
-        life = self.state.read("life")
-        if life is None:
-            life = {"id": os.urandom(4).hex()}
-            self.state.write("life", life)
-        return str(life["id"])
+    def _batch_id(self, query: str, number: int, letters: pa.Table) -> BatchId:
+        """Returns the ID of a batch of dead letters. Those of a static table are always batch 0."""
+        text = "\n".join(letters.column("id").to_pylist())
+        content = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        source = f"{query}-{self.state.life()}"
+        if query in self.plan.nodes and self.plan.nodes[query].static:
+            source += f"-{content}"
+        return BatchId(source, number, content)
 
 
-def _single(letters: pa.Table) -> list[Any]:
-    return list(letters.combine_chunks().to_batches())
+def _record_batches(letters: pa.Table) -> list[Any]:
+    """Returns the letters for a sink, without the headers of files."""
+    return list(letters.drop_columns(["header"]).combine_chunks().to_batches())

@@ -1,4 +1,4 @@
-"""The receivers of a run: one process for each receiving source, looked after and ended."""
+"""Receivers of a run: one supervised process for each receiving source."""
 
 from __future__ import annotations
 
@@ -14,106 +14,121 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from penstock.core.errors import PenstockError, Transient, decode
+from penstock.core.durable import create_directory_durably
+from penstock.core.error_codec import decode
+from penstock.core.errors import PenstockError, Transient
 from penstock.core.location import Location
 from penstock.core.log import Log
+from penstock.core.private_files import open_private
+from penstock.observe.execution import Execution
+from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan
-from penstock.runtime.receive import READY
-from penstock.runtime.restart import Tries
-from penstock.runtime.state import writing
+from penstock.runtime.receiver_process import LOG, READY
+from penstock.runtime.retry import RetryState
+from penstock.runtime.state_files import writing
 from penstock.sdk import ReceivingSource
+from penstock.spec.models import Restart
 
-LOG = "receiver.log"
-ENDS_IN = 15.0
-"""Seconds in which a receiver tells its senders, and makes durable what it has."""
-LAST_WORDS = 5.0
+SHUTDOWN_SECONDS = 15.0
+"""Time for a receiver to acknowledge to its senders and to flush its journal."""
+OUTPUT_SECONDS = 5.0
+"""Time to read the remaining output of an ended receiver."""
 
 
 class Receivers:
-    """Those of all receiving sources of a plan. A source that several queries read has one."""
+    """Receivers of a plan, one for each receiving source, shared by the queries of the source."""
 
-    def __init__(self, plan: Plan, log: Log) -> None:
-        policy = plan.spec.runtime.restart
-        self._receivers = {
-            node.name: Receiver(node.source, log, Tries(policy, log), node.where)
-            for node in plan.of("source")
-            if isinstance(node.source, ReceivingSource)
-        }
+    def __init__(self, plan: Plan, policy: Restart, metrics: Metrics, log: Log) -> None:
+        self._receivers = {}
+        for node in plan.of("source"):
+            if isinstance(node.source, ReceivingSource):
+                execution = metrics.receivers.setdefault(node.name, Execution())
+                retries = RetryState(policy, log, execution=execution)
+                self._receivers[node.name] = Receiver(
+                    node.source, log, retries, node.where, execution=execution
+                )
 
-    def look(self) -> Iterator[tuple[str, PenstockError]]:
-        """Starts those that do not run and are due. Yields the sources that have failed for good,
-
-        once each.
-        """
+    def poll(self) -> Iterator[tuple[str, PenstockError]]:
+        """Starts the due receivers. Yields the error of each permanently failed source, once."""
         for name, receiver in self._receivers.items():
-            error = receiver.look()
+            error = receiver.poll()
             if error is not None:
                 yield name, error
 
     def lost(self) -> dict[str, int]:
-        """How many messages of each source could not be taken."""
-        return {name: each.source.lost() for name, each in self._receivers.items()}
+        """Returns the number of lost messages of each source."""
+        return {name: receiver.source.lost() for name, receiver in self._receivers.items()}
 
     def close(self) -> None:
-        """Ends all of them, and waits for that."""
+        """Stops all receivers and waits for their ends."""
         for receiver in self._receivers.values():
-            receiver.end()
-        until = time.monotonic() + ENDS_IN
+            receiver.request_stop()
+        deadline = time.monotonic() + SHUTDOWN_SECONDS
         for receiver in self._receivers.values():
-            receiver.wait(until)
+            receiver.wait(deadline)
 
 
 class Receiver:
-    """One of them, over its restarts; `python` is the program that runs it."""
+    """The receiver process of a source, over its restarts. `python` is its interpreter."""
 
     def __init__(
-        self, source: ReceivingSource[Any], log: Log, tries: Tries, where: Location | None = None,
+        self,
+        source: ReceivingSource[Any],
+        log: Log,
+        retries: RetryState,
+        where: Location | None = None,
         python: str | Path = sys.executable,
-    ) -> None:  # fmt: skip
+        execution: Execution | None = None,
+    ) -> None:
         self.source = source
+        self._execution = execution or Execution()
         self._python = python
         self.ready = threading.Event()
-        """Set while what is sent is received."""
+        """Set while the process receives messages."""
         self._name = source.context.node
-        self._log, self._tries, self._where = log, tries, where
+        self._log, self._retries, self._where = log, retries, where
         self._process: subprocess.Popen[bytes] | None = None
-        self._told: list[str] = []
-        self._listening: threading.Thread | None = None
-        self._due: float | None = 0.0
+        self._output: list[str] = []
+        self._reader: threading.Thread | None = None
+        self._start_at: float | None = 0.0
 
-    def look(self) -> PenstockError | None:
-        """Starts it if it is due. Returns the error if it has just failed for good."""
+    def poll(self) -> PenstockError | None:
+        """Starts the process if it is due. Returns the error of a permanent failure, once."""
         if self._process is not None and self._process.poll() is not None:
             error = self._error(self._process)
             self._process = None
             self.ready.clear()
-            progress = self.source.latest(self.source.initial())
-            self._due = self._tries.failed(error, progress, source=self._name)
-            if self._due is None:
+            progress = self.source.latest_offset(self.source.initial_offset())
+            self._start_at = self._retries.next_attempt(error, progress, source=self._name)
+            if self._start_at is None:
                 return error
-        if self._process is None and self._due is not None and time.monotonic() >= self._due:
-            self._due = None
+        if (
+            self._process is None
+            and self._start_at is not None
+            and time.monotonic() >= self._start_at
+        ):
+            self._start_at = None
             self._start()
         return None
 
     def kill(self) -> None:
-        """Ends it without a word, as a machine that loses power does."""
+        """Kills the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
-    def end(self) -> None:
-        """Asks it to end."""
+    def request_stop(self) -> None:
+        """Requests a stop by closing the standard input of the process."""
         if self._process is not None and self._process.stdin is not None:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()
 
-    def wait(self, until: float) -> None:
-        """Until it has ended; it is killed if it has not by then."""
+    def wait(self, deadline: float) -> None:
+        """Waits for the end of the process, and kills it at the monotonic time `deadline`."""
         if self._process is None:
             return
         try:
-            self._process.wait(max(0.0, until - time.monotonic()))
+            self._process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -122,44 +137,48 @@ class Receiver:
     def _start(self) -> None:
         directory = self.source.directory
         with writing(directory):
-            directory.mkdir(parents=True, exist_ok=True)
-            log = (directory / LOG).open("wb")
+            create_directory_durably(directory)
+            (directory / LOG).unlink(missing_ok=True)
+            log = open_private(directory / LOG, "ab")
         with log:
             process = subprocess.Popen(
-                [self._python, "-m", "penstock.runtime.receive"],
+                [self._python, "-m", "penstock.runtime.receiver_process"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                 start_new_session=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )  # fmt: skip
-        self._told = []
+        self._output = []
         assert process.stdin is not None and process.stdout is not None
-        self._listening = threading.Thread(target=self._listen, args=(process.stdout,), daemon=True)
-        self._listening.start()
+        self._reader = threading.Thread(
+            target=self._read_output, args=(process.stdout,), daemon=True
+        )
+        self._reader.start()
         self._process = process
         with suppress(BrokenPipeError):
             process.stdin.write(pickle.dumps(self.source))
             process.stdin.flush()
 
-    def _listen(self, lines: IO[bytes]) -> None:
+    def _read_output(self, lines: IO[bytes]) -> None:
         with lines:
             for line in lines:
                 if line.strip() == READY.encode():
                     self.ready.set()
+                    self._execution.run()
                     self._log.info("receiving", source=self._name)
                 else:
-                    self._told.append(line.decode())
+                    self._output.append(line.decode())
 
     def _error(self, process: subprocess.Popen[bytes]) -> PenstockError:
-        """What ended a receiver that was not asked to end."""
-        if self._listening is not None:
-            self._listening.join(LAST_WORDS)
-        error = decode("".join(self._told)) or Transient(
-            f'the receiver of source "{self._name}" ended ({_how(process.returncode)})',
+        """Returns the error of a process that ended by itself."""
+        if self._reader is not None:
+            self._reader.join(OUTPUT_SECONDS)
+        error = decode("".join(self._output)) or Transient(
+            f'the receiver of source "{self._name}" ended ({_exit_text(process.returncode)})',
             code="receiver-ended",
-            hint=f"its last words are in {self.source.directory / LOG}",
+            hint=f"See the log of the receiver in {self.source.directory / LOG}.",
         )
         error.where = error.where or self._where
         return error
 
 
-def _how(code: int) -> str:
+def _exit_text(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"

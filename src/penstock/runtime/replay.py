@@ -1,164 +1,191 @@
-"""Dead letters once more: each enters at the node where it failed."""
+"""Replay of dead letters from the nodes where they failed."""
 
 from __future__ import annotations
 
-import hashlib
+import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.core.errors import DecodeError, PenstockError, RecordError, decode
-from penstock.engine.batch import task_of, write_rows
-from penstock.engine.bisect import data_error
+from penstock.core.error_codec import decode
+from penstock.core.errors import DecodeError, PenstockError, RecordError, StateError
+from penstock.core.text import plural
+from penstock.engine.batch_record import BatchRecordFile
 from penstock.engine.build import Builder
-from penstock.engine.columns import to_arrow, to_spark
+from penstock.engine.columns import text_columns, to_arrow, to_spark
+from penstock.engine.data_errors import data_error
+from penstock.engine.sink_rows import make_sink_task, partitioning_of, write_rows
 from penstock.engine.spool import Spool
+from penstock.engine.variants import json_to_variants
+from penstock.engine.watermark import add_event_time
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.dead_letters import Collector, DeadLetters
+from penstock.runtime.replay_record import ReplayRecord, ReplayResult, SkippedNode
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import BatchId, Format, isolate, registry
+from penstock.sdk.forked import CRASHED
 
-MOST_FAILURES = 1000
-"""After this many that fail again, the rest are left alone."""
+MAX_FAILURES = 1000
+"""The number of repeated failures after which a replay attempts no more dead letters."""
 
-Letter = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Dead letters of a node that are not replayed."""
-
-    node: str
-    count: int
-    why: str
-
-
-@dataclass
-class Replayed:
-    """`sent` letters are gone: their rows are in all sinks below. `failed` ones failed again and
-    stay, with one more attempt. `refused` ones were not tried."""
-
-    sent: int = 0
-    failed: int = 0
-    refused: list[Refusal] = field(default_factory=list)
+DeadLetter = dict[str, Any]
+"""A row of `engine.spool.DEAD_LETTER`."""
 
 
 class Replay:
-    """Replays dead letters of the state directory in one batch.
+    """A replay of dead letters of the state directory, in one batch.
 
-    The state's lock must be held. A crash before the end leaves the letters where they are, and
-    the same selection again is the same batch, so sinks that write exactly once do so here too.
+    The caller holds the lock of the state. An interrupted replay is finished first, as the same
+    batch, so that sinks with exactly-once delivery skip the batch.
     """
 
     def __init__(self, plan: Plan, session: SparkSession, state: StateDirectory) -> None:
         self.plan, self.session, self.state = plan, session, state
         self.store = DeadLetters(state.dead_letters)
         self.collector = Collector(plan, state)
-        self.name = "replay"
         self.builder = Builder(plan, session)
         self.query = Query("replay", "", (), (), ())
         self.failures: dict[str, RecordError] = {}
 
-    def run(self, ids: Collection[str] | None, force: bool) -> Replayed:
-        """Replays the letters with these ids (None: all)."""
-        result = Replayed()
-        letters = [
-            each for each in self.store.read().to_pylist() if ids is None or each["id"] in ids
-        ]
-        letters = self._allowed(letters, force, result)
+    def run(self, ids: Collection[str] | None, force: bool) -> ReplayResult:
+        """Replays the dead letters with these IDs (None: all)."""
+        result = ReplayResult()
         self.builder.types()
-        good = self._sound(letters)
-        if good:
-            self._send(good)
-        gone = {each["id"] for each in good}
-        self._settle(letters, gone)
-        result.sent = len(gone)
-        result.failed = len(letters) - len(gone)
+        interrupted = ReplayRecord.read(self.state)
+        if interrupted is not None:
+            result.finished = self._finish(interrupted)
+        letters = self._select_replayable(self._letters(ids), force, result)
+        valid = self._find_valid(letters)
+        if valid:
+            record = ReplayRecord.create(self.state, [letter["id"] for letter in valid])
+            self._complete(record, valid)
+        self._store_failures(letters)
+        result.replayed = len(valid)
+        result.failed = len(letters) - len(valid)
         return result
 
-    def _allowed(self, letters: list[Letter], force: bool, result: Replayed) -> list[Letter]:
-        by_node: dict[str, list[Letter]] = {}
+    def _letters(self, ids: Collection[str] | None) -> list[DeadLetter]:
+        letters: list[DeadLetter] = self.store.read().to_pylist()
+        return [letter for letter in letters if ids is None or letter["id"] in ids]
+
+    def _finish(self, record: ReplayRecord) -> int:
+        """Finishes an interrupted replay. Returns the number of its remaining dead letters.
+
+        Raises StateError if one of the dead letters fails, because a sink may contain its row.
+        """
+        letters = self._letters(record.ids)
+        if not record.written:
+            skipped = ReplayResult()
+            replayable = self._select_replayable(letters, True, skipped)
+            if skipped.skipped or len(self._find_valid(replayable)) < len(letters):
+                raise self._unfinished_error(letters, skipped)
+        self._complete(record, letters)
+        return len(letters)
+
+    def _complete(self, record: ReplayRecord, letters: Sequence[DeadLetter]) -> None:
+        """Writes the rows unless they are written, and removes the dead letters."""
+        if letters and not record.written:
+            self._write(record.name, letters)
+            record.mark_written(self.state)
+        self.collector.collect(record.name, 0)
+        self.store.remove(record.ids)
+        record.remove(self.state)
+        shutil.rmtree(self.state.spool / record.name, ignore_errors=True)
+
+    def _unfinished_error(self, letters: Sequence[DeadLetter], skipped: ReplayResult) -> StateError:
+        reasons = [f"{node.node}: {node.reason}" for node in skipped.skipped]
+        reasons += [error.message for error in self.failures.values()]
+        return StateError(
+            f"cannot finish an interrupted replay of {plural(len(letters), 'dead letter')}: "
+            f"{reasons[0]}",
+            code="unfinished-replay",
+            hint="Undo the change of the pipeline, or remove the dead letters that fail with "
+            "penstock dead remove.",
+        )
+
+    def _select_replayable(
+        self, letters: list[DeadLetter], force: bool, result: ReplayResult
+    ) -> list[DeadLetter]:
+        by_node: dict[str, list[DeadLetter]] = {}
         for letter in letters:
             by_node.setdefault(letter["node"], []).append(letter)
-        allowed = []
-        for name, some in by_node.items():
-            why = self._obstacle(name, some[0]["stage"], force)
-            if why is None:
-                allowed += some
+        replayable = []
+        for name, node_letters in by_node.items():
+            reason = self._obstacle(name, node_letters[0]["stage"], force)
+            if reason is None:
+                replayable += node_letters
             else:
-                result.refused.append(Refusal(name, len(some), why))
-        return allowed
+                result.skipped.append(SkippedNode(name, len(node_letters), reason))
+        return replayable
 
     def _obstacle(self, name: str, stage: str, force: bool) -> str | None:
+        """Returns the reason against a replay of a node's dead letters, or None."""
         node = self.plan.nodes.get(name)
+        if stage == "output":
+            return "the node computed these rows; correct the node and read its input again"
         kind = {"decode": "source", "transform": "transform", "sink": "sink"}[stage]
         if node is None or node.kind != kind:
-            return "the pipeline has no such node now"
-        below = [self.plan.nodes[each] for each in self._below(name)]
-        stateful = [each.name for each in (node, *below) if each.stateful]
+            return "the pipeline no longer has this node"
+        downstream = [self.plan.nodes[other] for other in self._downstream(name)]
+        stateful = [other.name for other in (node, *downstream) if other.stateful]
         if stateful and not force:
             return (
-                f"the way to its sinks leads through {', '.join(stateful)}, which remembers rows "
-                "of the run; with --force it is computed from the replayed rows alone"
+                f"{', '.join(stateful)} between this node and its sinks has state that a replay "
+                "cannot use; with --force only the replayed rows are computed"
             )
         return None
 
-    def _below(self, name: str) -> list[str]:
-        found: list[str] = []
+    def _downstream(self, name: str) -> list[str]:
+        names: list[str] = []
         for node in self.plan.nodes.values():
-            if any(above == name or above in found for above in node.inputs):
-                found.append(node.name)
-        return found
+            if any(input_ == name or input_ in names for input_ in node.inputs):
+                names.append(node.name)
+        return names
 
-    # Which letters are good now
-
-    def _sound(self, letters: list[Letter]) -> list[Letter]:
-        """The letters of which every row reaches its sinks; the others are in `failures`."""
-        ready = [each for each in letters if self._readable(each)]
-        good: list[Letter] = []
-        for start, stop, found in isolate(
-            len(ready), lambda a, b: self._attempt(ready[a:b]), _blame
+    def _find_valid(self, letters: list[DeadLetter]) -> list[DeadLetter]:
+        """Returns the dead letters without errors up to all sinks; adds others to `failures`."""
+        decoded = [letter for letter in letters if self._decodes(letter)]
+        valid: list[DeadLetter] = []
+        for start, stop, outcome in isolate(
+            len(decoded), lambda a, b: self._attempt(decoded[a:b]), _to_record_error
         ):
-            if isinstance(found, RecordError):
-                self.failures[ready[start]["id"]] = found
-                if len(self.failures) >= MOST_FAILURES:
+            if isinstance(outcome, RecordError):
+                self.failures[decoded[start]["id"]] = outcome
+                if len(self.failures) >= MAX_FAILURES:
                     break
             else:
-                good += ready[start:stop]
-        return good
+                valid += decoded[start:stop]
+        return valid
 
-    def _readable(self, letter: Letter) -> bool:
+    def _decodes(self, letter: DeadLetter) -> bool:
         node = self.plan.nodes[letter["node"]]
         if letter["stage"] != "decode":
             return True
         try:
-            self._decoded(node, letter)
+            self._decode(node, letter)
         except RecordError as error:
             self.failures[letter["id"]] = error
             return False
         return True
 
-    def _attempt(self, letters: Sequence[Letter]) -> None:
+    def _attempt(self, letters: Sequence[DeadLetter]) -> None:
         frames, entering = self._frames(letters)
         for sink in self._sinks(letters):
             frame = self._input(sink, frames, entering)
             frame.write.format("noop").mode("overwrite").save()
 
-    def _sinks(self, letters: Sequence[Letter]) -> list[Node]:
-        starts = {each["node"] for each in letters}
-        reached = starts | {name for start in starts for name in self._below(start)}
+    def _sinks(self, letters: Sequence[DeadLetter]) -> list[Node]:
+        starts = {letter["node"] for letter in letters}
+        reached = starts | {name for start in starts for name in self._downstream(start)}
         return [node for node in self.plan.of("sink") if node.name in reached]
 
-    # The rows of letters, and what becomes of them
-
     def _frames(
-        self, letters: Sequence[Letter]
-    ) -> tuple[dict[str, DataFrame], dict[str, list[Letter]]]:
-        entering: dict[str, list[Letter]] = {}
+        self, letters: Sequence[DeadLetter]
+    ) -> tuple[dict[str, DataFrame], dict[str, list[DeadLetter]]]:
+        entering: dict[str, list[DeadLetter]] = {}
         for letter in letters:
             entering.setdefault(letter["node"], []).append(letter)
         frames: dict[str, DataFrame] = {}
@@ -167,99 +194,108 @@ class Replay:
                 frames[node.name] = self._source(node, entering.get(node.name, ()))
                 frames[node.name].createOrReplaceTempView(node.name)
             elif node.kind == "transform":
-                frames[node.name] = self._derived(node, frames, entering)
+                frames[node.name] = self._derive(node, frames, entering)
         return frames, entering
 
-    def _source(self, node: Node, letters: Sequence[Letter]) -> DataFrame:
+    def _source(self, node: Node, letters: Sequence[DeadLetter]) -> DataFrame:
         if node.static:
-            return self.builder.static(node.name)
-        columns = self.builder.task(node, self.query).rows
-        decoded = [self._decoded(node, each) for each in letters]
-        return self._frame(pa.Table.from_batches(decoded, columns), columns)
+            return self.builder.read_static(node.name)
+        columns = self.builder.make_source_task(node, self.query).rows
+        decoded = [self._decode(node, letter) for letter in letters]
+        frame = self._frame(pa.Table.from_batches(decoded, columns), columns)
+        return add_event_time(frame, node.watermark) if node.computes_event_time else frame
 
-    def _decoded(self, node: Node, letter: Letter) -> pa.RecordBatch:
+    def _decode(self, node: Node, letter: DeadLetter) -> pa.RecordBatch:
         if letter["payload"] is None:
             raise DecodeError(letter["message"], code=letter["code"])
-        task = self.builder.task(node, self.query)
-        return task.again(letter["payload"], letter["origin"], letter["position"])
+        task = self.builder.make_source_task(node, self.query)
+        return task.decode_again(
+            letter["payload"],
+            letter["origin"],
+            letter["position"],
+            letter["header"],
+            isolated=letter["code"] == CRASHED,
+        )
 
-    def _derived(
+    def _derive(
         self,
         node: Node,
         frames: Mapping[str, DataFrame],
-        entering: Mapping[str, Sequence[Letter]],
+        entering: Mapping[str, Sequence[DeadLetter]],
     ) -> DataFrame:
         if node.name not in entering:
-            return self.builder.derived(node, frames, self.query, self.session)
-        above = self._stream_above(node)
-        joined = self._input(node, frames, entering)
-        joined.createOrReplaceTempView(above)
+            return self.builder.derive(node, frames, self.query, self.session)
+        name = self._stream_input(node)
+        union = self._input(node, frames, entering)
+        union.createOrReplaceTempView(name)
         try:
-            given = {**frames, above: joined}
-            return self.builder.derived(node, given, self.query, self.session)
+            inputs = {**frames, name: union}
+            return self.builder.derive(node, inputs, self.query, self.session)
         finally:
-            frames[above].createOrReplaceTempView(above)
+            frames[name].createOrReplaceTempView(name)
 
     def _input(
         self,
         node: Node,
         frames: Mapping[str, DataFrame],
-        entering: Mapping[str, Sequence[Letter]],
+        entering: Mapping[str, Sequence[DeadLetter]],
     ) -> DataFrame:
-        """What a transform or sink reads: what comes from above, and its own letters."""
-        frame = frames[self._stream_above(node)]
+        """Returns the input of a transform or sink: the rows from upstream and its dead letters."""
+        frame = frames[self._stream_input(node)]
         letters = entering.get(node.name)
         if not letters:
             return frame
-        columns = to_arrow(frame.schema)
-        payloads = pa.array([each["payload"] for each in letters], pa.binary())
+        types = text_columns(frame.schema) if node.kind == "sink" else frame.schema
+        columns = to_arrow(types)
+        payloads = pa.array([letter["payload"] for letter in letters], pa.binary())
         decoded = self._json.decode(payloads, columns)
         for failure in decoded.failures:
             raise failure.error
-        return frame.unionAll(self._frame(pa.Table.from_batches([decoded.rows]), columns))
+        rows = self._frame(pa.Table.from_batches([decoded.rows]), columns)
+        return frame.unionAll(
+            rows if types == frame.schema else json_to_variants(rows, frame.schema)
+        )
 
-    def _stream_above(self, node: Node) -> str:
+    def _stream_input(self, node: Node) -> str:
         streams = self.plan.streams
         return next(name for name in node.inputs if name in streams)
 
     @property
     def _json(self) -> Format[Any]:
-        found = registry.find("format", "json")
-        form = found(found.config_type())
-        assert isinstance(form, Format)
-        return form
+        component = registry.find("format", "json")
+        format_ = component(component.config_type())
+        assert isinstance(format_, Format)
+        return format_
 
     def _frame(self, rows: pa.Table, columns: pa.Schema) -> DataFrame:
         schema = to_spark(columns)
-        given: Any = rows.cast(columns) if rows.num_rows else []
-        return self.session.createDataFrame(given, schema)
+        data: Any = rows.cast(columns) if rows.num_rows else []
+        return self.session.createDataFrame(data, schema)
 
-    # Writing, and what is left
-
-    def _send(self, letters: Sequence[Letter]) -> None:
+    def _write(self, name: str, letters: Sequence[DeadLetter]) -> None:
         frames, entering = self._frames(letters)
-        identity = hashlib.sha1("".join(sorted(each["id"] for each in letters)).encode())
-        self.name = f"replay-{identity.hexdigest()[:12]}"
-        batch = BatchId(self.name, 0)
-        directory = str(self.state.spool / self.name)
-        self.collector.clear(self.name, 0)
+        batch = BatchId(name, 0)
+        directory = str(self.state.spool / name)
+        batch_record = BatchRecordFile(self.state.spool / name, planned=0)
+        self.collector.clear(name, 0)
         for sink in self._sinks(letters):
-            attempt = 1 + max(each["attempt"] for each in letters)
+            attempt = 1 + max(letter["attempt"] for letter in letters)
             spool = Spool(
-                self.plan.name, self.name, sink.name, "sink", sink.on_error, directory,
+                self.plan.name, name, sink.name, "sink", sink.on_error, directory,
                 attempt=attempt,
             )  # fmt: skip
-            task = task_of(sink, spool)
-            receipts = write_rows(sink.sink, task, self._input(sink, frames, entering), batch)
-            sink.sink.finish(batch, receipts)
+            task = make_sink_task(sink, spool)
+            rows = self._input(sink, frames, entering)
+            current = partitioning_of(sink.sink, rows, task.operation)
+            partitioning = batch_record.partitioning(batch, sink.name, current)
+            receipts = write_rows(sink.sink, task, rows, batch, partitioning)
+            sink.sink.commit(batch, receipts)
 
-    def _settle(self, letters: Sequence[Letter], gone: set[str]) -> None:
-        """Letters that were sent go; those that failed again say so; new ones are kept."""
-        self.collector.collect(self.name, 0)
-        again = [self._once_more(each) for each in letters if each["id"] in self.failures]
-        self.store.replace({each["id"]: each for each in again}, gone)
+    def _store_failures(self, letters: Sequence[DeadLetter]) -> None:
+        failed = [self._failed_again(row) for row in letters if row["id"] in self.failures]
+        self.store.replace({letter["id"]: letter for letter in failed}, ())
 
-    def _once_more(self, letter: Letter) -> Letter:
+    def _failed_again(self, letter: DeadLetter) -> DeadLetter:
         error = self.failures[letter["id"]]
         return {
             **letter,
@@ -269,14 +305,11 @@ class Replay:
         }
 
 
-def _blame(error: Exception) -> RecordError:
-    """The record's error that came back from Spark. Raises `error` if it is none."""
-    found: PenstockError | None = data_error(error)
-    if found is None and isinstance(error, PySparkException):
-        found = decode(str(error))
-    if isinstance(found, RecordError):
-        return found
+def _to_record_error(error: Exception) -> RecordError:
+    """Returns the error of a record in an exception of Spark. Raises any other `error`."""
+    cause: PenstockError | None = data_error(error)
+    if cause is None and isinstance(error, PySparkException):
+        cause = decode(str(error))
+    if isinstance(cause, RecordError):
+        return cause
     raise error
-
-
-__all__ = ["Refusal", "Replay", "Replayed"]

@@ -1,4 +1,4 @@
-"""Schemas that nobody declared: inferred from a sample at the first start, then pinned."""
+"""Undeclared schemas: inferred from a sample at the first start, then pinned."""
 
 from __future__ import annotations
 
@@ -8,53 +8,81 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError, PlanError
+from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
 from penstock.plan.model import Node, Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Capability
-from penstock.sdk.kit.registry import RegistryFormat
+from penstock.sdk.schema_registry import RegistryFormat
 
 FILE = "schemas.json"
 SAMPLE = 1000
 
 
 @dataclass(frozen=True)
-class Inferred:
-    """A schema that was found by looking."""
+class InferredSchema:
+    """The inferred schema of a source."""
 
     node: str
     columns: pa.Schema
 
 
-def settle(plan: Plan, state: StateDirectory | None, *, pin: bool = True) -> list[Inferred]:
-    """Gives each source without columns those that are pinned, or infers and pins them.
+def apply_pins(plan: Plan, state: StateDirectory) -> bool:
+    """Sets the columns of sources without a declared schema to their pinned columns.
 
-    Raises PlanError where nothing can be inferred. Without a state directory, or without `pin`,
-    nothing is written.
+    Returns whether all columns are then known.
     """
-    known: dict[str, Any] = (state.read(FILE) if state else None) or {}
-    found = []
+    pinned = read_pinned(state)
+    sources = [node for node in plan.of("source") if node.source.columns is None]
+    for node in sources:
+        node.source.columns = pinned.get(node.name)
+    return all(node.source.columns is not None for node in sources)
+
+
+def resolve_schemas(
+    plan: Plan,
+    state: StateDirectory | None,
+    *,
+    pin: bool = True,
+    errors: dict[str, PenstockError] | None = None,
+) -> list[InferredSchema]:
+    """Sets the columns of sources without a declared schema: the pinned or the inferred columns.
+
+    Pins inferred schemas in `state`, unless `state` is None or `pin` is False. Returns the
+    inferred schemas. Raises UserError, or ValidationErrors with the errors of all sources whose
+    schema cannot be inferred; with `errors` adds these errors by source. Raises an error of an
+    external system at once.
+    """
+    wrong: dict[str, PenstockError] = {}
+    if state is not None:
+        apply_pins(plan, state)
+    pins: dict[str, Any] = (state.read(FILE) if state else None) or {}
+    inferred = []
     for node in plan.of("source"):
         if node.source.columns is not None:
             continue
-        if node.name in known:
-            node.source.columns = _unpack(known[node.name]["arrow"])
+        try:
+            node.source.columns = _infer(node)
+        except UserError as error:
+            wrong[node.name] = error
             continue
-        node.source.columns = _infer(node)
-        found.append(Inferred(node.name, node.source.columns))
-        known[node.name] = {
+        inferred.append(InferredSchema(node.name, node.source.columns))
+        pins[node.name] = {
             "columns": {f.name: str(f.type) for f in node.source.columns},
             **_origin(node.source.columns),
             "arrow": base64.b64encode(node.source.columns.serialize().to_pybytes()).decode(),
         }
-    if state is not None and found and pin:
-        state.write(FILE, known)
-    return found
+    if errors is None:
+        raise_all(wrong.values())
+    else:
+        errors |= wrong
+    if state is not None and inferred and pin and not wrong:
+        state.write(FILE, pins)
+    return inferred
 
 
-def pinned(state: StateDirectory) -> dict[str, pa.Schema]:
-    """The columns of the sources whose schemas are pinned."""
-    return {name: _unpack(each["arrow"]) for name, each in (state.read(FILE) or {}).items()}
+def read_pinned(state: StateDirectory) -> dict[str, pa.Schema]:
+    """Returns the pinned schemas by source."""
+    return {name: _unpack(entry["arrow"]) for name, entry in (state.read(FILE) or {}).items()}
 
 
 def _infer(node: Node) -> pa.Schema:
@@ -62,24 +90,24 @@ def _infer(node: Node) -> pa.Schema:
     try:
         columns = None
         if Capability.ROWS in source.capabilities:
-            columns = source.infer()
+            columns = source.infer_schema()
         elif source.format is not None:
-            columns = source.format.infer(source.format.records(source.sample(SAMPLE)).texts)
+            columns = source.format.infer_schema(source.format.records(source.sample(SAMPLE)).texts)
     except PenstockError as error:
         error.where = error.where or node.where
         raise
     if columns is None or not len(columns):
         raise PlanError(
-            f"{node.label} has no schema, and there is nothing to infer one from",
+            f"{node.label} has no schema, and no data for the inference of a schema",
             code="no-schema",
-            hint="declare it, as in schema: id LONG, name STRING, at TIMESTAMP",
+            hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
             where=node.where,
         )
     return columns
 
 
 def _origin(columns: pa.Schema) -> dict[str, Any]:
-    """Which schema of a registry the columns came from, for readers of the file."""
+    """Returns the registry ID and version of the columns, for readers of the file."""
     pin = RegistryFormat.pin(columns)
     return {"registry": {"id": pin.id, "version": pin.version}} if pin else {}
 

@@ -1,4 +1,4 @@
-"""Some of the dead letters of a state directory: by node, code and id."""
+"""Selection of dead letters by node, code and ID."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.core.text import did_you_mean
 
 @dataclass(frozen=True)
 class Count:
-    """How many dead letters a node has of one code."""
+    """Number of dead letters of a node with one code."""
 
     node: str
     code: str
@@ -25,7 +25,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Selection:
-    """What to choose by; None chooses all. `id` is an id or how it begins."""
+    """Criteria of a selection. None selects all. `id` is the start of an ID."""
 
     node: str | None = None
     code: str | None = None
@@ -34,8 +34,11 @@ class Selection:
     def __bool__(self) -> bool:
         return any((self.node, self.code, self.id))
 
-    def of(self, letters: pa.Table, nodes: Collection[str] = ()) -> pa.Table:
-        """The letters chosen. Raises UserError for a name that neither they nor `nodes` have."""
+    def select(self, letters: pa.Table, nodes: Collection[str] = ()) -> pa.Table:
+        """Returns the selected letters. Raises UserError for an unknown node or code.
+
+        `nodes` are further existing nodes.
+        """
         for key, value, known in (("node", self.node, nodes), ("code", self.code, ())):
             names = {*letters.column(key).to_pylist(), *known}
             if value is not None and value not in names:
@@ -51,22 +54,22 @@ class Selection:
             letters = letters.filter(pc.starts_with(letters.column("id"), self.id))
             if not letters.num_rows:
                 raise UserError(
-                    f'there is no dead letter whose id begins with "{self.id}"',
+                    f'there is no dead letter whose ID starts with "{self.id}"',
                     code="no-dead-letter",
-                    hint="penstock dead list shows the ids",
+                    hint="List the IDs with penstock dead list.",
                 )
         return letters
 
 
 def counts(letters: pa.Table) -> list[Count]:
-    """By node and code, the most frequent first."""
+    """Counts letters by node and code, most frequent first."""
     pairs = Counter(
         zip(letters.column("node").to_pylist(), letters.column("code").to_pylist(), strict=True)
     )
     return [Count(node, code, count) for (node, code), count in pairs.most_common()]
 
 
-def newest(letters: pa.Table, most: int) -> list[dict[str, Any]]:
-    """The latest letters, the latest first."""
+def newest(letters: pa.Table, limit: int) -> list[dict[str, Any]]:
+    """Returns the last `limit` letters, newest first."""
     rows: list[dict[str, Any]] = letters.to_pylist()
-    return sorted(rows, key=lambda each: each["time"], reverse=True)[:most]
+    return sorted(rows, key=lambda letter: letter["time"], reverse=True)[:limit]

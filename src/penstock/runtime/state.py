@@ -1,46 +1,68 @@
-"""The state directory of a pipeline: who owns it, what is in it, and what a run finds there.
+"""State directory of a pipeline.
 
 lock                one run at a time
+id                  the ID of the directory, kept by `--fresh`
 plan.json           the plan of the last run (see `plan.fingerprint`)
+key.json            key of the hashes of secrets in plan.json
+sinks.json          starts of sinks within existing queries (see `runtime.sink_starts`)
+backfill/SINK/      state of an unfinished backfill
 schemas.json        inferred schemas, pinned
-checkpoints/QUERY/  Spark's own: offsets, commits, windows and joins
-nodes/NODE/         what a component keeps
-spool/QUERY/BATCH/  dead letters of batches that are under way
+checkpoints/QUERY/  checkpoint of Spark: offsets, commits, state of windows and joins; record of the
+                    batch in progress (see `engine.batch_record`)
+nodes/NODE/         files of a component
+replay.json         an unfinished replay of dead letters
+spool/QUERY/BATCH/  dead letters of uncommitted batches
 dead_letters/       dead letters
-status.json         how the run is doing, for `penstock status`
-stop                a request to stop, for the run to see
-complete            the input has ended and all windows are closed
-runs.jsonl          one line for each run
+status.json         metrics of the run, for `penstock status`
+stop                stop request
+complete            marks that the input has ended and all windows are closed
+life                ID of the state, new after a reset
+version             layout of the directory; marks that Penstock created the state
+run.json            the run in progress
+runs.jsonl          one line for each finished run
 spark.log           Spark's own log
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
-import shutil
+import secrets
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from penstock import __version__
+from penstock.core.durable import create_directory_durably, replace_durably
 from penstock.core.errors import StateError
+from penstock.core.private_files import open_private
+from penstock.core.version import __version__
+from penstock.engine.offset_log import last_number
+from penstock.runtime.state_entries import (
+    HISTORY,
+    ID,
+    LOCK,
+    LOG,
+    MARKER,
+    RUN,
+    check_ownership,
+    read_marker,
+    remove_entries,
+)
+from penstock.runtime.state_files import FULL, reading, writing
 
 LAYOUT = 1
-"""Grows when what is in the directory changes its form."""
+"""Version of the directory's layout."""
 
 
 class StateDirectory:
-    """Paths and small files of one pipeline's state."""
+    """Paths and small files of a pipeline's state."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._lock: IO[str] | None = None
 
     @property
     def checkpoints(self) -> Path:
@@ -56,118 +78,183 @@ class StateDirectory:
 
     @property
     def log(self) -> Path:
-        return self.root / "spark.log"
+        return self.root / LOG
 
     def checkpoint(self, query: str) -> Path:
-        """The directory of a query's checkpoint."""
+        """Returns the checkpoint directory of a query."""
         return self.checkpoints / query
+
+    def id(self) -> str:
+        """Returns the ID of the directory, created by the first run and kept by `reset`."""
+        entry = self.read(ID)
+        if entry is None:
+            entry = {"id": os.urandom(8).hex()}
+            self.write(ID, entry)
+        return str(entry["id"])
 
     @contextmanager
     def locked(self, timeout: float = 0.3) -> Iterator[None]:
-        """Owns the directory for a run. Raises StateError if another run does.
+        """Locks the directory for a run, and creates the directory if it is missing.
 
-        The lock goes with the process, so one that was killed leaves none behind. Whoever asks
-        for the `owner` holds it for a moment; `timeout` is longer than that.
+        Raises StateError if another run owns the directory, or if its state is not of Penstock.
+
+        The lock ends with the process, also when the process is killed. `timeout` is longer than
+        the short lock of `owner`.
         """
-        self._create()
-        path = self.root / "lock"
-        with path.open("a+") as file:
+        with writing(self.root):
+            self._create()
+            check_ownership(self.root)
+            file = open_private(self.root / LOCK, "a+")
+        with file:
             self._acquire(file, time.monotonic() + timeout)
-            file.seek(0)
-            file.truncate()
-            json.dump({"pid": os.getpid(), "host": socket.gethostname(), "since": now()}, file)
-            file.flush()
-            self._lock = file
-            try:
+            with writing(self.root):
+                self._write_owner(file)
                 self._check_layout()
+                create_directory_durably(self.checkpoints)
                 (self.root / "stop").unlink(missing_ok=True)
-                yield
-            finally:
-                self._lock = None
+            yield
 
     def owner(self) -> dict[str, Any] | None:
-        """The run that owns the directory: its pid, host and since when; None if there is none."""
-        path = self.root / "lock"
-        if not path.exists():
-            return None
-        with path.open("r+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return _json(file.read()) or {}
+        """Returns pid, host and start time of the run that owns the directory, or None."""
+        path = self.root / LOCK
+        with reading(path):
+            if not path.exists():
+                return None
+            with path.open() as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return _parse_json(file.read()) or {}
         return None
 
     def read(self, name: str) -> Any:
-        """A small JSON file of the directory; None if there is none."""
+        """Returns the content of a JSON file; None without the file."""
+        path = self.root / name
         try:
-            return json.loads((self.root / name).read_text())
-        except FileNotFoundError:
-            return None
+            with reading(path):
+                return json.loads(path.read_text()) if path.exists() else None
         except ValueError as error:
             raise StateError(
                 f"{self.root / name} is damaged",
                 code="damaged-state",
                 detail=str(error),
-                hint="penstock run --fresh starts over",
+                hint="Reset the state with penstock run --fresh.",
             ) from error
 
     def write(self, name: str, content: Any) -> None:
-        """Replaces a small JSON file, all at once."""
+        """Replaces a JSON file atomically."""
         with writing(self.root / name):
-            write_atomically(self.root / name, json.dumps(content, indent=1))
+            replace_durably(self.root / name, json.dumps(content, indent=1))
 
-    def note_run(self, **facts: Any) -> None:
-        """Adds a line to the history of runs."""
-        path = self.root / "runs.jsonl"
-        with writing(path), path.open("a") as file:
-            file.write(json.dumps({"version": __version__, **facts}) + "\n")
+    def key(self) -> bytes:
+        """Returns the key of hashes of secrets, created at random at the first call."""
+        entry = self.read("key.json")
+        if entry is None:
+            entry = {"key": secrets.token_hex(32)}
+            self.write("key.json", entry)
+        return bytes.fromhex(entry["key"])
+
+    def life(self) -> str:
+        """Returns an ID of the state that changes with `--fresh`, so that batch IDs stay unique."""
+        entry = self.read("life")
+        if entry is None:
+            entry = {"id": os.urandom(4).hex()}
+            self.write("life", entry)
+        return str(entry["id"])
+
+    def begin_run(self, run: Mapping[str, Any]) -> None:
+        """Records the start of a run, given its `id` and the time when it `began`.
+
+        Adds an earlier run without an end to the history.
+        """
+        killed = self.killed_run()
+        if killed is not None:
+            self._append_history(killed)
+        self.write(RUN, {**run, "version": __version__})
+
+    def end_run(self, run: Mapping[str, Any], **facts: Any) -> None:
+        """Adds the run of `begin_run` to the history, with facts about its end."""
+        self._append_history({**run, "version": __version__, **facts})
+        with writing(self.root):
+            (self.root / RUN).unlink(missing_ok=True)
+
+    def killed_run(self) -> dict[str, Any] | None:
+        """Returns the last run if it was killed; None otherwise. The caller checks `owner`.
+
+        The run ended after its metrics were last written.
+        """
+        run: dict[str, Any] | None = self.read(RUN)
+        if run is None or any(entry["id"] == run["id"] for entry in self.history()[-1:]):
+            return None
+        status = self.root / "status.json"
+        with reading(status):
+            last = _format_time(status.stat().st_mtime) if status.exists() else run["began"]
+        return {**run, "ended": max(last, run["began"]), "ending": "killed", "errors": {}}
+
+    def history(self) -> list[dict[str, Any]]:
+        """Returns the finished runs, last one last."""
+        path = self.root / HISTORY
+        with reading(path):
+            lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+    def _append_history(self, run: Mapping[str, Any]) -> None:
+        path = self.root / HISTORY
+        with writing(path), open_private(path, "a") as file:
+            file.write(json.dumps(run) + "\n")
 
     def committed(self, query: str) -> int | None:
-        """The number of the last batch in a query's commit log."""
-        return _last_number(self.checkpoint(query) / "commits")
+        """Returns the number of the last batch in a query's commit log."""
+        return last_number(self.checkpoint(query) / "commits")
 
     def planned(self, query: str) -> int | None:
-        """The number of the last batch in a query's offset log."""
-        return _last_number(self.checkpoint(query) / "offsets")
+        """Returns the number of the last batch in a query's offset log."""
+        return last_number(self.checkpoint(query) / "offsets")
 
     def contents(self) -> list[str]:
-        """What `forget` removes, for telling the user."""
-        told = []
-        if self.checkpoints.exists():
-            names = sorted(path.name for path in self.checkpoints.iterdir())
-            told.append(f"offsets and open windows of {', '.join(names)}")
+        """Describes the state that `reset` removes."""
+        parts = []
+        names = sorted(path.name for path in self.checkpoints.glob("*"))
+        if names:
+            parts.append(f"offsets and open windows of {', '.join(names)}")
         journals = sorted(path.parent.name for path in self.root.glob("nodes/*/journal"))
         if journals:
-            told.append(f"what was received and not yet written of {', '.join(journals)}")
+            parts.append(f"received messages not yet written of {', '.join(journals)}")
+        backfills = sorted(path.parent.name for path in self.root.glob("backfill/*/range.json"))
+        if backfills:
+            parts.append(f"unfinished backfills of {', '.join(backfills)}")
         if (self.root / "schemas.json").exists():
-            told.append("pinned schemas")
+            parts.append("pinned schemas")
         if self.dead_letters.exists() and any(self.dead_letters.iterdir()):
-            told.append("dead letters")
-        return told
+            parts.append("dead letters")
+        return parts
 
-    def forget(self) -> None:
-        """Removes everything but the lock, the log and the history."""
-        kept = {"lock", "spark.log", "runs.jsonl", "version"}
-        for path in self.root.iterdir():
-            if path.name in kept:
-                continue
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+    def reset(self) -> None:
+        """Removes the state. Lock, ID, log, history and other files remain."""
+        with writing(self.root):
+            remove_entries(self.root)
 
     def _create(self) -> None:
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
+            create_directory_durably(self.root)
         except OSError as error:
+            if error.errno in FULL:
+                raise
             raise StateError(
-                f"the state directory {self.root} cannot be made: {error.strerror}",
+                f"cannot create the state directory {self.root}: {error.strerror}",
                 code="unwritable-state",
-                hint="set runtime.state to a directory that can be written",
+                hint="Set runtime.state to a writable directory.",
             ) from error
         ignore = self.root.parent / ".gitignore"
         if self.root.parent.name == ".penstock" and not ignore.exists():
             ignore.write_text("*\n")
+
+    @staticmethod
+    def _write_owner(file: IO[str]) -> None:
+        """Writes this process without a buffer, which would be written again after a failure."""
+        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": now()}
+        os.ftruncate(file.fileno(), 0)
+        os.write(file.fileno(), json.dumps(owner).encode())
 
     def _acquire(self, file: IO[str], until: float) -> None:
         while True:
@@ -178,67 +265,40 @@ class StateDirectory:
                     time.sleep(0.1)
                     continue
                 file.seek(0)
-                owner = _json(file.read()) or {}
+                owner = _parse_json(file.read()) or {}
                 raise StateError(
-                    f"this pipeline is running already (process {owner.get('pid', '?')} on "
+                    f"this pipeline is already running (process {owner.get('pid', '?')} on "
                     f"{owner.get('host', '?')}, since {owner.get('since', '?')})",
                     code="already-running",
-                    hint="stop it with penstock stop, or give this run another runtime.state",
+                    detail=f"state directory: {self.root}",
+                    hint="Stop the other run with penstock stop, or wait for its end. A run with "
+                    "another runtime.state reads and writes all rows again.",
                 ) from None
             return
 
     def _check_layout(self) -> None:
-        found = self.read("version")
-        if found is None:
-            self.write("version", {"layout": LAYOUT, "penstock": __version__})
-        elif found["layout"] > LAYOUT:
+        version = read_marker(self.root)
+        if version is None:
+            self.write(MARKER, {"layout": LAYOUT, "penstock": __version__})
+        elif version["layout"] > LAYOUT:
             raise StateError(
-                f"the state was written by Penstock {found['penstock']}, which is newer",
+                f"the state was written by Penstock {version['penstock']}, a newer version",
                 code="newer-state",
-                hint=f"upgrade Penstock ({__version__} is installed), or start over with --fresh",
+                hint=f"Upgrade Penstock {__version__}, or reset the state with --fresh.",
             )
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Tells what the disk refuses as a StateError."""
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise StateError(
-            f"the disk is full ({path})" if full else f"cannot write {path}: {error.strerror}",
-            code="disk-full" if full else "unwritable-state",
-            hint="make room and run again: it resumes" if full else None,
-        ) from error
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replaces a file: readers see the old or the new content, also after a crash."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    hidden = path.with_name(f".{path.name}.{os.getpid()}")
-    with hidden.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    hidden.replace(path)
-
-
 def now() -> str:
-    """The time, as ISO-8601 in UTC."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    """Returns the current time as ISO 8601 in UTC."""
+    return _format_time(time.time())
 
 
-def _json(text: str) -> Any:
+def _format_time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         return None
-
-
-def _last_number(directory: Path) -> int | None:
-    try:
-        numbers = [int(path.name) for path in directory.iterdir() if path.name.isdigit()]
-    except FileNotFoundError:
-        return None
-    return max(numbers, default=None)

@@ -1,8 +1,7 @@
-"""How a pipeline is doing, from its state directory."""
+"""Status of a pipeline, read from its state directory."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,10 +12,10 @@ from penstock.runtime.state import StateDirectory
 
 @dataclass(frozen=True)
 class Status:
-    """`owner` is the run under way. `numbers` are its own, or the last run's where none is.
+    """Status of a pipeline.
 
-    `numbers` are None while a run starts and where there never was one. `runs` are the runs that
-    ended, the last one first.
+    `owner` is the current run. `numbers` are the metrics of the current run, or of the last one;
+    None while a run starts and before the first run. `runs` are the finished runs, last first.
     """
 
     owner: Mapping[str, Any] | None
@@ -30,23 +29,27 @@ class Status:
 
     @classmethod
     def of(cls, state: StateDirectory) -> Status:
-        """Reads the directory; there need not be one."""
+        """Reads the status from a state directory, which need not exist."""
         owner = state.owner()
         numbers = state.read("status.json")
-        if owner and numbers and _written(state) < _time(owner.get("since")):
+        if owner and numbers and _modified(state) < _timestamp(owner.get("since")):
             numbers = None
-        return cls(owner, numbers, tuple(_runs(state)), state.read("complete") is not None)
+        return cls(owner, numbers, tuple(history(state)), state.read("complete") is not None)
 
 
-def _runs(state: StateDirectory) -> list[Mapping[str, Any]]:
-    path = state.root / "runs.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in reversed(lines) if line.endswith("}")]
+def history(state: StateDirectory) -> list[Mapping[str, Any]]:
+    """Returns the finished runs, last first: id, version, began, ended, ending and errors.
+
+    The `ending` of a run without an end of its own is `killed`.
+    """
+    killed = None if state.owner() else state.killed_run()
+    runs = [*state.history(), *([] if killed is None else [killed])]
+    return list(reversed(runs))
 
 
-def _written(state: StateDirectory) -> float:
+def _modified(state: StateDirectory) -> float:
     return (state.root / "status.json").stat().st_mtime
 
 
-def _time(text: str | None) -> float:
+def _timestamp(text: str | None) -> float:
     return datetime.fromisoformat(text).astimezone(UTC).timestamp() if text else 0.0

@@ -1,4 +1,4 @@
-"""Stopping a run in good order: by signal, or by a request in the state directory."""
+"""Stop of a run: by signal, by its handle, or by a request in the state directory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from types import FrameType
 from typing import Any
 
 from penstock.core.errors import StateError
+from penstock.core.private_files import FILE_MODE
 from penstock.core.units import duration_text
 from penstock.runtime.state import StateDirectory
+from penstock.runtime.state_files import writing
 
-POLL = 0.2
+POLL_SECONDS = 0.2
 
 
 class Stopped(Exception):
-    """Raised in a query's thread instead of beginning another batch."""
+    """An exception of a query's thread, raised instead of the start of another batch."""
 
 
 class Flag:
-    """Once set, it stays. Unlike an Event it takes no lock, so signal handlers may set it."""
+    """A flag that cannot be cleared. Setting takes no lock, so signal handlers may set the flag."""
 
     def __init__(self) -> None:
         self._set = False
@@ -35,85 +37,87 @@ class Flag:
 
 
 class StopRequest:
-    """Asked for once: the batch under way is finished. Asked for twice: at once."""
+    """A stop request. The first one finishes the batch under way, a second one stops at once."""
 
     def __init__(self, state: StateDirectory | None) -> None:
-        self.asked = Flag()
-        self.urgent = Flag()
+        self.requested = Flag()
+        self.immediate = Flag()
         self.reason: str | None = None
         self._state = state
-        self._before: dict[int, Any] = {}
+        self._handlers: dict[int, Any] = {}
         self._notes: SimpleQueue[str | None] = SimpleQueue()
-        self._teller: threading.Thread | None = None
+        self._notifier: threading.Thread | None = None
 
-    def ask(self, reason: str) -> None:
-        """Stops the run after the batch under way, or at once if asked before."""
-        if self.asked.is_set():
-            self.urgent.set()
+    def request(self, reason: str) -> None:
+        """Requests a stop after the batch under way, or at once after an earlier request."""
+        if self.requested.is_set():
+            self.immediate.set()
         self.reason = self.reason or reason
-        self.asked.set()
+        self.requested.set()
 
-    def look(self) -> None:
-        """Sees a request that another process left in the state directory."""
-        if self._state is not None and not self.asked.is_set():
+    def poll(self) -> None:
+        """Takes the request of another process from the state directory."""
+        if self._state is not None and not self.requested.is_set():
             path = self._state.root / "stop"
             if path.exists():
                 path.unlink(missing_ok=True)
-                self.ask("asked to stop")
+                self.request("stop requested")
 
-    def on_signals(self, told: Callable[[str], None] | None = None) -> None:
-        """Ctrl-C and SIGTERM ask to stop. Only in the main thread.
+    def install_signal_handlers(self, notify: Callable[[str], None] | None = None) -> None:
+        """Turns SIGINT and SIGTERM into stop requests. Only in the main thread.
 
-        `told` is called on a thread of its own: a handler that logs would wait for ever for the
-        lock of the log line that it interrupts.
+        `notify` is called on a thread of its own: a handler that logs could wait forever for the
+        lock of an interrupted log line.
         """
         if threading.current_thread() is not threading.main_thread():
             return
-        if told is not None:
-            self._teller = threading.Thread(target=self._tell, args=(told,), daemon=True)
-            self._teller.start()
+        if notify is not None:
+            self._notifier = threading.Thread(target=self._notify, args=(notify,), daemon=True)
+            self._notifier.start()
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._signalled)
+            self._handlers[number] = signal.signal(number, self._handle_signal)
 
-    def off_signals(self) -> None:
-        """Puts back what was there before."""
-        for number, handler in self._before.items():
+    def restore_signal_handlers(self) -> None:
+        """Restores the signal handlers that `install_signal_handlers` replaced."""
+        for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self._before.clear()
-        if self._teller is not None:
+        self._handlers.clear()
+        if self._notifier is not None:
             self._notes.put(None)
-            self._teller.join()
-            self._teller = None
+            self._notifier.join()
+            self._notifier = None
 
-    def _signalled(self, number: int, frame: FrameType | None) -> None:
-        self.ask("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
+        self.request("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
         self._notes.put(
-            "stopping at once" if self.urgent.is_set()
-            else "finishing the batch under way; once more stops at once"
+            "stopping immediately" if self.immediate.is_set()
+            else "finishing the batch; Ctrl-C again stops immediately"
         )  # fmt: skip
 
-    def _tell(self, told: Callable[[str], None]) -> None:
+    def _notify(self, notify: Callable[[str], None]) -> None:
         while (note := self._notes.get()) is not None:
-            told(note)
+            notify(note)
 
 
-def stop_other(state: StateDirectory, timeout: float) -> dict[str, Any] | None:
-    """Asks the run that owns the directory to stop, and waits for its end. Returns that owner.
+def stop_run(state: StateDirectory, timeout: float) -> dict[str, Any] | None:
+    """Requests a stop of the run that owns the directory, waits for its end and returns its owner.
 
-    None when nothing runs. Raises StateError when the run goes on for longer than `timeout`.
+    Returns None if no run owns the directory. Raises StateError if the run does not end within
+    `timeout` seconds.
     """
     owner = state.owner()
     if owner is None:
         return None
-    (state.root / "stop").touch()
-    until = time.monotonic() + timeout
+    with writing(state.root / "stop"):
+        (state.root / "stop").touch(FILE_MODE)
+    deadline = time.monotonic() + timeout
     while state.owner() == owner:
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise StateError(
-                f"the run (process {owner.get('pid', '?')} on {owner.get('host', '?')}) is asked "
-                f"to stop, but did not end within {duration_text(timeout)}",
+                f"the run (process {owner.get('pid', '?')} on {owner.get('host', '?')}) did not "
+                f"stop within {duration_text(timeout)}",
                 code="still-running",
-                hint="wait longer with --timeout, or look at it with penstock status",
+                hint="Set a longer --timeout, or inspect the run with penstock status.",
             )
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)
     return owner

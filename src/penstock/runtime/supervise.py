@@ -1,8 +1,7 @@
-"""Watching the queries of a run: restarts, stops, dead letters and the end."""
+"""Supervision of a run: queries, restarts, receivers, dead letters and the end."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,29 +11,31 @@ from pyspark.sql import SparkSession
 
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
+from penstock.engine.batch import Written
 from penstock.engine.build import Builder
-from penstock.engine.start import Running, Until, start
+from penstock.engine.start import StartedQuery, Until, start
+from penstock.observe.execution import Execution
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
-from penstock.runtime.dead_letters import Collector, DeadLetters
+from penstock.runtime.collection import DeadLetterCollection
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.receivers import Receivers
-from penstock.runtime.restart import Tries, patiently
-from penstock.runtime.sink_clock import SinkClock
+from penstock.runtime.retry import RetryState, restart_policy, retry
+from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.stop import Stopped, StopRequest
 
 Ending = Literal["stopped", "complete", "caught_up", "failed"]
-PAUSE = 0.1
-TICK = 1.0
+POLL_SECONDS = 0.1
+TICK_SECONDS = 1.0
 FINISH_TIMEOUT = 60.0
 
 
 @dataclass
 class Outcome:
-    """How a run ended."""
+    """The end of a run."""
 
     ending: Ending
     errors: dict[str, PenstockError] = field(default_factory=dict)
@@ -42,26 +43,26 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """Of the gravest error: 0 ok, 1 runtime, 2 the user's files, 3 the outside, 4 state."""
-        return max((e.conduct.exit_code for e in self.errors.values()), default=0)
+        """The exit code of the gravest error: 0 ok, 1 runtime, 2 user files, 3 outside, 4 state."""
+        return max((e.policy.exit_code for e in self.errors.values()), default=0)
 
 
 @dataclass
-class Attempt:
-    """One query over its restarts."""
+class QueryRun:
+    """A query over its restarts. `restart_at` is the monotonic time of a pending restart."""
 
     query: Query
-    running: Running
-    tries: Tries
-    due: float | None = None
+    started: StartedQuery
+    retries: RetryState
+    restart_at: float | None = None
     done: bool = False
 
 
 class Supervisor:
-    """Runs the queries of a plan to their end.
+    """The supervisor of the queries of a plan, from their start to their end.
 
-    `until`: `stopped` runs for ever, `caught_up` ends when every source is at the position it had
-    at the start, `complete` also closes the windows that are open then.
+    `until`: `stopped` runs until a stop is requested, `caught_up` ends when every source has
+    reached its latest offset at the start, `complete` also closes the windows still open.
     """
 
     def __init__(
@@ -79,97 +80,129 @@ class Supervisor:
         self.plan, self.session, self.state = plan, session, state
         self.until, self.metrics, self.log, self.stop = until, metrics, log, stop
         self.on_tick = on_tick
-        self.policy = plan.spec.runtime.restart
-        self.collector = Collector(plan, state)
+        self.policy = restart_policy(plan.spec.runtime.restart, endless=until == "stopped")
+        self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
+        self.collector = self.dead_letters.collector
         self.acknowledger = Acknowledger(plan, state, log)
-        self.receivers = Receivers(plan, log)
-        self.listener = Listener(plan, metrics, self.collector.skipped)
-        self.attempts: list[Attempt] = []
+        self.receivers = Receivers(plan, self.policy, metrics, log)
+        self.listener = Listener(plan, metrics, self.collector.read)
+        self.query_runs: list[QueryRun] = []
         self.failed: dict[str, PenstockError] = {}
-        self._ticked = 0.0
-        self._clock = SinkClock(plan, log)
-        self._told_tables: set[str] = set()
-        self._collecting = threading.Lock()
+        self._last_tick = 0.0
+        self._sink_timer = SinkTimer(plan, log)
+        self._reported_tables: set[str] = set()
         for node in plan.nodes.values():
             if node.kind != "transform" and not node.static:
                 metrics.flow(node.name, node.kind, node.type)
 
     def run(self) -> Outcome:
-        """Blocks until the run has ended. Raises PenstockError where it cannot begin."""
+        """Blocks until the end of the run. Raises PenstockError if the run cannot start."""
         self.session.streams.addListener(self.listener)
         try:
             self._recover()
-            self._look_after_receivers()
+            self._poll_receivers()
             if not self.state.read("closing"):
-                self._phase(self.plan.queries, self.until)
-            if self.until == "complete" and self._going_well:
+                streams = [query for query in self.plan.queries if not query.whole_input]
+                self._run_phase(streams, self.until)
+            if self.until == "complete" and self._healthy:
                 self._close_windows()
+            if self.until == "complete" and self._healthy:
+                self._run_final_queries()
             return self._end()
         finally:
-            self._halt()
-            self.session.streams.removeListener(self.listener)
-            self.acknowledger.close()
-            self._close_sinks()
+            try:
+                self._stop_all()
+            finally:
+                self.session.streams.removeListener(self.listener)
+                self.acknowledger.close()
+                self._close_sinks()
 
-    # Events of the batches, called on the queries' threads
+    # Batch events, called on the threads of the queries
 
-    def begin(self, query: Query, number: int) -> None:
-        """A batch begins: what came before it is committed."""
-        if self.stop.asked.is_set():
+    def on_begin(self, query: Query, number: int) -> None:
+        """Handles the start of a batch. Earlier batches are committed."""
+        if self.stop.requested.is_set():
             raise Stopped
-        self._between_batches(query, number - 1)
-        self.collector.clear(query.name, number)
+        self._collect(query.name, number - 1)
+        self._sink_timer.tick(query)
+        self.metrics.queries[query.name].begin_batch(number)
 
-    def wrote(self, query: Query, number: int, sink: str, rows: int, bad: int) -> None:
-        """A sink has the batch."""
-        self.metrics.flows[sink].add(rows)
+    def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
+        """Handles an attempt to write a batch. Earlier attempts have written the sinks `done`."""
+        self.collector.clear(query.name, number, done)
+
+    def on_search(self, query: Query, number: int) -> None:
+        """Handles a step of the search for failing rows. A restart repeats the batch."""
+        if self.stop.requested.is_set():
+            raise Stopped
+
+    def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
+        """Handles the commit of a batch by a sink."""
+        if len(query.sinks) > 1:
+            self.collector.keep(query.name, number, sink)
+        flow, rows, bad = self.metrics.flows[sink], written.rows, written.bad
+        flow.add(rows)
+        if written.bytes is not None:
+            flow.bytes = (flow.bytes or 0) + written.bytes
         self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
+
+    def on_end(self, query: Query, number: int) -> None:
+        """Handles the commit of a batch by all sinks."""
+        self.metrics.queries[query.name].end_batch()
 
     # The phases of a run
 
     def _recover(self) -> None:
         for query in self.plan.queries:
-            committed = self.state.committed(query.name)
-            self._collect(query.name, committed)
-        self.collector.skipped.clear()
+            self._collect_committed(query.name)
+        self.collector.read.clear()
+        self.collector.untimed.clear()
         for node in self._sinks:
-            patiently(node.sink.recover, self.policy, self.log, self.stop)
+            retry(node.sink.recover, self.policy, self.log, self.stop)
 
-    def _phase(self, queries: Iterable[Query], until: Until) -> None:
-        builder = Builder(self.plan, self.session, self.state.spool, closing=until == "closed")
-        self.attempts = [
-            Attempt(query, self._start(builder, query, until), Tries(self.policy, self.log))
-            for query in queries
-        ]
-        while not all(attempt.done for attempt in self.attempts):
-            for attempt in self.attempts:
-                self._look_after(attempt, builder, until)
-            if self.stop.asked.is_set():
-                self._halt()
+    def _run_phase(self, queries: Iterable[Query], until: Until) -> None:
+        builder = Builder(
+            self.plan, self.session, self.state.spool, sentinel_only=until == "closed"
+        )
+        self.query_runs = [self._start_run(builder, query, until) for query in queries]
+        self.metrics.all_started = True
+        while not all(run.done for run in self.query_runs):
+            for run in self.query_runs:
+                self._poll_query(run, builder, until)
+            if self.stop.requested.is_set():
+                self._stop_all()
                 return
             self._tick()
-            time.sleep(PAUSE)
-        for attempt in self.attempts:
-            self._collect(attempt.query.name, self.state.committed(attempt.query.name))
-        self._collect_tables()
+            time.sleep(POLL_SECONDS)
+        for run in self.query_runs:
+            self._collect_committed(run.query.name)
+        self._collect_tables(self.dead_letters.collect_with_retries)
 
     def _close_windows(self) -> None:
-        open_ = self.plan.with_windows
-        if open_:
+        queries = self.plan.with_windows
+        if queries:
             self.state.write("closing", {"since": now()})
-            self._phase(open_, "closed")
+            self._run_phase(queries, "closed")
+
+    def _run_final_queries(self) -> None:
+        """Runs the queries of the whole input that have not committed their batch."""
+        queries = [q for q in self.plan.final_queries if self.state.committed(q.name) is None]
+        if queries:
+            self._run_phase(queries, "complete")
 
     def _end(self) -> Outcome:
         if self.failed:
             return Outcome("failed", dict(self.failed))
-        if self.stop.asked.is_set():
+        if self.stop.requested.is_set():
             ending: Ending = "stopped"
         else:
             ending = "complete" if self.until == "complete" else "caught_up"
+        self.dead_letters.complete()
         for node in self.plan.of("sink"):
             node.sink.complete()
         if ending == "complete":
-            self.state.write("complete", {"at": now(), "windows": bool(self.plan.with_windows)})
+            closed = bool(self.plan.with_windows or self.plan.final_queries)
+            self.state.write("complete", {"at": now(), "windows": closed})
         return Outcome(ending, reason=self.stop.reason)
 
     def _close_sinks(self) -> None:
@@ -177,138 +210,148 @@ class Supervisor:
             try:
                 node.sink.close()
             except Exception as error:
-                self.log.warning("not closed", sink=node.name, error=f"{error}")
+                self.log.warning("close failed", sink=node.name, error=f"{error}")
 
     @property
     def _sinks(self) -> list[Node]:
-        """Those of the plan, and the one of its dead letters."""
-        last = self.plan.dead_letter
-        return [*self.plan.of("sink"), *([] if last is None else [last])]
+        """The sinks of the plan and its dead-letter sink."""
+        dead_letter = self.plan.dead_letter
+        return [*self.plan.of("sink"), *([] if dead_letter is None else [dead_letter])]
 
     @property
-    def _going_well(self) -> bool:
-        return not self.failed and not self.stop.asked.is_set()
+    def _healthy(self) -> bool:
+        return not self.failed and not self.stop.requested.is_set()
 
-    def _look_after_receivers(self) -> None:
-        for name, error in self.receivers.look():
-            self._gone("source", name, error)
+    def _poll_receivers(self) -> None:
+        for name, error in self.receivers.poll():
+            self._fail("source", name, error)
         for name, count in self.receivers.lost().items():
             self.metrics.flows[name].lost = count
 
     # One query
 
-    def _start(self, builder: Builder, query: Query, until: Until) -> Running:
-        running = start(
+    def _start_run(self, builder: Builder, query: Query, until: Until) -> QueryRun:
+        execution = self.metrics.queries[query.name] = Execution()
+        retries = RetryState(self.policy, self.log, execution=execution)
+        return QueryRun(query, self._start(builder, query, until), retries)
+
+    def _start(self, builder: Builder, query: Query, until: Until) -> StartedQuery:
+        started = start(
             builder, query, self.state.checkpoint(query.name), self,
             until=until, trigger=self.plan.trigger(query),
         )  # fmt: skip
-        self.listener.sources[query.name] = running.sources
-        return running
+        self.listener.sources[query.name] = started.sources
+        return started
 
-    def _look_after(self, attempt: Attempt, builder: Builder, until: Until) -> None:
-        if attempt.done:
+    def _poll_query(self, run: QueryRun, builder: Builder, until: Until) -> None:
+        if run.done:
             return
-        if attempt.due is not None:
-            if time.monotonic() >= attempt.due:
-                attempt.due = None
+        if run.restart_at is not None:
+            if time.monotonic() >= run.restart_at:
+                run.restart_at = None
                 self.metrics.restarts += 1
-                attempt.running = self._start(builder, attempt.query, until)
+                run.started = self._start(builder, run.query, until)
             return
-        if attempt.running.spark.isActive:
+        if run.started.spark.isActive:
             return
-        error = attempt.running.runner.error or attempt.running.spark.exception()
+        error = run.started.runner.error or run.started.spark.exception()
         if error is None or isinstance(error, Stopped):
-            attempt.done = True
+            run.done = True
+            self.metrics.queries[run.query.name].end()
             return
-        self._failed(attempt, diagnose(self.plan, attempt.query, error))
+        self._handle_failure(run, diagnose(self.plan, run.query, error))
 
-    def _failed(self, attempt: Attempt, error: PenstockError) -> None:
-        name = attempt.query.name
-        attempt.due = attempt.tries.failed(error, self.state.committed(name), query=name)
-        if attempt.due is None:
-            attempt.done = True
-            self._gone("query", name, error)
+    def _handle_failure(self, run: QueryRun, error: PenstockError) -> None:
+        name = run.query.name
+        run.restart_at = run.retries.next_attempt(error, self.state.committed(name), query=name)
+        if run.restart_at is None:
+            run.done = True
+            self._fail("query", name, error)
 
-    def _gone(self, what: str, name: str, error: PenstockError) -> None:
-        """A query or the receiver of a source has failed for good."""
+    def _fail(self, kind: str, name: str, error: PenstockError) -> None:
+        """Records the permanent failure of a query or of a receiver."""
         self.failed[name] = error
         if self.policy.on_permanent == "stop_pipeline":
-            self.stop.asked.set()
+            self.stop.requested.set()
         else:
-            self.log.error(f"{what} stopped", **{what: name}, code=error.code, error=error.message)
+            self.log.error(f"{kind} stopped", **{kind: name}, code=error.code, error=error.message)
 
-    def _halt(self) -> None:
-        """Stops all: queries after the batch under way, or at once if that is asked."""
-        self.stop.asked.set()
+    def _stop_all(self) -> None:
+        """Stops receivers and queries: after the batch under way, or at once if requested."""
+        self.stop.requested.set()
         self.receivers.close()
-        until = time.monotonic() + FINISH_TIMEOUT
-        for attempt in self.attempts:
-            running = attempt.running
-            while running.spark.isActive and not self._at_rest(running):
-                if self.stop.urgent.is_set() or time.monotonic() > until:
+        deadline = time.monotonic() + FINISH_TIMEOUT
+        for run in self.query_runs:
+            started = run.started
+            while started.spark.isActive and not self._idle(started):
+                if self.stop.immediate.is_set() or time.monotonic() > deadline:
                     break
-                time.sleep(PAUSE)
-            if running.spark.isActive:
-                running.spark.stop()
-            attempt.done = True
-            self.listener.catch_up(running.spark)
-            self._collect(running.query.name, self.state.committed(running.query.name))
-        self.acknowledger.settle()
-        self.attempts = []
+                time.sleep(POLL_SECONDS)
+            if started.spark.isActive:
+                started.spark.stop()
+            run.done = True
+            self.metrics.queries[run.query.name].end()
+            self.listener.catch_up(started.spark)
+        self.acknowledger.acknowledge()
+        stopped, self.query_runs = self.query_runs, []
+        for run in stopped:
+            self._collect_committed(run.query.name)
 
-    def _at_rest(self, running: Running) -> bool:
-        """Whether no batch is being written, and what was written is in the commit log."""
-        if running.runner.lock.locked():
+    def _idle(self, started: StartedQuery) -> bool:
+        """Returns whether no batch is running and the last written batch is in the commit log."""
+        if started.runner.lock.locked():
             return False
-        written = running.runner.written
-        committed = self.state.committed(running.query.name)
+        written = started.runner.written
+        committed = self.state.committed(started.query.name)
         return written is None or (committed is not None and committed >= written)
 
-    # What is due from time to time
+    # Periodic work
 
     def _tick(self) -> None:
-        if time.monotonic() - self._ticked < TICK:
+        if time.monotonic() - self._last_tick < TICK_SECONDS:
             return
-        self._ticked = time.monotonic()
-        self.stop.look()
-        for attempt in self.attempts:
-            self._tick_if_idle(attempt)
-        self._collect_tables()
-        self._look_after_receivers()
-        self.acknowledger.settle()
+        self._last_tick = time.monotonic()
+        self.stop.poll()
+        for run in self.query_runs:
+            self._tick_if_idle(run)
+            self._detect_recovery(run)
+        self._collect_tables(self.dead_letters.collect_when_due)
+        self._poll_receivers()
+        self.acknowledger.acknowledge()
+        for name, count in self.acknowledger.pending().items():
+            self.metrics.flows[name].pending = count
         self.state.write("status.json", self.metrics.snapshot())
         if self.on_tick is not None:
             self.on_tick()
 
-    def _tick_if_idle(self, attempt: Attempt) -> None:
-        lock = attempt.running.runner.lock
+    def _tick_if_idle(self, run: QueryRun) -> None:
+        lock = run.started.runner.lock
         if lock.acquire(blocking=False):
             try:
-                self._between_batches(attempt.query, self.state.committed(attempt.query.name))
+                name = run.query.name
+                self.dead_letters.collect_when_due(name, self.state.committed(name))
+                self.listener.count_rows(name)
+                self._sink_timer.tick(run.query)
             finally:
                 lock.release()
 
-    def _between_batches(self, query: Query, committed: int | None) -> None:
-        """With the lock of the query's runner: no batch of it is under way."""
-        self._collect(query.name, committed)
-        self._clock.look(query)
+    def _detect_recovery(self, run: QueryRun) -> None:
+        """Ends the state `retrying` of a restarted query that has no batch to write."""
+        execution = self.metrics.queries[run.query.name]
+        restarted = execution.state == "retrying" and run.restart_at is None and not run.done
+        if restarted and run.started.spark.status["message"].startswith("Waiting for"):
+            execution.run()
 
-    def _collect_tables(self) -> None:
-        """Those of static tables, which are read again with each phase, are told once."""
+    def _collect_tables(self, collect: Callable[[str, int | None], bool]) -> None:
+        """Collects dead letters of static tables once; each phase reads the tables again."""
         for node in self.plan.of("source"):
-            if node.static and node.name not in self._told_tables and self._collect(node.name, 0):
-                self._told_tables.add(node.name)
+            if node.static and node.name not in self._reported_tables and collect(node.name, 0):
+                self._reported_tables.add(node.name)
 
-    def _collect(self, query: str, through: int | None) -> bool:
-        """Dead letters of committed batches go where they belong. Tells whether there were any."""
-        with self._collecting:
-            counts = self.collector.collect(query, through)
-        self.listener.count_skipped(query)
-        for node, count in counts.items():
-            nodes = self.plan.nodes
-            flow = self.metrics.flow(node, nodes[node].kind, nodes[node].type)
-            flow.dead_letters += count
-            self.log.warning("dead letters", node=node, count=count)
-        bounds = self.plan.spec.runtime.dead_letters
-        DeadLetters(self.state.dead_letters).bound(bounds.max_size, bounds.retention)
-        return bool(counts)
+    def _collect_committed(self, query: str) -> None:
+        self.dead_letters.collect_with_retries(query, self.state.committed(query))
+        self.listener.count_rows(query)
+
+    def _collect(self, query: str, through: int | None) -> None:
+        self.dead_letters.collect(query, through)
+        self.listener.count_rows(query)

@@ -1,4 +1,4 @@
-"""All that a plugin author imports."""
+"""The public API for plugin authors."""
 
 from penstock.core.errors import (
     DecodeError,
@@ -10,25 +10,31 @@ from penstock.core.errors import (
     Rejected,
     Transient,
 )
+from penstock.core.retry import Retry
 from penstock.core.secret import Secret
-from penstock.core.units import ByteSize, Duration
+from penstock.core.units import ByteSize, Duration, PositiveDuration
 from penstock.journal import Journal, Message
 from penstock.sdk.capability import Capability
+from penstock.sdk.changes import Operation
+from penstock.sdk.clients import ClientPool
 from penstock.sdk.component import Component, Context
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.isolate import isolate
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
 from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read, Records
+from penstock.sdk.schema_changes import ColumnChange, SchemaChanges, compare_schemas
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, ReplayableSource, Source
+from penstock.sdk.start import StartAt
 from penstock.sdk.transform import Relation, Transform
 
 __all__ = [
-    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Component", "Config", "Conjunct", "Context",
-    "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure", "FileFormat",
-    "FileWriter", "Format", "Journal", "Message", "MissingExtra", "Mode", "Offset", "Permanent",
-    "PlanError", "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records",
-    "Rejected", "Relation", "ReplayableSource", "Secret", "Sink", "Source", "Transform",
-    "Transient", "UserPath", "Writer", "isolate",
+    "PAYLOAD", "BatchId", "ByteSize", "Capability", "ClientPool", "ColumnChange", "Component",
+    "Config", "Conjunct", "Context", "DecodeError", "Decoded", "Duration", "EncodeError",
+    "Encoded", "Failure", "FileFormat", "FileWriter", "Format", "Journal", "Message",
+    "MissingExtra", "Mode", "Offset", "Operation", "Permanent", "PlanError", "PositiveDuration",
+    "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
+    "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source", "StartAt",
+    "Transform", "Transient", "UserPath", "Writer", "compare_schemas", "isolate",
 ]  # fmt: skip

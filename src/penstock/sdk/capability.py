@@ -1,4 +1,4 @@
-"""What a component can do: read by the planner, the contract suite and the docs."""
+"""Capabilities of components, for the planner, the contract suite and the docs."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ from enum import StrEnum
 
 
 class Capability(StrEnum):
-    """Declared by each component; the contract suite holds it to what it declares."""
+    """A capability that a component declares and the contract suite verifies."""
 
     REPLAY = "replay"
-    """Reading a range twice gives the same rows."""
+    """A range can be read again and returns the same rows."""
     LIMIT = "limit"
     """The size of a batch can be limited."""
     BOUNDED = "bounded"
     """The input ends."""
     ORDERED = "ordered"
-    """What one task reads or writes keeps its order."""
+    """One task reads or writes records in order."""
     TAIL = "tail"
-    """Data that arrives while a pipeline runs is picked up."""
+    """Data that arrives during a run is read."""
     BYTES = "bytes"
-    """Carries payloads; a format turns them into rows and back."""
+    """Records are payloads, which a format decodes into rows and encodes from rows."""
     ROWS = "rows"
-    """Carries rows."""
+    """Records are rows."""
     EXACTLY_ONCE = "exactly_once"
-    """A batch written twice is there once."""
+    """A batch that is written twice is stored once."""
     UPSERT = "upsert"
-    """Rows replace those with the same primary key."""
+    """A row replaces the row with the same primary key."""
     DELETE = "delete"
     """Rows can be removed by primary key."""
+    REPLACE = "replace"
+    """A batch replaces all rows."""
     TRANSACTIONS = "transactions"
     """A batch becomes visible as a whole."""

@@ -1,4 +1,4 @@
-"""What sources, transforms, sinks and formats have in common."""
+"""The base class of sources, transforms, sinks and formats."""
 
 from __future__ import annotations
 
@@ -18,42 +18,47 @@ Level = Literal["exactly once", "at least once", "at most once"]
 
 @dataclass(frozen=True)
 class Context:
-    """Where a component stands: the pipeline and node it serves, and its own part of the state.
+    """The context of a component: its pipeline, its node and its state directory.
 
-    `state` is a directory that survives restarts and is None where nothing is kept (a check,
-    a plain PySpark batch read). `base` is the directory that relative paths start from. `topic`
-    is for formats: the one topic that the node's payloads are in, if there is one.
+    `state` is a directory that survives restarts; None without state (a check, a PySpark batch
+    read). `base` is the base directory of relative paths. `project` is the directory of the
+    pipeline file, to which paths in `state` are relative. `topic` is for formats: the topic
+    of the node's payloads, if there is a single one. `owner` is for sinks: the ID of the state
+    directory, the same after `--fresh`. Runs with different state have different owners; the
+    engine sets it before it calls a sink.
     """
 
     pipeline: str = "penstock"
     node: str = "node"
     state: Path | None = None
     base: Path = field(default_factory=Path.cwd)
+    project: Path = Path("/")
     topic: str | None = None
+    owner: str = ""
 
 
 class Component(Generic[C]):
-    """Base of everything that a `type:` can name.
+    """The base class of sources, transforms, sinks and formats, selected by `type:`.
 
-    A subclass names its options by its type argument (`class Mine(Sink[MyConfig])`), says in
-    its docstring what it is for and what may surprise, and shows an example in a fenced yaml
-    block, which a test validates. What it promises is in the attributes.
+    The type argument of a subclass is the class of its options (`class Mine(Sink[MyConfig])`). Its
+    docstring is its documentation, with an example in a fenced yaml block that a test validates.
+    The attributes declare its guarantees.
     """
 
     capabilities: frozenset[Capability] = frozenset()
-    """What the class can do; a component whose options add to it says so when it is made."""
-    by_option: ClassVar[Mapping[Capability, str]] = {}
-    """What options add to the capabilities, each with the option as the user writes it."""
+    """The capabilities of the class. A component adds capabilities of its options on creation."""
+    optional_capabilities: ClassVar[Mapping[Capability, str]] = {}
+    """Capabilities that options add, each with the option as written in a pipeline file."""
     parallelism: str = ""
-    """The unit of parallelism: what one task reads or writes, or what there is only one of."""
+    """The unit of parallelism, such as "a topic partition"."""
     acknowledges: str | None = ""
-    """When the outside is told that a message is safe, or has told so; None: never."""
+    """The condition of an acknowledgement, sent by a source or awaited by a sink; None: never."""
     variants: ClassVar[tuple[str, ...]] = ()
-    """Where options change these three: the options that do, as the user writes them."""
+    """The options that change these attributes, as written in a pipeline file."""
     extra: ClassVar[str | None] = None
-    """The extra of the package that brings the client libraries."""
-    clients: ClassVar[tuple[str, ...]] = ()
-    """The modules of these libraries, which are imported where they are used."""
+    """The extra of the package that installs the client libraries."""
+    client_modules: ClassVar[tuple[str, ...]] = ()
+    """The modules of the client libraries, which are imported lazily."""
     config_type: ClassVar[type[Config]] = Config
 
     def __init__(self, config: C, context: Context | None = None) -> None:
@@ -61,10 +66,10 @@ class Component(Generic[C]):
         self.context = context or Context()
 
     @classmethod
-    def of(cls, config: C, context: Context | None = None) -> Component[C]:
-        """The component for these options; what `type:` names is made by this.
+    def create(cls, config: C, context: Context | None = None) -> Component[C]:
+        """Creates the component of a `type:` with these options.
 
-        It is of this class, or, where the options choose between several, of another.
+        Returns an instance of this class, or of another class that the options select.
         """
         return cls(config, context)
 
@@ -76,24 +81,24 @@ class Component(Generic[C]):
                     cls.config_type = argument
 
     def topic(self) -> str | None:
-        """The one topic that all payloads are in, by which a registry knows their schema."""
+        """Returns the single topic of all payloads, the subject in a schema registry, or None."""
         return None
 
-    def examine(self) -> None:
-        """Tells mistakes that the options' types cannot tell: no network, nothing carried out.
+    def validate(self) -> None:
+        """Checks the options beyond their types, without network access or side effects.
 
-        Raises UserError, or Mistakes of several; OptionError points to an option. Without more it
-        raises MissingExtra if one of `clients` cannot be imported.
+        Raises UserError, or ValidationErrors for several; OptionError locates an option. The
+        default raises MissingExtra if one of `client_modules` cannot be imported.
         """
-        for module in self.clients:
+        for module in self.client_modules:
             if find_spec(module) is None:
                 raise MissingExtra.of(self.extra or "", module)
 
     def check(self) -> None:
-        """Reaches the outside system once and consumes nothing.
+        """Checks that the external system is reachable, without consuming data.
 
-        Raises Transient or Permanent with a hint. Returns at once where there is nothing outside.
+        Raises Transient or Permanent with a hint. The default returns immediately.
         """
 
     def close(self) -> None:
-        """Lets go of what the component holds. Called once, also after a failure."""
+        """Releases resources held by the component. Called once, also after a failure."""

@@ -1,19 +1,19 @@
-"""Options of a component: a frozen, closed model whose field docstrings are the documentation."""
+"""The base class of a component's options."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from penstock.core.paths import Text, UserPath
+from penstock.core.paths import ConfigStr, UserPath
 
-__all__ = ["Config", "Text", "UserPath"]
+__all__ = ["Config", "ConfigStr", "UserPath"]
 
 
 class Config(BaseModel):
-    """Base of every component's options.
+    """The base class of a component's options. Immutable; unknown options are errors.
 
     The docstring below a field is its text in the docs, in the JSON Schema and in
-    `penstock describe`. An unknown option is a mistake.
+    `penstock describe`.
     """
 
     model_config = ConfigDict(

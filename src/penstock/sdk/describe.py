@@ -1,4 +1,4 @@
-"""What a component says of itself: purpose, options, example. For `penstock describe` and docs."""
+"""Descriptions of components: purpose, options, example. For `penstock describe` and docs."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from pydantic import BaseModel, SecretStr
 from pydantic_core import to_jsonable_python
 
 from penstock.core.paths import UserPath
-from penstock.core.units import ByteSize, Duration, duration_text, size_text
+from penstock.core.units import ByteSize, Duration, PositiveDuration, duration_text, size_text
 from penstock.sdk import registry
 from penstock.sdk.capability import Capability
+from penstock.sdk.columns.conform import sql_name
 from penstock.sdk.component import Component
-from penstock.sdk.kit.columns import sql_name
-from penstock.sdk.promise import Promise, promises, variants
+from penstock.sdk.guarantees import DeliveryGuarantee, guarantees, variants
 from penstock.sdk.registry import Kind
 from penstock.sdk.source import Source
-from penstock.spec.models import Names, SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.models import NameList, SinkSpec, SourceSpec, TransformSpec
 
 SHARED: Mapping[Kind, type[BaseModel]] = {
     "source": SourceSpec, "transform": TransformSpec, "sink": SinkSpec,
 }  # fmt: skip
-_WORDS: list[tuple[Any, str]] = [
-    (Duration, "duration"), (ByteSize, "size"), (UserPath, "path"),
-    (Names, "name or list of names"),
+_ALIAS_NAMES: list[tuple[Any, str]] = [
+    (Duration, "duration"), (PositiveDuration, "duration"), (ByteSize, "size"), (UserPath, "path"),
+    (NameList, "name or list of names"),
 ]  # fmt: skip
-_PLAIN: dict[Any, str] = {
+_TYPE_NAMES: dict[Any, str] = {
     str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything",
     datetime: "time",
 }  # fmt: skip
@@ -42,7 +42,7 @@ _EXAMPLE = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True)
 class Option:
-    """One key of a node. `default` is None where there is none; `text` is its documentation."""
+    """One key of a node. `default` is None without a default; `text` is its documentation."""
 
     name: str
     type: str
@@ -63,7 +63,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Column:
-    """A metadata column that a source offers."""
+    """A metadata column of a source."""
 
     name: str
     type: str
@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Description:
-    """A component as it is documented. `text` is what follows the summary, without the example."""
+    """The documentation of a component. `text` follows the summary and excludes the example."""
 
     kind: Kind
     type: str
@@ -82,18 +82,18 @@ class Description:
     parts: tuple[Part, ...]
     metadata: tuple[Column, ...]
     capabilities: Mapping[str, str | None]
-    """What it can do, each with the option that makes it so; None: always."""
-    promises: tuple[Promise, ...]
-    """What a source or sink promises, in each of its variants."""
+    """The capabilities, each with the option that enables it; None: always."""
+    guarantees: tuple[DeliveryGuarantee, ...]
+    """The delivery guarantees of a source or sink, for each variant."""
     extra: str | None
     missing: tuple[str, ...]
     """Python packages of `extra` that are not installed."""
 
 
 def describe(kind: Kind, type_: str) -> Description:
-    """The description of a type. Raises PlanError for an unknown one, with the nearest name."""
+    """Describes a type. Raises PlanError for an unknown type, with the nearest name."""
     component = registry.find(kind, type_)
-    summary, text, example = _prose(component)
+    summary, text, example = _parse_docstring(component)
     return Description(
         kind=kind,
         type=type_,
@@ -104,37 +104,39 @@ def describe(kind: Kind, type_: str) -> Description:
         parts=tuple(_parts(component.config_type, "", set())),
         metadata=tuple(_metadata(component)),
         capabilities=_capabilities(component),
-        promises=promises(component),
+        guarantees=guarantees(component),
         extra=component.extra,
         missing=missing(kind, type_, component.extra),
     )
 
 
 def describe_all() -> dict[Kind, list[Description]]:
-    """All that is installed, by kind, each sorted by type."""
-    return {kind: [describe(kind, t) for t in registry.types(kind)] for kind in registry.KINDS}
+    """Describes all installed types, by kind, sorted by type."""
+    return {
+        kind: [describe(kind, type_) for type_ in registry.types(kind)] for kind in registry.KINDS
+    }
 
 
 def shared_options(kind: Kind) -> tuple[Option, ...]:
-    """The options that every node of a kind has."""
+    """Returns the options that all nodes of a kind share."""
     model = SHARED.get(kind)
     return tuple(_options(model)) if model else ()
 
 
 def describe_model(model: type[BaseModel]) -> tuple[tuple[Option, ...], tuple[Part, ...]]:
-    """The keys of a map, and those of the maps that are its values."""
+    """Returns the options of a model and the parts of its nested models."""
     return tuple(_options(model)), tuple(_parts(model, "", set()))
 
 
 def missing(kind: Kind, type_: str, extra: str | None) -> tuple[str, ...]:
-    """The Python packages of an extra that are not installed."""
+    """Returns the Python packages of an extra that are not installed."""
     package = registry.distribution(kind, type_)
     if extra is None or package is None:
         return ()
-    wanted = [
+    requirements = [
         line for line in package.requires or () if re.search(rf"extra == ['\"]{extra}['\"]", line)
     ]
-    names = [match[0] for line in wanted if (match := re.match(r"[A-Za-z0-9._-]+", line))]
+    names = [match[0] for line in requirements if (match := re.match(r"[A-Za-z0-9._-]+", line))]
     return tuple(name for name in names if not _installed(name))
 
 
@@ -146,11 +148,11 @@ def _installed(name: str) -> bool:
     return True
 
 
-def _prose(component: type[Component[Any]]) -> tuple[str, str, str]:
+def _parse_docstring(component: type[Component[Any]]) -> tuple[str, str, str]:
     text = inspect.cleandoc(component.__doc__ or "")
     example = _EXAMPLE.search(text)
-    summary, _, rest = _joined(_EXAMPLE.sub("", text)).partition("\n\n")
-    return summary, rest, example[1] if example else ""
+    summary, _, description = _join_lines(_EXAMPLE.sub("", text)).partition("\n\n")
+    return summary, description, example[1] if example else ""
 
 
 def _options(model: type[BaseModel]) -> Iterator[Option]:
@@ -161,28 +163,29 @@ def _options(model: type[BaseModel]) -> Iterator[Option]:
         default = None if required else field.get_default(call_default_factory=True)
         yield Option(
             name=field.alias or name,
-            type=" or ".join(dict.fromkeys(_words(hint))),
-            default=_shown(default, hint),
+            type=" or ".join(dict.fromkeys(_type_names(hint))),
+            default=_format_default(default, hint),
             required=required,
-            text=_joined(field.description or ""),
-            secret=any(issubclass(each, SecretStr) for each in _classes(hint)),
+            text=_join_lines(field.description or ""),
+            secret=any(issubclass(class_, SecretStr) for class_ in _classes(hint)),
         )
 
 
 def _parts(model: type[BaseModel], prefix: str, seen: set[type]) -> Iterator[Part]:
-    """The maps below a model's options, each model once."""
+    """Yields the nested models of a model's options, each model once."""
     for name, hint in get_type_hints(model, include_extras=True).items():
         if name not in model.model_fields:
             continue
-        models = [each for each in _classes(hint) if issubclass(each, BaseModel)]
-        news = [each for each in models if each not in seen]
-        seen.update(news)
+        nested = [class_ for class_ in _classes(hint) if issubclass(class_, BaseModel)]
+        new_models = [class_ for class_ in nested if class_ not in seen]
+        seen.update(new_models)
         path = f"{prefix}{model.model_fields[name].alias or name}"
-        for each in news:
-            label = f"{path} (type: {_tag(each)})" if len(models) > 1 and _tag(each) else path
-            text = _joined(inspect.cleandoc(each.__doc__ or ""))
-            yield Part(label, text, tuple(_options(each)))
-            yield from _parts(each, f"{path}.", seen)
+        for new_model in new_models:
+            tag = _tag(new_model)
+            label = f"{path} (type: {tag})" if len(nested) > 1 and tag else path
+            text = _join_lines(inspect.cleandoc(new_model.__doc__ or ""))
+            yield Part(label, text, tuple(_options(new_model)))
+            yield from _parts(new_model, f"{path}.", seen)
 
 
 def _tag(model: type[BaseModel]) -> str | None:
@@ -192,48 +195,59 @@ def _tag(model: type[BaseModel]) -> str | None:
 
 def _capabilities(component: type[Component[Any]]) -> dict[str, str | None]:
     always: dict[Capability, str | None] = dict.fromkeys(component.capabilities)
-    return {str(each): option for each, option in sorted({**component.by_option, **always}.items())}
+    return {
+        str(capability): option
+        for capability, option in sorted({**component.optional_capabilities, **always}.items())
+    }
 
 
 def _metadata(component: type[Component[Any]]) -> Iterator[Column]:
-    made = [each for each in variants(component).values() if isinstance(each, Source)]
-    fields = {field.name: field for each in made for field in each.metadata()}
+    sources = [variant for variant in variants(component).values() if isinstance(variant, Source)]
+    fields = {field.name: field for source in sources for field in source.metadata_schema()}
     yield from (Column(name, sql_name(field.type)) for name, field in fields.items())
 
 
-def _words(hint: Any) -> Iterator[str]:
-    """The alternatives of a type, in words a user knows."""
-    for known, word in _WORDS:
-        if hint == known:
-            yield word
+def _type_names(hint: Any) -> Iterator[str]:
+    """Yields the alternatives of a type as text for users."""
+    for alias, name in _ALIAS_NAMES:
+        if _is_alias(hint, alias):
+            yield name
             return
     origin, arguments = get_origin(hint), get_args(hint)
-    if hint in _PLAIN:
-        yield _PLAIN[hint]
+    if hint in _TYPE_NAMES:
+        yield _TYPE_NAMES[hint]
     elif origin is Annotated:
-        yield from _words(arguments[0])
+        yield from _type_names(arguments[0])
     elif origin in (Union, types.UnionType):
-        models = [a for a in arguments if _is_model(a)]
-        for each in arguments:
-            if each is not type(None) and (not _is_model(each) or each is models[0]):
-                yield from _words(each)
+        models = [argument for argument in arguments if _is_model(argument)]
+        for argument in arguments:
+            if argument is not type(None) and (not _is_model(argument) or argument is models[0]):
+                yield from _type_names(argument)
     elif origin is Literal:
         yield " | ".join(str(value) for value in arguments)
     elif origin in (list, tuple, Sequence):
-        yield f"list of {' or '.join(_words(arguments[0]))}"
+        yield f"list of {' or '.join(_type_names(arguments[0]))}"
     elif origin in (dict, Mapping):
-        yield f"map of name to {' or '.join(_words(arguments[1]))}"
+        yield f"map of name to {' or '.join(_type_names(arguments[1]))}"
     elif inspect.isclass(hint):
-        yield _class_words(hint)
+        yield _class_name(hint)
 
 
-def _class_words(hint: type) -> str:
+def _is_alias(hint: Any, alias: Any) -> bool:
+    """Returns whether a type is an annotated alias, possibly with further annotations."""
+    if hint == alias or get_origin(hint) is not Annotated or get_origin(alias) is not Annotated:
+        return bool(hint == alias)
+    arguments = get_args(alias)
+    return get_args(hint)[: len(arguments)] == arguments
+
+
+def _class_name(hint: type) -> str:
     if issubclass(hint, SecretStr):
         return "secret text"
     if issubclass(hint, str):
         return "text"
     if issubclass(hint, Enum):
-        return " | ".join(str(each.value) for each in hint)
+        return " | ".join(str(member.value) for member in hint)
     return "map" if issubclass(hint, BaseModel) else hint.__name__
 
 
@@ -242,27 +256,30 @@ def _is_model(hint: Any) -> bool:
 
 
 def _classes(hint: Any) -> Iterator[type]:
-    """All classes that a type mentions."""
+    """Yields all classes in a type."""
     if inspect.isclass(hint) and not get_args(hint):
         yield hint
-    for each in get_args(hint):
-        yield from _classes(each)
+    for argument in get_args(hint):
+        yield from _classes(argument)
 
 
-def _shown(default: Any, hint: Any) -> Any:
-    """A default as a user would write it."""
+def _format_default(default: Any, hint: Any) -> Any:
+    """Returns a default as written in a pipeline file."""
     if default is None or isinstance(default, SecretStr):
         return None
-    mentioned = [hint, *get_args(hint)]
-    if isinstance(default, float) and Duration in mentioned:
+    alternatives = [hint, *get_args(hint)]
+    if isinstance(default, float) and any(
+        _is_alias(each, alias) for each in alternatives for alias in (Duration, PositiveDuration)
+    ):
         return duration_text(default)
-    if isinstance(default, int) and not isinstance(default, bool) and ByteSize in mentioned:
+    is_integer = isinstance(default, int) and not isinstance(default, bool)
+    if is_integer and any(_is_alias(each, ByteSize) for each in alternatives):
         return size_text(default)
     return to_jsonable_python(default)
 
 
-def _joined(text: str) -> str:
-    """Paragraphs and list items without the line breaks of the source code."""
+def _join_lines(text: str) -> str:
+    """Joins the lines of paragraphs and list items."""
     return "\n\n".join(
         "\n".join(" ".join(item.split()) for item in re.split(r"\n(?=\* )", paragraph))
         for paragraph in re.split(r"\n\s*\n", text.strip())

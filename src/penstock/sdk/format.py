@@ -1,7 +1,8 @@
-"""Formats: bytes to Arrow and back."""
+"""Formats: conversion between payloads and Arrow."""
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import BinaryIO, ClassVar
@@ -11,42 +12,46 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.sdk.component import C, Component
-from penstock.sdk.record import Bad, Decoded, Encoded, Read, Records, Rows
+from penstock.sdk.record import Decoded, DecodeFailure, Encoded, Read, Records, Rows
 
 
 class Format(Component[C]):
-    """A pair of functions between payloads and rows, one payload a record (but see `records`).
+    """A decoder and an encoder, one payload per record unless `records` is overridden.
 
-    Both are total: a payload or row that cannot be converted is a `Failure` (DecodeError,
-    EncodeError), never an exception, and never costs its neighbours.
+    A payload or row that cannot be converted is a `Failure` (DecodeError, EncodeError), not an
+    exception, and does not affect other records.
     """
 
     messages: ClassVar[bool] = True
-    """Whether a record can be a payload of its own; otherwise the format is for files only."""
+    """Whether a record can be a single payload; otherwise the format is for files only."""
 
     def records(self, payloads: pa.BinaryArray) -> Records:
-        """The records in payloads, where one may hold several. A null stays one that is null."""
+        """Splits payloads into records. A null payload is one null record."""
         return Records(payloads, None)
 
     def rows(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Rows:
-        """Rows of exactly `schema` from all records in the payloads, as `records` and `decode`."""
-        texts, whole = self.records(payloads)
-        rows, index, failures = self.decode(texts, schema)
-        if whole is None:
-            return Rows(rows, index, [Bad(at, texts[at].as_py(), None, e) for at, e in failures])
-        bad = []
-        for at, error in failures:
-            payload = whole[at].as_py()
-            part = at - int(np.searchsorted(whole, payload))
-            bad.append(Bad(payload, texts[at].as_py(), part, error))
-        return Rows(rows, whole if index is None else whole.take(index), bad)
+        """Decodes all records of the payloads into rows of exactly `schema`."""
+        texts, payload_indexes = self.records(payloads)
+        rows, indexes, failures = self.decode(texts, schema)
+        decode_failures = []
+        for index, error in failures:
+            text = texts[index].as_py()
+            if payload_indexes is None:
+                decode_failures.append(DecodeFailure(index, text, None, error))
+                continue
+            payload = payload_indexes[index].as_py()
+            part = index - int(np.searchsorted(payload_indexes, payload))
+            decode_failures.append(DecodeFailure(payload, text, part, error))
+        if payload_indexes is not None:
+            indexes = payload_indexes if indexes is None else payload_indexes.take(indexes)
+        return Rows(rows, indexes, decode_failures)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
-        """Rows of exactly `schema`. Raises PlanError if the format has no messages."""
+        """Decodes records into rows of exactly `schema`. Raises PlanError without `messages`."""
         raise self._for_files()
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        """One payload for each row. Raises PlanError if the format has no messages."""
+        """Encodes each row as a payload. Raises PlanError without `messages`."""
         raise self._for_files()
 
     def _for_files(self) -> PlanError:
@@ -54,64 +59,83 @@ class Format(Component[C]):
         return PlanError(f"the format {name} is for files, not for messages", code="no-messages")
 
     def prepare(self, columns: pa.Schema) -> None:
-        """Called on the driver before the first rows of these columns are encoded in a run."""
+        """Prepares for encoding rows of these columns. Called on the driver once per run."""
 
     def offline(self) -> Format[C]:
-        """The same for a trial: it encodes as well as it can, and reaches nothing outside."""
+        """Returns a format for trials that encodes without external systems."""
         return self
 
-    def infer(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        """The schema of a sample; None when it cannot be told and must be declared."""
+    def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+        """Infers the schema of a sample; None if the schema must be declared."""
         return None
 
-    def declared(self) -> pa.Schema | None:
-        """The schema that the options give (a schema file), if they do."""
+    def declared_schema(self) -> pa.Schema | None:
+        """Returns the schema that the options declare (a schema file), or None."""
         return None
 
 
 class FileWriter(ABC):
-    """Writes rows into one open file."""
+    """A writer of rows into one open file."""
 
     @abstractmethod
     def write(self, rows: pa.RecordBatch) -> Encoded | None:
-        """Appends rows; an `Encoded` whose failures name the rows left out, or None."""
+        """Appends rows. Returns an `Encoded` with the failures of rows left out, or None."""
 
     @abstractmethod
     def close(self) -> None:
-        """Completes the file's content. The file object itself stays open."""
+        """Completes the content of the file. The file object stays open."""
 
 
 class FileFormat(Format[C]):
-    """A format that also knows whole files: framing, headers, footers."""
+    """A format that reads and writes whole files: framing, headers, footers."""
 
     extension: ClassVar[str] = ""
     position: ClassVar[str] = "row"
-    """What a record's position counts in a file: `line`, `row` or `file`, from 1."""
+    """The unit of a record's position in a file, from 1: `line`, `row` or `file`."""
     concatenable: ClassVar[bool] = False
-    """Whether two files' contents one after the other are a file of both rows."""
+    """Whether the concatenation of two files is a file of the rows of both."""
     lines: ClassVar[bool] = False
-    """Whether records are lines, so that a growing file can be read from a byte on."""
+    """Whether records are lines, so that a growing file can be read from a byte offset."""
 
     @abstractmethod
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        """Rows of exactly `schema` and the position of each, block by block.
+        """Yields rows of exactly `schema` with their positions, block by block.
 
-        `file` is uncompressed and may not be seekable unless `seekable` is needed (see
-        `needs_seek`). Bad records go to `read.reject` with their position.
+        `file` is uncompressed, and seekable only with `needs_seek`. Passes bad records to
+        `read.reject` with their position.
         """
 
     needs_seek: ClassVar[bool] = False
 
-    def head(self, file: BinaryIO) -> bytes:
-        """What a record of a file needs before it to be read on its own, such as a header."""
+    @property
+    def needs_header(self) -> bool:
+        """Whether `read_record` requires the header of the record's file."""
+        return False
+
+    def header(self, file: BinaryIO) -> bytes:
+        """Returns the header of a file for `read_record`, such as a header line."""
         return b""
+
+    def read_record(
+        self, payload: bytes, header: bytes, schema: pa.Schema, origin: str, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        """Yields the rows of a single rejected record, as `read_file` does for a file."""
+        return self.read_file(io.BytesIO(header + payload), schema, origin, read)
 
     @abstractmethod
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
-        """A writer of rows of `schema` into `file`, which is only ever written forward."""
+        """Returns a writer of rows of `schema` into `file`. Writes sequentially."""
+
+    def for_merging(self, schema: pa.Schema) -> tuple[FileFormat[C], pa.Schema]:
+        """Returns a format that reads files of `file_writer(file, schema)`, and their columns."""
+        return self, schema
 
     @abstractmethod
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        """The schema of a file, from its head or a sample of its rows."""
+        """Infers the schema of a file from its header or a sample of its rows.
+
+        None for a file without rows and for a damaged file. Raises PlanError for columns of an
+        unsupported type.
+        """

@@ -1,4 +1,4 @@
-"""Telling the bad records of a batch from the good ones by trying parts of it."""
+"""Isolation of the failing records of a batch by bisection."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 def isolate(
     count: int,
     attempt: Callable[[int, int], T],
-    blame: Callable[[Exception], RecordError] | None = None,
+    convert_error: Callable[[Exception], RecordError] | None = None,
 ) -> Iterator[tuple[int, int, T | RecordError]]:
-    """`attempt(start, stop)` over parts of `range(count)`, in order.
+    """Calls `attempt(start, stop)` on parts of `range(count)`, in order.
 
-    Yields each largest part that went well with its result, and each single index that failed
-    with its error. Outside failures (ConnectError and other errors that are not a record's) are
-    raised. Costs one call when all is well, and about `log2(count)` calls for each bad record.
+    Yields the maximal parts that succeed with their results, and the single indexes that fail with
+    their errors, converted by `convert_error`. Raises errors of Penstock other than record errors.
+    Needs one call without failures, and about `log2(count)` calls for each failing record.
     """
     pending = [(0, count)] if count else []
     while pending:
@@ -30,18 +30,18 @@ def isolate(
             if isinstance(error, PenstockError) and not isinstance(error, RecordError):
                 raise
             if stop - start == 1:
-                yield start, stop, blamed(error, blame)
+                yield start, stop, as_record_error(error, convert_error)
             else:
                 middle = (start + stop) // 2
                 pending += [(middle, stop), (start, middle)]
 
 
-def blamed(
-    error: Exception, blame: Callable[[Exception], RecordError] | None = None
+def as_record_error(
+    error: Exception, convert_error: Callable[[Exception], RecordError] | None = None
 ) -> RecordError:
-    """The error as a record's."""
+    """Converts an error to a record error, by `convert_error` or to Rejected."""
     if isinstance(error, RecordError):
         return error
-    if blame is not None:
-        return blame(error)
+    if convert_error is not None:
+        return convert_error(error)
     return Rejected(f"{type(error).__name__}: {error}")

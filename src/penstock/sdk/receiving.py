@@ -1,4 +1,4 @@
-"""Sources of systems that push and forget: what arrives goes into a journal first."""
+"""Receiving sources: messages that a system pushes are journaled before they are read."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pyarrow as pa
 from pydantic import Field
 
 from penstock.core.errors import StateError
-from penstock.core.units import ByteSize, Duration
-from penstock.journal import RECEIVED, Bounds, Journal, JournalReader
+from penstock.core.units import ByteSize, PositiveDuration
+from penstock.journal import RECEIVED, REJECTED_SIZE, Bounds, Journal, JournalReader
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import Level
 from penstock.sdk.config import Config
+from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.record import Read
 from penstock.sdk.source import Offset, ReplayableSource
 
@@ -23,32 +24,34 @@ ORIGIN = "journal"
 
 
 class JournalOptions(Config):
-    """The journal that keeps what arrives until it has been written to all sinks."""
+    """The journal, which stores received messages until all sinks have committed them."""
 
-    size: ByteSize = Field(default=1 << 30, ge=1 << 20)
-    """The most that it takes of the disk; when it is full, senders are made to wait."""
-    flush: Literal["group", "each"] | Duration = "group"
-    """When messages are safe: `group` waits for the disk together with what arrives meanwhile,
-    `each` for every message by itself. With a time nobody waits, and so much is lost when the
-    machine loses power."""
+    max_size: ByteSize = Field(default=1 << 30, ge=1 << 20)
+    """The maximum size on disk. A full journal applies backpressure to senders."""
+    flush: Literal["group", "each"] | PositiveDuration = "group"
+    """The flush policy: `group` flushes concurrent messages to disk together, `each` flushes every
+    message. With a duration, messages are acknowledged before the flush; a power
+    failure loses the messages of that duration."""
 
 
 class ReceivingConfig(Config):
     journal: JournalOptions = JournalOptions()
-    """How what arrives is kept."""
+    """The journal of received messages."""
     max_records: int | None = Field(default=None, ge=1)
-    """The most messages in a batch."""
+    """The maximum number of messages in a batch."""
+    max_message_size: ByteSize = Field(default=16 << 20, ge=1)
+    """The maximum size of a message, and never more than half of a journal. A larger message
+    becomes a dead letter with the head of its payload."""
 
 
 R = TypeVar("R", bound=ReceivingConfig)
 
 
 class ReceivingSource(ReplayableSource[R]):
-    """A source whose system pushes and forgets; it declares BYTES.
+    """A source of a system that pushes messages and does not retain them. Declares BYTES.
 
-    `receive` runs in a process of its own on the driver's machine, one for each source whatever
-    number of queries read it. The queries read the journal, which has the columns of `metadata`
-    beside the payload.
+    `receive` runs in a separate process on the driver's machine, one per source for all queries.
+    The queries read the journal, which has the columns of `metadata_schema` beside the payload.
     """
 
     capabilities = frozenset(
@@ -65,88 +68,92 @@ class ReceivingSource(ReplayableSource[R]):
 
     @property
     def guarantee(self) -> Level:
-        """From the system into the journal; what is there is read exactly once."""
+        """The guarantee from the system to the journal. The journal is read exactly once."""
         return "at most once" if self.acknowledges is None else "at least once"
 
     @abstractmethod
     async def receive(self, journal: Journal) -> None:
-        """Listens until it is cancelled, and lets go of what it holds then.
+        """Receives messages until cancelled, then releases its resources.
 
-        Sets `journal.ready` once what is sent is received, and tells a sender that a message is
-        safe only after `journal.append`. Raises Transient or Permanent; after a Transient it is
-        called again in a new process, as `restart:` says.
+        Sets `journal.ready` once messages are received. Acknowledges a message only after
+        `journal.append`. Raises Transient or Permanent. After a Transient the runtime calls
+        `receive` again in a new process, as configured by `runtime.restart`.
         """
 
-    def about(self) -> pa.Schema:
-        """What is known of each message beside its payload: the keys of `Message.metadata`."""
+    def message_metadata_schema(self) -> pa.Schema:
+        """Returns the metadata columns of a message: the keys of `Message.metadata`."""
         return pa.schema([])
 
-    def metadata(self) -> pa.Schema:
-        return pa.schema([*self.about(), RECEIVED])
+    def metadata_schema(self) -> pa.Schema:
+        return pa.schema([*self.message_metadata_schema(), RECEIVED])
 
     def journal(self) -> Journal:
-        """The journal, for the one process that receives."""
+        """Opens the journal for the receiving process."""
         bounds = Bounds(
-            size=self.config.journal.size,
-            segment=max(min(64 << 20, self.config.journal.size // 8), 1),
+            size=self.config.journal.max_size,
+            segment=max(min(64 << 20, self.config.journal.max_size // 8), 1),
             flush=self.config.journal.flush,
+            message=min(self.config.max_message_size, self.config.journal.max_size // 2),
         )
-        columns = pa.schema([pa.field("payload", pa.binary()), *self.metadata()])
+        payload = pa.field("payload", pa.binary())
+        columns = pa.schema([payload, *self.metadata_schema(), REJECTED_SIZE])
         return Journal(self.directory, columns, bounds)
 
     def lost(self) -> int:
-        """How many messages could not be taken since the journal was made."""
-        return self._kept.lost()
+        """Returns the number of messages lost since the journal was created."""
+        return self._reader.lost()
 
-    def initial(self) -> Offset:
-        return {"position": self._kept.begin()}
+    def initial_offset(self) -> Offset:
+        return {"position": self._reader.begin()}
 
-    def latest(self, start: Offset) -> Offset:
-        return {"position": max(start["position"], self._kept.end())}
+    def latest_offset(self, start: Offset) -> Offset:
+        return {"position": max(start["position"], self._reader.end())}
 
-    def advance(self, start: Offset, end: Offset) -> Offset:
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
         if self.config.max_records is None:
             return end
         return {"position": min(end["position"], start["position"] + self.config.max_records)}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[int, int]]:
-        return self._kept.ranges(start["position"], end["position"])
+        return self._reader.ranges(start["position"], end["position"])
 
     def read(self, partition: tuple[int, int], read: Read) -> Iterator[pa.RecordBatch]:
-        for first, batch in self._kept.read(*partition):
+        for first, batch in self._reader.read(*partition):
             count = batch.num_rows
             columns = [
                 batch.column("payload"),
                 pa.repeat(ORIGIN, count),
                 pa.array(range(first, first + count), pa.int64()),
-                *(_column(batch, name, self.metadata()) for name in read.metadata),
+                *(_column(batch, name, self.metadata_schema()) for name in read.metadata),
             ]
             names = ["payload", "origin", "position", *read.metadata]
-            yield pa.RecordBatch.from_arrays(columns, names=names)
+            rows = pa.RecordBatch.from_arrays(columns, names=names)
+            sizes = _column(batch, REJECTED_SIZE.name, pa.schema([REJECTED_SIZE]))
+            yield reject_oversized(rows, sizes, read)
 
     def commit(self, end: Offset) -> None:
-        self._kept.forget(end["position"])
+        self._reader.remove_before(end["position"])
 
-    def lag(self, at: Offset, latest: Offset) -> int:
-        return max(0, int(latest["position"]) - int(at["position"]))
+    def lag(self, current: Offset, latest: Offset) -> int:
+        return max(0, int(latest["position"]) - int(current["position"]))
 
     @property
-    def _kept(self) -> JournalReader:
+    def _reader(self) -> JournalReader:
         return JournalReader(self.directory)
 
     @property
     def directory(self) -> Path:
-        """Where the journal is. Raises StateError where nothing is kept."""
+        """The directory of the journal. Raises StateError without a state directory."""
         if self.context.state is None:
             raise StateError(
-                f'source "{self.context.node}" receives, and has no directory to keep that in',
+                f'source "{self.context.node}" requires a state directory for its journal',
                 code="no-journal",
             )
         return self.context.state / "journal"
 
 
 def _column(batch: pa.RecordBatch, name: str, metadata: pa.Schema) -> pa.Array:
-    """A metadata column; empty in what was received before the source had it."""
+    """Returns a metadata column; null for messages received before the column existed."""
     type_ = metadata.field(name).type
     if name not in batch.schema.names:
         return pa.nulls(batch.num_rows, type_)

@@ -1,4 +1,4 @@
-"""Records on their way in and out: payloads, failures, and what a read is asked for."""
+"""Records: payloads, failures, and the parameters of a read."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ PAYLOAD = pa.schema(
 )
 """Columns of a source that delivers bytes; requested metadata columns follow.
 
-`origin` and `position` together name the record for ever (a topic partition and an offset, a
-file and a line). A null payload is a record without value.
+`origin` and `position` identify the record permanently (a topic partition and an offset, a file and
+a line). A null payload is a record without a value.
 """
 
 
 class Failure(NamedTuple):
-    """The record at `index` of the batch at hand failed."""
+    """The error of the record at `index` of a batch."""
 
     index: int  # type: ignore[assignment]
     error: RecordError
 
 
 class Records(NamedTuple):
-    """`texts` are the records in the payloads at `index` (None: one in each, in order)."""
+    """Records split from payloads.
+
+    `index` has the payload index of each record; None if each payload is one record.
+    """
 
     texts: pa.BinaryArray
     index: pa.Int64Array | None  # type: ignore[assignment]
 
 
-class Bad(NamedTuple):
-    """The record `text` of the payload at `index` failed; it is the `part`th, if it has several."""
+class DecodeFailure(NamedTuple):
+    """The error of record `text`, the `part`th of the payload at `index` if there are several."""
 
     index: int  # type: ignore[assignment]
     text: bytes | None
@@ -48,15 +51,18 @@ class Bad(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """`rows` came from the payloads at `index` (None: one row of each, in order)."""
+    """Rows of all records of payloads.
+
+    `index` has the payload index of each row; None if each payload is one row.
+    """
 
     rows: pa.RecordBatch
     index: pa.Int64Array | None  # type: ignore[assignment]
-    bad: Sequence[Bad]
+    failures: Sequence[DecodeFailure]
 
 
 class Decoded(NamedTuple):
-    """`rows` came from the payloads at `index` (None: one row of each, in order)."""
+    """Decoded rows. `index` has the payload index of each row; None if each payload is one row."""
 
     rows: pa.RecordBatch
     index: pa.Int64Array | None  # type: ignore[assignment]
@@ -64,7 +70,10 @@ class Decoded(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """`payloads` came from the rows at `index` (None: one payload of each, in order)."""
+    """Encoded payloads.
+
+    `index` has the row index of each payload; None if each row is one payload.
+    """
 
     payloads: pa.BinaryArray
     index: pa.Int64Array | None  # type: ignore[assignment]
@@ -73,21 +82,25 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class BadRecord:
-    """A record that a source could not make a row of; `part` counts those of one position."""
+    """A record that a source could not decode. `part` numbers the records of one position.
+
+    `header` is required to decode the payload again, such as the header line of a file.
+    """
 
     payload: bytes | None
     origin: str
     position: int
     error: RecordError
     part: int | None = None
+    header: bytes | None = None
 
 
 @dataclass(frozen=True)
 class Conjunct:
-    """`column op value`, one of the filters above a source.
+    """A filter `column op value` above a source.
 
-    `op` is one of = != < <= > >= in null notnull; `value` is None, a literal of the column's own
-    type or a tuple of them. A row for which it is false or null does not meet it.
+    `op` is one of = != < <= > >= in null notnull. `value` is None, a literal of the column's type
+    or a tuple of literals. A row passes if the condition is true, not if it is false or null.
     """
 
     column: str
@@ -97,18 +110,18 @@ class Conjunct:
 
 @dataclass
 class Read:
-    """What the engine wants of a range.
+    """The parameters and the side results of reading a range.
 
-    `columns` (None: all) and `conjuncts` are hints, which a source need not look at: the engine
-    applies the conjuncts to what the source delivers, and Spark evaluates all filters in any case.
+    `columns` (None: all) and `conjuncts` are optional for a source: the engine applies the
+    conjuncts to its rows, and Spark evaluates all filters.
 
-    * A source may leave the content of columns that are not in `columns` out (null) where reading
-      them is a cost of its own, as in Parquet. One that takes a record as a whole decodes all of
-      it, so that a bad record is a dead letter whatever the query uses.
-    * A source may leave rows out that do not meet all `conjuncts`, if it counts them in `skipped`.
+    * A source may return nulls for columns that are not in `columns` if reading them has a cost, as
+      in Parquet. A source that decodes whole records decodes all columns, so that a bad record is a
+      dead letter in every query.
+    * A source may leave out rows that do not pass all `conjuncts` and count them in `skipped`.
 
-    `metadata` names the metadata columns that must be there. A source that makes rows itself puts
-    the records that it could not read into `bad`.
+    `metadata` lists the required metadata columns. A source that declares ROWS adds undecodable
+    records to `bad`.
     """
 
     columns: frozenset[str] | None = None
@@ -124,6 +137,7 @@ class Read:
         position: int,
         error: RecordError,
         part: int | None = None,
+        header: bytes | None = None,
     ) -> None:
-        """Hands a record to the dead letters; reading goes on."""
-        self.bad.append(BadRecord(payload, origin, position, error, part))
+        """Adds a record to the dead letters. See `BadRecord`."""
+        self.bad.append(BadRecord(payload, origin, position, error, part, header))

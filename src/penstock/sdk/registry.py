@@ -1,4 +1,4 @@
-"""Finding components by type: entry points, so that nothing is imported before it is used."""
+"""Component registry: lookup of components by type, lazily through entry points."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ GROUP = "penstock.{}s"
 
 
 @cache
-def _found(kind: Kind) -> dict[str, EntryPoint]:
+def _entries(kind: Kind) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP.format(kind))}
 
 
 def types(kind: Kind) -> list[str]:
-    """The types of a kind, sorted; imports nothing."""
-    return sorted(_found(kind))
+    """Returns the types of a kind, sorted. Imports nothing."""
+    return sorted(_entries(kind))
 
 
 def distribution(kind: Kind, type_: str) -> Distribution | None:
-    """The Python package that a type comes from; None where there is no such type."""
-    entry = _found(kind).get(type_)
+    """Returns the Python package of a type, or None for an unknown type."""
+    entry = _entries(kind).get(type_)
     return entry.dist if entry else None
 
 
 def find(kind: Kind, type_: str) -> type[Component[Any]]:
-    """The class of a type. Raises PlanError for an unknown type, with the nearest name."""
-    entry = _found(kind).get(type_)
+    """Returns the class of a type. Raises PlanError for an unknown type, with the nearest name."""
+    entry = _entries(kind).get(type_)
     if entry is None:
-        others = [k for k in KINDS if k != kind and type_ in _found(k)]
-        hint = f'"{type_}" is a {others[0]}' if others else did_you_mean(type_, types(kind))
+        others = [other for other in KINDS if other != kind and type_ in _entries(other)]
+        hint = f'Use "{type_}" as a {others[0]}.' if others else did_you_mean(type_, types(kind))
         raise PlanError(f'there is no {kind} of type "{type_}"', code="unknown-type", hint=hint)
     try:
         component: type[Component[Any]] = entry.load()
@@ -48,7 +48,7 @@ def find(kind: Kind, type_: str) -> type[Component[Any]]:
 
 
 def schemas() -> dict[str, dict[str, dict[str, Any]]]:
-    """The JSON Schema of the options of every type, by kind."""
+    """Returns the JSON Schema of the options of every type, by kind."""
     return {
         kind: {type_: find(kind, type_).config_type.model_json_schema() for type_ in types(kind)}
         for kind in KINDS

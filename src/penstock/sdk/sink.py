@@ -9,133 +9,190 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
+from penstock.core.errors import PlanError
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import C, Component, Level
 from penstock.sdk.format import Format
 from penstock.sdk.record import Failure
+from penstock.sdk.schema_changes import SchemaChanges
 
 
 @dataclass(frozen=True)
 class BatchId:
     """One batch of one query. A batch that is written again has the same id.
 
-    `query` changes when a pipeline starts over with `--fresh`; `number` grows by one.
+    `query` changes when the state is reset with `--fresh`; `number` grows by one. `content` is a
+    digest of the offsets between which the batch reads its sources, empty if they are unknown. A
+    sink that recognises a committed batch stores number and content (see `Sink.last_batch`).
     """
 
     query: str
     number: int
+    content: str = ""
 
 
 Mode = Literal["append", "upsert", "replace"]
 
 Receipt = Mapping[str, Any]
-"""What a writer says of what it wrote, as JSON; `rows` and `bytes` are counted by the engine."""
+"""A writer's result as JSON. The engine adds `rows` and `bad`, the numbers of records."""
 
 
 class Writer(ABC):
-    """Writes one partition of one batch, in a task."""
+    """A writer of one partition of one batch, in a task."""
 
     @abstractmethod
     def write(
-        self, rows: pa.RecordBatch, payloads: pa.BinaryArray | None = None
+        self,
+        rows: pa.RecordBatch,
+        payloads: pa.BinaryArray | None = None,
+        operations: pa.StringArray | None = None,
     ) -> Sequence[Failure]:
-        """Takes rows, and for sinks that declare BYTES each row's payload beside it.
+        """Writes rows. `payloads` holds the payload of each row for sinks that declare BYTES.
 
-        Returns the rows that the system refuses for good; they go to the dead letters. Raises
-        Transient or Permanent when it is the system that fails.
+        `operations` holds the `Operation` of each row for sinks that declare DELETE; None means
+        that all rows are inserts. A key occurs once in a batch, and UPDATE_BEFORE never occurs.
+
+        Returns the rows that the system rejects permanently; they become dead letters. Raises
+        Transient or Permanent when the system fails.
         """
 
     @abstractmethod
     def commit(self) -> Receipt:
-        """Makes what was written durable, as far as one task can."""
+        """Makes the written rows durable, as far as one task can."""
 
     def abort(self) -> None:  # noqa: B027
-        """The task failed: nothing of it should become visible. May be called at any time."""
+        """Discards the written rows after a failure of the task. May be called at any time."""
 
 
 class Sink(Component[C]):
     """A system that is written to. Declare BYTES (rows encoded by `format`) or ROWS."""
 
     parallelism = "a partition of the batch"
-    most_rows: ClassVar[int | None] = None
-    """The most rows of one call of `Writer.write` where the node's `batch` says nothing."""
+    max_rows_per_write: ClassVar[int | None] = None
+    """The maximum number of rows of one call of `Writer.write` without a limit in `batch`."""
+    discards_rows: ClassVar[bool] = False
+    """Whether rows are discarded, so that rows of a failed attempt have no effect."""
 
     format: Format[Any] | None = None
-    """The node's format, constructed; set by the planner before `recover`, `open` and `writer`.
+    """The node's format, set by the planner before `recover`, `open` and `writer` are called.
 
-    The engine encodes for sinks that declare BYTES; those that declare ROWS and write encoded
-    data (files) use it themselves.
+    The engine encodes for sinks that declare BYTES. Sinks that declare ROWS and write encoded
+    data (files) call the format themselves.
     """
 
     mode: Mode = "append"
-    """What a row does to those that are there; set by the planner, like `primary_key`.
+    """The effect of a row on existing rows, set by the planner.
 
-    Others than `append` only where UPSERT is declared.
+    `upsert` requires UPSERT, `replace` requires REPLACE.
     """
 
     primary_key: tuple[str, ...] = ()
-    """The columns that identify a row."""
+    """The columns that identify a row, set by the planner.
+
+    With mode `upsert` they are declared in the node or inherited from nodes upstream. The engine
+    sends all rows of a key to one writer, the last one of each batch only, unless `partitioning`
+    chooses the writers.
+    """
+
+    uses_primary_key: bool = False
+    """Whether `primary_key` is used with each mode, as the key of a record."""
+
+    @property
+    def overwriting_columns(self) -> Sequence[str] | None:
+        """The columns by which a row overwrites an earlier row, whatever the mode.
+
+        None if all rows are kept; empty if each row overwrites the row before. The engine sends
+        rows with the same values to one writer, in source order.
+        """
+        return None
 
     @property
     def guarantee(self) -> Level:
-        """How often a row arrives, whatever is killed."""
+        """The delivery guarantee from Penstock to the system."""
         if Capability.EXACTLY_ONCE in self.capabilities:
             return "exactly once"
         return "at most once" if self.acknowledges is None else "at least once"
 
-    def accepts(self, columns: pa.Schema) -> None:
-        """Raises UserError if rows of these columns cannot be written, whatever they hold."""
+    def check_schema(self, columns: pa.Schema) -> None:
+        """Raises UserError if rows of these columns cannot be written, whatever their values."""
         if self.format is not None:
             self.format.encode(self.encoded(pa.RecordBatch.from_pylist([], columns)))
 
     def encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns that the format makes payloads of, for sinks that declare BYTES."""
+        """Returns the columns that the format encodes, for sinks that declare BYTES."""
         return rows
 
-    def division(self, columns: pa.Schema) -> tuple[int, Sequence[str]] | None:
-        """How many writers a batch has, and the columns whose values choose the writer.
+    def partitioning(self, columns: pa.Schema) -> tuple[int, Sequence[str]] | None:
+        """Returns the number of writers of a batch and the columns that choose the writer.
 
-        For sinks whose writers each commit for themselves: when a batch is repeated, each row
-        comes to the same writer. None: the rows come as they are.
+        For sinks whose writers commit independently: when a batch is repeated, each row reaches
+        the same writer. None keeps the partitions of the batch, or with mode `upsert` partitions
+        by the primary key.
         """
         return None
 
-    def format_for(self) -> str | None:
-        """The type of format where the node names none; None where none is needed."""
+    def default_format(self) -> str | None:
+        """Returns the format type of a node without `format`; None if no format is needed."""
         return "json" if Capability.BYTES in self.capabilities else None
 
     def open(self) -> Any:
-        """A client, made once per worker process and kept between batches.
+        """Returns a client, created once per worker process and kept between batches.
 
-        After a batch that failed the next one gets another; if the client has a method `close`,
-        that is called then, beside the work.
+        A failed batch discards the client; its method `close`, if any, is called in the background.
         """
         return None
 
     @abstractmethod
     def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
-        """A writer of one partition of `batch`; `schema` is that of the rows to come."""
+        """Returns a writer of one partition of `batch`; `schema` is the schema of the rows."""
 
-    def finish(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
-        """All partitions are committed: make the batch visible. On the driver.
+    def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
+        """Makes the batch visible after all partitions are committed. Called on the driver.
 
-        Idempotent, and called again after a crash between the writers and the end of the batch.
+        Must be idempotent: called again after a crash between the writers and the end of the batch.
         """
 
+    def last_batch(self, query: str) -> BatchId | None:
+        """Returns the last committed batch of a query; None if the sink does not store it.
+
+        Called on the driver before the first batch of a query. The engine raises StateError if the
+        query continues with this batch and other content, or with an earlier batch. Required for
+        EXACTLY_ONCE: a sink that skips batches by their number would lose such a batch.
+        """
+        return None
+
+    def target_schema(self) -> pa.Schema | None:
+        """Returns the columns of the target; None without fixed columns or without a target.
+
+        Called on the driver before `prepare`. Reaches the system: raises Transient or Permanent.
+        """
+        return None
+
+    def change_schema(self, changes: SchemaChanges) -> None:
+        """Adds the `missing` columns to the target and widens the `widened` ones.
+
+        Called on the driver before `prepare` if the rows need changes. Must be idempotent. The
+        default raises PlanError: the target's columns are fixed.
+        """
+        raise PlanError(
+            f"the rows do not fit the target: {changes}",
+            code="target-schema",
+            hint="Change the columns of the target, or select and cast columns in a transform.",
+        )
+
     def prepare(self, columns: pa.Schema) -> None:
-        """Called on the driver before the first rows are written, with the columns they have."""
+        """Prepares the target. Called on the driver with the schema of the first rows of a run."""
         if self.format is not None:
             self.format.prepare(self.encoded(pa.RecordBatch.from_pylist([], columns)).schema)
 
     def recover(self) -> None:
-        """Called on the driver before the first batch of a run: tidy up after a crash."""
+        """Cleans up after a crash. Called on the driver before the first batch of a run."""
 
     def tick(self) -> None:
-        """Called on the driver about once a second, between batches and when none come.
+        """Does periodic work, such as rolling a file by age. Called on the driver every second.
 
-        For what is due by the clock (a file that is rolled by age). Never while a batch is under
-        way. An error is told in the log, and the next tick tries again.
+        Never called while a batch is in progress. An error is logged and the next call retries.
         """
 
     def complete(self) -> None:
-        """Called on the driver when a run ends in good order: close what was kept open."""
+        """Completes the output. Called on the driver when a run ends without a failure."""

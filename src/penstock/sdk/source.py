@@ -15,131 +15,144 @@ from penstock.sdk.format import Format
 from penstock.sdk.record import Read
 
 Offset = Mapping[str, Any]
-"""A position in a whole source, as JSON. Positions never go back."""
+"""The offset of a whole source as JSON. Offsets never decrease."""
 
 
 class Source(Component[C]):
     """A system that is read. Declare BYTES (payloads, decoded by `format`) or ROWS."""
 
-    unit: ClassVar[str] = "records"
-    """What `ReplayableSource.lag` counts: records, bytes, files ..."""
+    lag_unit: ClassVar[str] = "records"
+    """The unit of `ReplayableSource.lag`: records, bytes, files ..."""
 
     format: Format[Any] | None = None
-    """The node's format, constructed; set by the planner before anything but `check` is called.
+    """The node's format, set by the planner before any method but `check` is called.
 
-    The engine decodes for sources that declare BYTES; those that declare ROWS and hold encoded
-    data (files) use it themselves.
+    The engine decodes for sources that declare BYTES. Sources that declare ROWS and hold encoded
+    data (files) call the format themselves.
     """
 
     columns: pa.Schema | None = None
     """The declared or pinned columns, set by the planner before a range is read.
 
-    A source that declares ROWS delivers exactly these.
+    A source that declares ROWS returns exactly these columns.
     """
 
     metadata_columns: Mapping[str, str] = {}
-    """For each column that the user asked for, the name of the metadata that it holds."""
+    """The metadata name of each requested metadata column."""
 
-    def format_for(self) -> str | None:
-        """The type of format where the node names none; None where none is needed or implied."""
+    def default_format(self) -> str | None:
+        """Returns the format type of a node without `format`; None without a default."""
         return "json" if Capability.BYTES in self.capabilities else None
 
     def schema(self) -> pa.Schema | None:
-        """The columns of the rows, for sources that declare ROWS.
+        """Returns the columns of the rows, for sources that declare ROWS.
 
-        None when a schema must be declared or can only be inferred (see `infer`). Sources that
-        declare BYTES keep this default.
+        None if the schema must be declared or inferred (see `infer_schema`). Sources that declare
+        BYTES keep this default.
         """
         return None
 
-    def infer(self) -> pa.Schema | None:
-        """The columns found by looking at a sample, for ROWS sources; None if there is no data."""
+    def infer_schema(self) -> pa.Schema | None:
+        """Infers the columns from a sample, for ROWS sources; None if there is no data."""
         return None
 
-    def sample(self, most: int) -> pa.BinaryArray:
-        """At most `most` payloads from the beginning, for inferring a format's schema."""
+    def sample(self, max_records: int) -> pa.BinaryArray:
+        """Returns the first payloads, at most `max_records`, to infer a format's schema."""
         return pa.array([], pa.binary())
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
-        """A bad record once more, as it is in the dead letters: rows of `columns`.
+        """Decodes the payload of a dead letter again into rows of `columns`.
 
-        Raises RecordError if it is bad still.
+        Raises RecordError if decoding fails again.
         """
         if self.format is None or self.columns is None:
-            raise DecodeError("this source's records cannot be read again", code="not-replayable")
+            raise DecodeError(
+                "dead letters of this source cannot be replayed", code="not-replayable"
+            )
         rows, _, failures = self.format.decode(pa.array([payload], pa.binary()), self.columns)
         for failure in failures:
             raise failure.error
         return rows
 
-    def metadata(self) -> pa.Schema:
-        """The metadata columns on offer, by their short names (`topic`, `path`, ...)."""
+    def decode_with_header(
+        self, payload: bytes, origin: str, position: int, header: bytes
+    ) -> pa.RecordBatch:
+        """Decodes the payload of a dead letter that was rejected with a header, as `decode`."""
+        return self.decode(payload, origin, position)
+
+    def metadata_schema(self) -> pa.Schema:
+        """Returns the available metadata columns under their short names (`topic`, `path`, ...)."""
         return pa.schema([])
 
     @property
     def guarantee(self) -> Level:
-        """How often a record comes into Penstock, whatever is killed."""
+        """The delivery guarantee from the system to Penstock."""
         return "exactly once" if Capability.REPLAY in self.capabilities else "at most once"
 
-    def bounded(self) -> bool:
-        """Whether the input ends, as configured."""
+    def reads_once(self) -> bool:
+        """Returns whether committed records are removed, so that only one query may read them."""
+        return False
+
+    def is_bounded(self) -> bool:
+        """Returns whether the configured input ends."""
         return False
 
 
 class ReplayableSource(Source[C]):
-    """A source whose ranges can be read again and give the same rows.
+    """A source whose ranges can be read again and return the same rows.
 
-    `initial`, `latest`, `advance` and `partitions` are called in one process for each query, and
-    `commit` in another, all on the driver's machine; `read` is called on copies in tasks. Another
-    copy may be asked for `initial`, `latest` and `lag` before a run, to see how much is waiting.
+    `initial_offset`, `latest_offset`, `limit_batch` and `partitions` are called in one process per
+    query, `commit` in another process, all on the driver's machine; `read` is called on copies in
+    tasks. `initial_offset`, `latest_offset` and `lag` may be called on another copy before a run,
+    to measure the backlog.
     """
 
     acknowledges: str | None = None
 
     @abstractmethod
-    def initial(self) -> Offset:
-        """Where a pipeline without state begins."""
+    def initial_offset(self) -> Offset:
+        """Returns the start offset of a pipeline without state."""
 
     @abstractmethod
-    def latest(self, start: Offset) -> Offset:
-        """The end of what is there now, at or after `start`. Does not block."""
+    def latest_offset(self, start: Offset) -> Offset:
+        """Returns the current end offset, at or after `start`. Does not block."""
 
-    def advance(self, start: Offset, end: Offset) -> Offset:
-        """The end of the next batch: `end`, or earlier where the options limit a batch.
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
+        """Returns the end offset of the next batch: `end`, or an earlier offset.
 
-        Later than `start` whenever `end` is.
+        Must be after `start` whenever `end` is.
         """
         return end
 
     @abstractmethod
     def partitions(self, start: Offset, end: Offset) -> Sequence[Any]:
-        """What can be read in parallel between the two: picklable values for `read`."""
+        """Returns the partitions of a range as picklable values for `read`."""
 
     @abstractmethod
     def read(self, partition: Any, read: Read) -> Iterator[pa.RecordBatch]:
-        """The records of one partition.
+        """Yields the records of one partition.
 
-        BYTES: batches with the columns of `PAYLOAD`, then those of `read.metadata`.
-        ROWS: batches with the columns of the declared schema, then those of `read.metadata`.
+        BYTES: batches with the columns of `PAYLOAD`, then the columns of `read.metadata`.
+        ROWS: batches with the columns of the declared schema, then the columns of `read.metadata`.
         """
 
     def commit(self, end: Offset) -> None:
-        """Everything before `end` has been written to all sinks: acknowledge, report, let go.
+        """Acknowledges all records before `end`, which all sinks have committed.
 
-        Also called when a run begins, with the position where it resumes. Raises Transient or
-        Permanent if the system could not be told, which hinders nothing else.
+        Also called at the start of a run with the offset at which it resumes. Raises Transient or
+        Permanent if the system cannot be reached; the run continues.
         """
 
-    def earlier(self, one: Offset, other: Offset) -> Offset:
-        """The position up to which both have come; this one takes the smaller numbers."""
-        return {key: _smaller(one[key], other[key]) for key in one if key in other}
+    def min_offset(self, first: Offset, second: Offset) -> Offset:
+        """Returns the offset that both offsets have reached. Takes the smaller numbers."""
+        return {key: _smaller(first[key], second[key]) for key in first if key in second}
 
-    def lag(self, at: Offset, latest: Offset) -> int | None:
-        """How much is waiting between the two, in the source's own unit; None if unknown."""
+    def lag(self, current: Offset, latest: Offset) -> int | None:
+        """Returns the backlog between two offsets in `lag_unit`; None if unknown."""
         return None
 
 
-def _smaller(one: Any, other: Any) -> Any:
-    if isinstance(one, Mapping):
-        return {key: _smaller(one[key], other[key]) for key in one if key in other}
-    return min(one, other) if isinstance(one, int | float) else one
+def _smaller(first: Any, second: Any) -> Any:
+    if isinstance(first, Mapping):
+        return {key: _smaller(first[key], second[key]) for key in first if key in second}
+    return min(first, second) if isinstance(first, int | float) else first

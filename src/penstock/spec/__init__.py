@@ -1,1 +1,1 @@
-"""What the user wrote, as frozen models with positions."""
+"""Pipeline files as frozen models with locations."""

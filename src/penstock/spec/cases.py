@@ -1,67 +1,65 @@
-"""The names that test cases use."""
+"""Names of nodes in the test cases of a pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from penstock.core.errors import SpecError
+from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.document import Document
-from penstock.spec.nodes import Entry, Mapping, Node, Scalar, Sequence
-from penstock.spec.subject import about
-from penstock.spec.wiring import nodes
+from penstock.spec.graph import list_nodes
+from penstock.spec.location_text import describe_location
+from penstock.spec.source_map import Route, SourceMap, find_map, find_texts
 
 
-def cases(document: Document) -> Iterator[SpecError]:
-    """Names in `given`, `expect` and `dead_letters` that the pipeline does not have."""
-    kinds = {node.name: node.kind for node in nodes(document)}
-    tests = document.root.get("tests")
-    for index, test in enumerate(tests.items if isinstance(tests, Sequence) else ()):
-        subject, _ = about(document, ("tests", index))
-        for entry in _entries(test, "given"):
-            if kinds.get(entry.name) != "source":
-                yield _given(subject, entry, kinds)
-        for entry in _entries(test, "expect"):
-            if entry.name not in kinds:
-                yield _unknown(subject, entry.key, kinds)
-        for scalar in _failing(test):
-            if scalar.text not in kinds:
-                yield _unknown(subject, scalar, kinds)
+def check_cases(source_map: SourceMap) -> Iterator[SpecError]:
+    """Yields an error for each unknown name in `given`, `expect` and `dead_letters`."""
+    kinds = {node.name: node.kind for node in list_nodes(source_map)}
+    tests = source_map.find(("tests",))
+    for index in range(len(tests.data) if tests is not None and tests.is_list else 0):
+        test: Route = ("tests", index)
+        for name in find_map(source_map, (*test, "given")):
+            if kinds.get(name) != "source":
+                yield _not_a_source(source_map, (*test, "given", name), kinds)
+        for name in find_map(source_map, (*test, "expect")):
+            if name not in kinds:
+                where = source_map.key((*test, "expect", name))
+                yield _unknown_node(source_map, test, name, where, kinds)
+        yield from _check_dead_letters(source_map, test, kinds)
 
 
-def _entries(test: Node, key: str) -> tuple[Entry, ...]:
-    node = test.get(key) if isinstance(test, Mapping) else None
-    return node.entries if isinstance(node, Mapping) else ()
+def _check_dead_letters(
+    source_map: SourceMap, test: Route, kinds: dict[str, str]
+) -> Iterator[SpecError]:
+    letters = source_map.find((*test, "dead_letters"))
+    for index in range(len(letters.data) if letters is not None and letters.is_list else 0):
+        for route, value in find_texts(source_map, (*test, "dead_letters", index, "node")):
+            if value.data not in kinds:
+                where = source_map.value(route)
+                yield _unknown_node(source_map, test, value.written, where, kinds)
 
 
-def _failing(test: Node) -> Iterator[Scalar]:
-    letters = test.get("dead_letters") if isinstance(test, Mapping) else None
-    for letter in letters.items if isinstance(letters, Sequence) else ():
-        node = letter.get("node") if isinstance(letter, Mapping) else None
-        if isinstance(node, Scalar) and isinstance(node.value, str) and not node.broken:
-            yield node
-
-
-def _given(subject: str, entry: Entry, kinds: dict[str, str]) -> SpecError:
-    sources = [name for name, kind in kinds.items() if kind == "source"]
-    kind = kinds.get(entry.name)
-    message = (
-        f'{subject} gives rows to "{entry.name}", which is a {kind}; rows are given to sources'
+def _not_a_source(source_map: SourceMap, route: Route, kinds: dict[str, str]) -> SpecError:
+    subject, _ = describe_location(source_map, route[:2])
+    name = str(route[-1])
+    kind = kinds.get(name)
+    return SpecError(
+        f'{subject} gives rows to "{name}", which is a {kind}; expected a source'
         if kind
-        else f'{subject} gives rows to "{entry.name}", and there is no such source'
-    )
-    return SpecError(
-        message,
+        else f'{subject} gives rows to "{name}", which is not a source',
         code="unknown-node",
-        where=entry.key.location,
-        hint=did_you_mean(entry.name, sources),
+        where=source_map.key(route),
+        hint=did_you_mean(name, [name for name, kind in kinds.items() if kind == "source"]),
     )
 
 
-def _unknown(subject: str, name: Scalar, kinds: dict[str, str]) -> SpecError:
+def _unknown_node(
+    source_map: SourceMap, test: Route, name: str, where: Location, kinds: dict[str, str]
+) -> SpecError:
+    subject, _ = describe_location(source_map, test)
     return SpecError(
-        f'{subject} names "{name.written}", and there is no such node',
+        f'{subject} refers to "{name}", which is not a node',
         code="unknown-node",
-        where=name.location,
-        hint=did_you_mean(name.text, kinds),
+        where=where,
+        hint=did_you_mean(name, kinds),
     )

@@ -1,4 +1,4 @@
-"""What a value should have been, what it is, and what to do about it."""
+"""Descriptions of expected and found values, and suggestions for wrong values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.text import nearest, shorten
-from penstock.spec.nodes import Mapping, Node, Scalar, Sequence, scalars
+from penstock.spec.source_map import SourceValue, Substitution
 
 _TYPES = {
     "string_type": "text",
@@ -57,7 +57,6 @@ _BOUNDS = {
     "too_short": "at least {min_length} entries",
     "too_long": "at most {max_length} entries",
     "url_scheme": "a URL that begins with {expected_schemes}",
-    "union_tag_invalid": "{expected_tags}",
 }
 _SMALL_BOUNDS = {
     ("string_too_short", 1): "text that is not empty",
@@ -65,14 +64,16 @@ _SMALL_BOUNDS = {
     ("string_too_long", 1): "one character",
 }
 _MAPS = {"dict_type", "model_type", "model_attributes_type"}
-_NO_DASH = "keys have no dash before them"
 _FREE = {"value_error", "assertion_error"}
 _SHORTEST_MASKED = 3
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """What was expected. A free one is a sentence of its own; a foreign one may echo values."""
+    """A description of the expected value.
+
+    A `free` phrase is a whole sentence. A `foreign` phrase may contain values.
+    """
 
     text: str
     code: str
@@ -80,9 +81,9 @@ class Phrase:
     foreign: bool = False
 
 
-def expected(details: List[dict[str, Any]]) -> Phrase:
-    """What one of several branches would have taken."""
-    phrases = [phrase for each in details for phrase in _phrases(each)]
+def describe_expected(details: List[dict[str, Any]]) -> Phrase:
+    """Returns the description of the values accepted by at least one of the branches."""
+    phrases = [phrase for detail in details for phrase in _phrases(detail)]
     free = next((phrase for phrase in phrases if phrase.free), None)
     if free:
         return free
@@ -96,8 +97,8 @@ def expected(details: List[dict[str, Any]]) -> Phrase:
 
 
 def _phrases(details: dict[str, Any]) -> list[Phrase]:
-    if details["type"] in {"literal_error", "enum"}:
-        return [Phrase(choice, "invalid-value") for choice in choices(details)]
+    if details["type"] in {"literal_error", "enum", "union_tag_invalid"}:
+        return [Phrase(choice, "invalid-value") for choice in allowed_values(details)]
     return [_phrase(details)]
 
 
@@ -106,8 +107,9 @@ def _phrase(details: dict[str, Any]) -> Phrase:
     if kind in _TYPES:
         return Phrase(_TYPES[kind], "invalid-value" if "parsing" in kind else "wrong-type")
     if kind in _BOUNDS:
-        empty = _SMALL_BOUNDS.get((kind, context.get("min_length", context.get("max_length", 0))))
-        return Phrase(empty or _BOUNDS[kind].format(**context), "invalid-value")
+        bound = context.get("min_length", context.get("max_length", 0))
+        text = _SMALL_BOUNDS.get((kind, bound))
+        return Phrase(text or _BOUNDS[kind].format(**context), "invalid-value")
     message = str(context["error"]) if "error" in context else str(details["msg"])
     if kind not in _FREE:
         message = message.replace("Input should be", "expected")
@@ -117,10 +119,15 @@ def _phrase(details: dict[str, Any]) -> Phrase:
     return Phrase(message, "invalid-value", free=True, foreign=True)
 
 
-def choices(details: dict[str, Any]) -> list[str]:
-    """The values that a literal or an enum allows."""
-    text = str((details.get("ctx") or {}).get("expected", ""))
-    return [a or b for a, b in re.findall(r"'((?:[^'\\]|\\.)*)'|([^\s,']+)", text) if b != "or"]
+def allowed_values(details: dict[str, Any]) -> list[str]:
+    """Returns the values that a literal, an enum or the discriminator of a union allows."""
+    context = details.get("ctx") or {}
+    text = str(context.get("expected", context.get("expected_tags", "")))
+    return [
+        quoted or word
+        for quoted, word in re.findall(r"'((?:[^'\\]|\\.)*)'|([^\s,']+)", text)
+        if word != "or"
+    ]
 
 
 def _either(texts: list[str]) -> str:
@@ -130,56 +137,55 @@ def _either(texts: list[str]) -> str:
     return f"{', '.join(texts[:-1])}{',' if long else ''} or {texts[-1]}"
 
 
-def shown(node: Node | None) -> str:
-    """`not "abc"`: the value as the file has it, so what `${...}` stands for is not shown."""
-    if isinstance(node, Mapping):
-        return "not a map"
-    if isinstance(node, Sequence):
-        return "not a list" if node.items else "not an empty list"
-    if node is None or (node.plain and not node.written):
-        return "and there is no value"
-    if isinstance(node.value, str) or node.interpolated:
-        return f'not "{shorten(node.written, 60)}"'
-    return f"not {node.written}"
+def describe_found(value: SourceValue | None) -> str:
+    """Returns `found "abc"`: the value as in the file, before substitution."""
+    if value is not None and value.is_map:
+        return "found a map"
+    if value is not None and value.is_list:
+        return "found a list" if value.data else "found an empty list"
+    if value is None or (value.is_empty and not value.quoted):
+        return "found no value"
+    if isinstance(value.data, str) or value.substitutions:
+        return f'found "{shorten(value.written, 60)}"'
+    return f"found {value.written}"
 
 
-def hint_for(details: List[dict[str, Any]], node: Node | None) -> str | None:
-    """What to write instead, where that can be told."""
-    kinds = {str(each["type"]) for each in details}
-    if isinstance(node, Sequence) and kinds <= _MAPS:
-        if node.flow:
+def suggest_fix(details: List[dict[str, Any]], value: SourceValue | None) -> str | None:
+    """Returns a hint for a wrong value, or None."""
+    kinds = {str(detail["type"]) for detail in details}
+    if value is not None and value.is_list and kinds <= _MAPS:
+        if value.inline:
             return None
         named = kinds == {"dict_type"}
-        return "each has a name and a colon, in place of the dash" if named else _NO_DASH
-    if not isinstance(node, Scalar) or node.interpolated:
+        return (
+            "write a name and a colon instead of each dash"
+            if named
+            else "remove the dash before each key"
+        )
+    if value is None or not value.is_scalar or value.substitutions:
         return None
-    text = isinstance(node.value, str)
-    allowed = [choice for each in details for choice in choices(each)]
-    if text and allowed and (near := nearest(node.written, allowed)):
-        return f'did you mean "{near}"?'
-    if kinds & {"string_type", "names_type"} and node.value is not None and not text:
-        return f'quote it: "{node.written}"'
-    if kinds == {"list_type"} and text and node.written:
-        items = [each.strip() for each in node.written.split(",")]
+    text = isinstance(value.data, str)
+    allowed = [choice for detail in details for choice in allowed_values(detail)]
+    if text and allowed and (nearest_choice := nearest(value.written, allowed)):
+        return f'did you mean "{nearest_choice}"?'
+    if kinds & {"string_type", "names_type"} and value.data is not None and not text:
+        return f'put the value in quotes: "{value.written}"'
+    if kinds == {"list_type"} and text and value.written:
+        items = [item.strip() for item in value.written.split(",")]
         return f"write a list: [{', '.join(items)}]"
     return None
 
 
-def masked(message: str, node: Node | None) -> str:
-    """The message with what came from outside shown as it was written."""
-    if node is None:
-        return message
-    for scalar in scalars(node):
-        for value, written in _foreign(scalar):
-            message = message.replace(value, written)
+def mask_substitutions(message: str, value: SourceValue | None) -> str:
+    """Returns the message with expressions such as `${NAME}` in place of their values."""
+    for substitution in value.substitutions if value is not None else ():
+        for text in _masked_texts(substitution):
+            message = message.replace(text, substitution.expression)
     return message
 
 
-def _foreign(scalar: Scalar) -> list[tuple[str, str]]:
-    pairs = [(scalar.text, scalar.written)] if scalar.pieces else []
-    for piece in scalar.pieces:
-        written = scalar.written[piece.from_start : piece.from_end]
-        pairs.append((scalar.text[piece.start : piece.end], written))
-    least = 1 if scalar.secret else _SHORTEST_MASKED
-    plain = [(value, written) for value, written in pairs if len(value) >= least]
-    return plain + [(repr(value)[1:-1], written) for value, written in plain]
+def _masked_texts(substitution: Substitution) -> tuple[str, ...]:
+    """Returns the value and its form in quotes; empty for a short value."""
+    value = substitution.value
+    shortest = 1 if substitution.secret else _SHORTEST_MASKED
+    return (value, repr(value)[1:-1]) if len(value) >= shortest else ()

@@ -1,20 +1,20 @@
-"""The fields of the model that a path of pydantic's leads to."""
+"""Fields of models by the error paths of pydantic."""
 
 from __future__ import annotations
 
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 
-from penstock.spec.nodes import Route
+from penstock.spec.source_map import Route
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field as the user knows it."""
+    """A field of a model: annotation, documentation, and whether it is required."""
 
     annotation: Any
     description: str | None
@@ -22,33 +22,57 @@ class Field:
 
     @property
     def secret(self) -> bool:
-        """Whether its value is never shown."""
-        kinds = [each for each in _alternatives(self.annotation) if isinstance(each, type)]
+        """Whether the value is a secret."""
+        kinds = [kind for kind in _alternatives(self.annotation) if isinstance(kind, type)]
         return any(issubclass(kind, SecretStr) for kind in kinds)
 
     @property
     def sentence(self) -> str | None:
-        """The first sentence of its documentation, without the full stop."""
+        """The first sentence of the documentation, without the full stop."""
         if not self.description:
             return None
-        first = " ".join(self.description.split()).split(". ")[0]
-        return first if first.endswith("...") else first.removesuffix(".")
+        sentence = " ".join(self.description.split()).split(". ")[0]
+        return sentence if sentence.endswith("...") else sentence.removesuffix(".")
 
 
 def fields_at(model: type[BaseModel], trail: Route) -> dict[str, Field]:
-    """The fields by the names users write, of all models that `trail` may lead to.
+    """Returns the fields, by alias, of all models that `trail` may lead to.
 
-    Steps of a trail that are no field are the names that pydantic gives to a union's branches.
+    Steps of a trail other than fields are the names of the branches of unions.
     """
+    fields: dict[str, Field] = {}
+    for kind in _models_at(model, trail):
+        fields |= _fields(kind)
+    return fields
+
+
+def choices_at(model: type[BaseModel], trail: Route, name: str) -> list[str]:
+    """Returns the texts that the field `name` accepts in the models that `trail` may lead to."""
+    fields = (_fields(kind).get(name) for kind in _models_at(model, trail))
+    return [text for field in fields if field for text in _literals(field)]
+
+
+def _models_at(model: type[BaseModel], trail: Route) -> list[type[BaseModel]]:
     kinds = [*_alternatives(model)]
     for step in trail:
-        below = [each for kind in kinds for each in _below(kind, step)]
-        kinds = below or kinds
-    found: dict[str, Field] = {}
-    for kind in kinds:
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found |= _fields(kind)
-    return found
+        tagged = _tagged(kinds, step)
+        children = [child for kind in kinds for child in _child_types(kind, step)]
+        kinds = tagged or children or kinds
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+
+
+def _tagged(kinds: list[Any], step: str | int) -> list[Any]:
+    """Returns the model, of several, whose discriminator has the value `step`; or none."""
+    models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    if len(models) < 2:
+        return []
+    return [
+        kind for kind in models if any(step in _literals(field) for field in _fields(kind).values())
+    ]
+
+
+def _literals(field: Field) -> tuple[Any, ...]:
+    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
 
 
 def _fields(model: type[BaseModel]) -> dict[str, Field]:
@@ -58,7 +82,7 @@ def _fields(model: type[BaseModel]) -> dict[str, Field]:
     }
 
 
-def _below(kind: Any, step: str | int) -> Iterator[Any]:
+def _child_types(kind: Any, step: str | int) -> Iterator[Any]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = _fields(kind).get(str(step))
         if field:
@@ -76,7 +100,7 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
     if origin is Annotated:
         yield from _alternatives(get_args(annotation)[0])
     elif origin in {Union, types.UnionType}:
-        for each in get_args(annotation):
-            yield from _alternatives(each)
+        for alternative in get_args(annotation):
+            yield from _alternatives(alternative)
     else:
         yield annotation

@@ -1,4 +1,4 @@
-"""The shape of a pipeline: what the parser, the JSON Schema and the docs all come from."""
+"""The models of a pipeline: the source of validation, of the JSON Schema and of the docs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from penstock.core.paths import UserPath
-from penstock.core.units import ByteSize, Duration
+from penstock.core.retry import Backoff
+from penstock.core.units import ByteSize, Duration, PositiveDuration, byte_count
 
 OnError = Literal["dead_letter", "fail", "drop"]
 
 
-class Shape(BaseModel):
-    """Base of all parts of a pipeline file: closed and frozen."""
+class StrictModel(BaseModel):
+    """Base of all parts of a pipeline: frozen, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class Open(Shape):
-    """A node: the keys that are not its own are options of its `type`."""
+class NodeModel(StrictModel):
+    """Base of nodes: further keys are options of the `type`."""
 
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
 
@@ -31,7 +32,7 @@ class Open(Shape):
         return dict(self.__pydantic_extra__ or {})
 
 
-def _words(value: object) -> object:
+def _as_list(value: object) -> object:
     if isinstance(value, str):
         return [value]
     if not isinstance(value, list):
@@ -39,248 +40,302 @@ def _words(value: object) -> object:
     return value
 
 
-Names = Annotated[
+NameList = Annotated[
     list[str],
-    BeforeValidator(_words),
+    BeforeValidator(_as_list),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-"""One name, or a list of them."""
+"""A name, or a list of names."""
 
 
 _MASTER = r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn"
 
 
-def _master(value: str) -> str:
+def _check_master(value: str) -> str:
     if not re.fullmatch(_MASTER, value):
         raise ValueError("expected local[N], spark://HOST:PORT, yarn or k8s://URL")
     return value
 
 
-Master = Annotated[str, AfterValidator(_master)]
-"""Where Spark runs."""
+Master = Annotated[str, AfterValidator(_check_master)]
+"""The URL of Spark's master."""
+
+MIN_HEAP = 512 * 10**6
 
 
-class Watermark(Shape):
-    """How late rows may be."""
+def _check_heap(value: str) -> str:
+    if value == "auto":
+        return value
+    try:
+        size = byte_count(value)
+    except ValueError:
+        raise ValueError("expected auto, or a size such as 2g or 1500 MB") from None
+    if size < MIN_HEAP:
+        raise ValueError("expected auto, or at least 512 MB, the minimum of Spark")
+    return value
+
+
+Heap = Annotated[
+    str,
+    AfterValidator(_check_heap),
+    WithJsonSchema({"type": "string", "examples": ["auto", "2g", "1500 MB"]}),
+]
+"""The size of a heap, or `auto`."""
+
+
+class Watermark(StrictModel):
+    """Event time and the accepted delay of late rows."""
 
     column: str
-    """The event-time column, of type TIMESTAMP."""
+    """The event-time column, of type TIMESTAMP.
+
+    Windows and other stateful transforms accept times after 1970-01-01T00:00:00Z and before
+    9000-01-01T00:00:00Z. A record with another time becomes a dead letter.
+    """
     delay: Duration = 0.0
-    """How long to wait for rows that are late."""
+    """The time to wait for late rows."""
+    expression: str | None = None
+    """A SQL expression over the columns of a source. It adds `column` to the source.
+
+    For example `to_timestamp(substr(line, 1, 19))`. A transform computes the column itself.
+    """
 
 
-class SourceSpec(Open):
-    """A system that is read."""
+class SourceSpec(NodeModel):
+    """A source: a system to read from."""
 
     type: str
     """The connector."""
     connection: str | None = None
-    """A name under `connections`, whose options are this node's defaults."""
+    """The connection whose options are the defaults of this node: a name under `connections`."""
     format: str | dict[str, Any] | None = None
-    """How payloads become rows: a format's name, or a map of `type` and its options."""
+    """The format of payloads: a name, or a map of `type` and options."""
     columns: str | dict[str, str] | None = Field(default=None, alias="schema")
     """The columns: a DDL string (`id LONG, at TIMESTAMP`) or a map of name to type.
 
-    Inferred from a sample when absent, then pinned in the state directory.
+    Inferred from a sample by default, then pinned in the state directory.
     """
     watermark: Watermark | None = None
-    """The event-time column and how late rows may be."""
-    primary_key: Names = []
-    """The columns that identify a row."""
+    """The event-time column and the accepted delay of late rows."""
+    primary_key: NameList = []
+    """The columns of the primary key."""
+    operation: str | None = None
+    """The column that holds the operation of each row: i (insert), ub and u (before and after an
+    update) or d (delete). Without it all rows are inserts."""
     on_error: OnError = "dead_letter"
-    """What happens to a record that cannot be decoded."""
+    """The action for a record that cannot be decoded."""
     metadata: list[str] | dict[str, str] = []
-    """Columns about the record itself: a list of names, or a map of new column to name."""
+    """Metadata columns: a list of names, or a map of column to name."""
     static: bool = False
-    """Read whole when the pipeline starts, as a table to join with, not as a stream."""
+    """Read the source once at the start, as a table for joins, instead of as a stream."""
 
 
-class TransformSpec(Open):
-    """A step between sources and sinks."""
+class TransformSpec(NodeModel):
+    """A transform between sources and sinks."""
 
     type: str
     """The transform."""
-    inputs: Names = Field(default=[], alias="from")
-    """The nodes that it reads. SQL names them in its text."""
+    inputs: NameList = Field(default=[], alias="from")
+    """The input nodes. SQL names its inputs in its text."""
     on_error: OnError = "dead_letter"
-    """What happens to a record that it fails on."""
-    primary_key: Names = []
-    """The columns that identify a row of the output."""
+    """The action for a record that cannot be processed."""
+    primary_key: NameList = []
+    """The primary key of the output."""
+    watermark: Watermark | None = None
+    """The event-time column of the output and the accepted delay of late rows.
+
+    For event times that the transform computes. The nodes upstream have no watermark.
+    """
 
 
-class Batching(Shape):
-    """How rows are gathered before they are written."""
+class BatchOptions(StrictModel):
+    """Limits of the batches that a sink writes."""
 
-    rows: int | None = Field(default=None, ge=1)
-    """The most rows that are written in one go."""
-    bytes: ByteSize | None = Field(default=None, ge=1)
-    """The most bytes of payload that are written in one go; a larger row goes alone."""
-    time: Duration | None = None
-    """How long rows are gathered; without it no longer than the batch before takes."""
+    max_records: int | None = Field(default=None, ge=1)
+    """The maximum number of rows in one write."""
+    max_size: ByteSize | None = Field(default=None, ge=1)
+    """The maximum size of the payloads in one write. A larger row is written on its own."""
+    interval: PositiveDuration | None = None
+    """The minimum time between the starts of two batches. Defaults to `runtime.trigger`."""
 
 
-class SinkSpec(Open):
-    """A system that is written to."""
+class SinkSpec(NodeModel):
+    """A sink: a system to write to."""
 
     type: str
     """The connector."""
-    inputs: Names = Field(alias="from")
-    """The node whose rows are written."""
+    inputs: NameList = Field(alias="from")
+    """The input node."""
     connection: str | None = None
-    """A name under `connections`, whose options are this node's defaults."""
+    """The connection whose options are the defaults of this node: a name under `connections`."""
     format: str | dict[str, Any] | None = None
-    """How rows become payloads: a format's name, or a map of `type` and its options."""
+    """The format of payloads: a name, or a map of `type` and options."""
     mode: Literal["append", "upsert", "replace"] | None = None
-    """Add rows, replace those with the same primary key, or replace everything each time."""
-    primary_key: Names = []
-    """The columns that identify a row."""
+    """Append rows, replace rows with the same primary key, or replace the whole content."""
+    primary_key: NameList = []
+    """The columns of the primary key."""
     on_error: OnError = "dead_letter"
-    """What happens to a record that cannot be encoded or that the system refuses."""
-    batch: Batching = Batching()
-    """How rows are gathered before they are written."""
+    """The action for a record that cannot be encoded or that the system rejects."""
+    batch: BatchOptions = BatchOptions()
+    """Limits of the batches that the sink writes."""
     rate_limit: float | None = Field(default=None, gt=0)
-    """The most rows a second; they are written one after the other then."""
+    """The maximum number of rows per second. Rows are then written sequentially."""
 
 
-class DeadLetterSpec(Open):
-    """Where failed records go instead of the state directory: any sink."""
+class DeadLetterSpec(NodeModel):
+    """The sink of dead letters, in place of the state directory."""
 
     type: str
     """The connector."""
     connection: str | None = None
-    """A name under `connections`, whose options are this node's defaults."""
+    """The connection whose options are the defaults of this node: a name under `connections`."""
     format: str | dict[str, Any] | None = None
-    """How dead letters become payloads."""
+    """The format of payloads."""
 
 
-class Restart(Shape):
-    """What happens when a query fails."""
+class Restart(Backoff):
+    """Restart of queries and receivers after a failure."""
 
-    attempts: int = Field(default=5, ge=0)
-    """How often a query is started again after transient failures in a row."""
-    backoff: str = "1s..60s"
-    """The first and the longest pause between attempts."""
+    attempts: int | None = Field(default=None, ge=0)
+    """The maximum number of restarts after transient failures within `window`.
+
+    By default a run of unbounded sources has no maximum. A run that ends by itself has 8."""
+    window: PositiveDuration = 3600.0
+    """The time in which restarts are counted."""
+    backoff: PositiveDuration = 1.0
+    """The pause before the first restart. It doubles with each further failure.
+
+    The first failure after a written batch starts again with this pause."""
+    max_backoff: PositiveDuration = 60.0
+    """The longest pause."""
     on_permanent: Literal["stop_pipeline", "stop_query"] = "stop_pipeline"
-    """Whether the other queries go on when one cannot."""
+    """Whether a permanent failure of a query stops the pipeline or only the query."""
 
 
-class DeadLetterBounds(Shape):
-    """How many dead letters the state directory keeps."""
+class DeadLetterLimits(StrictModel):
+    """Limits of the dead letters in the state directory."""
 
     max_size: ByteSize = 2**30
-    """When they take more than this, the pipeline stops and says so."""
-    retention: Duration = 30 * 86400.0
-    """Older ones are removed."""
+    """The maximum size in total. The pipeline fails when it is exceeded."""
+    retention: PositiveDuration = 30 * 86400.0
+    """The age at which dead letters are removed."""
 
 
-class Runtime(Shape):
-    """Where and how the pipeline runs. No part of it changes what the pipeline computes."""
+class Runtime(StrictModel):
+    """Settings of the runtime. No setting changes the result of the pipeline."""
 
     master: Master = "local[*]"
     """Spark's master: local[N], spark://..., yarn, k8s://..."""
     trigger: Duration | Literal["asap"] = 0.2
-    """The least time between the starts of two batches."""
+    """The minimum time between the starts of two batches."""
     state: UserPath = ".penstock"
-    """The directory that holds the pipeline's state, or a path that all machines share."""
+    """The state directory: a local directory, or a path that all machines share."""
     state_store: Literal["auto", "memory", "rocksdb"] = "auto"
-    """Where windows and joins keep their state: memory is faster, RocksDB holds more."""
-    partitions: int | None = Field(default=None, ge=1)
-    """The number of partitions of windows and joins; as many as cores when absent.
+    """The state store of windows and joins: memory is faster, RocksDB is larger.
 
-    Pinned by the first run.
+    `auto` is memory if the heap has at least 1 GiB, otherwise RocksDB. State that exists keeps its
+    store.
+    """
+    partitions: int | None = Field(default=None, ge=1)
+    """The number of partitions of windows and joins. Defaults to the number of cores.
+
+    The first run pins the value.
     """
     packages: list[str] = []
     """Maven coordinates of jars for Spark."""
     java: Literal["bundled", "system"] = "bundled"
-    """The Java that comes with Penstock, or the machine's own."""
-    memory: str = "1g"
-    """The heap of Spark's driver; in local mode that is all of Spark's memory."""
+    """The Java runtime: the bundled one or that of the system."""
+    memory: Heap = "auto"
+    """The heap size of Spark's driver, which is all of Spark's memory in local mode.
+
+    `auto` is a quarter of the memory of the machine or of its container, at most half of the
+    available memory, and at most 1 GiB per core (3 GiB with less than three cores, 16 GiB in
+    total). Heaps of other running pipelines count as not available. `penstock explain` shows the
+    size.
+    """
     spark: dict[str, str | int | float | bool] = {}
-    """Spark settings, passed on as they are."""
+    """Spark settings, passed to Spark unchanged."""
     restart: Restart = Restart()
-    """What happens when a query fails."""
-    dead_letters: DeadLetterBounds = DeadLetterBounds()
-    """How many dead letters the state directory keeps."""
+    """Restart of failed queries."""
+    dead_letters: DeadLetterLimits = DeadLetterLimits()
+    """Limits of the dead letters in the state directory."""
 
 
 Rows = list[dict[str, Any]]
 
 
-class Given(Shape):
-    """What a source delivers in a test: one batch, or several."""
+class Given(StrictModel):
+    """Input of a source in a test: one batch, or several."""
 
     rows: Rows | None = None
     """One batch of rows."""
     payloads: list[str | dict[Literal["hex", "base64"], str]] | None = None
-    """One batch of payloads, so that decoding is tested.
-
-    `{hex: ...}` and `{base64: ...}` give bytes.
-    """
+    """One batch of payloads, to test decoding. `{hex: ...}` and `{base64: ...}` are bytes."""
     batches: list[Rows] | None = None
-    """Several batches of rows, one after the other."""
+    """Several batches of rows, in order."""
 
 
-class ExpectedDeadLetter(Shape):
-    """A dead letter that a test expects; keys that are left out match anything."""
+class ExpectedDeadLetter(StrictModel):
+    """An expected dead letter. Absent keys match anything."""
 
     node: str | None = None
-    """The node that failed."""
+    """The failing node."""
     code: str | None = None
-    """The error's code."""
+    """The error code."""
     message: str | None = None
-    """A part of the error's text."""
+    """A part of the error message."""
     payload: str | None = None
-    """A part of the record's payload."""
+    """A part of the payload."""
 
 
-class ExpectedError(Shape):
-    """The error that a pipeline is expected to stop with."""
+class ExpectedError(StrictModel):
+    """The expected error of a pipeline."""
 
     code: str | None = None
-    """The error's code."""
+    """The error code."""
     message: str | None = None
-    """A part of its text."""
+    """A part of the error message."""
 
 
-class TestCase(Shape):
-    """Rows given at sources, and rows expected at nodes and sinks."""
+class TestCase(StrictModel):
+    """Input rows of sources and expected rows of nodes and sinks."""
 
     __test__ = False
 
     name: str
-    """What the case shows."""
+    """The name of the case."""
     given: dict[str, Given | Rows]
-    """For each source: rows, or a map with `rows`, `payloads` or `batches`."""
+    """The input of each source: rows, or a map with `rows`, `payloads` or `batches`."""
     expect: dict[str, Rows] = {}
-    """For each node or sink: exactly these rows; columns that are left out match anything."""
+    """The exact rows of each node or sink. Absent columns match anything."""
     ordered: bool = False
-    """Whether the order of rows counts."""
+    """Whether the order of rows is compared."""
     dead_letters: list[ExpectedDeadLetter] | None = None
-    """Exactly these dead letters, in any order; absent: none."""
+    """The exact dead letters, in any order. Defaults to none."""
     error: ExpectedError | None = None
-    """The pipeline must stop with this error."""
+    """The error that the pipeline must fail with."""
 
 
-class PipelineSpec(Shape):
+class PipelineSpec(StrictModel):
     """A pipeline file."""
 
     name: str | None = None
-    """The pipeline's name; the file's name when absent."""
+    """The name of the pipeline. Defaults to the name of the file."""
     description: str | None = None
-    """What it is for."""
-    include: Names = []
-    """Files whose maps are merged into this one."""
+    """A description of the pipeline."""
+    include: NameList = []
+    """Files to merge into this file: paths or patterns, relative to this file."""
     connections: dict[str, dict[str, Any]] = {}
-    """Options that several nodes share, by name."""
+    """Options shared by several nodes, by name."""
     sources: dict[str, SourceSpec] = {}
-    """Systems that are read, by name."""
+    """Sources, by name."""
     transforms: dict[str, TransformSpec] = {}
-    """Steps between, by name."""
+    """Transforms, by name."""
     sinks: dict[str, SinkSpec] = {}
-    """Systems that are written to, by name."""
+    """Sinks, by name."""
     dead_letter: DeadLetterSpec | None = None
-    """Where failed records go instead of the state directory."""
+    """The sink of dead letters, in place of the state directory."""
     runtime: Runtime = Runtime()
-    """Where and how it runs."""
+    """Settings of the runtime."""
     tests: list[TestCase] = []
-    """Cases for `penstock test`."""
+    """Test cases for `penstock test`."""

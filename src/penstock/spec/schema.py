@@ -1,4 +1,4 @@
-"""JSON Schema of a pipeline file, for editors: what they complete, explain and complain about."""
+"""JSON Schema of pipeline files, for completion, documentation and checks in editors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.core.names import LONGEST, NODE_NAME
+from penstock.core.names import MAX_LENGTH, NODE_NAME
 from penstock.spec.models import PipelineSpec
 
 Schema = dict[str, Any]
@@ -17,7 +17,7 @@ _MODELS = {"source": "SourceSpec", "transform": "TransformSpec", "sink": "SinkSp
 _EXPRESSION: Schema = {
     "type": "string",
     "pattern": r"\$\{",
-    "description": "From the environment: ${NAME}, ${NAME:-default} or ${secret:file/NAME}.",
+    "description": "A variable or secret: ${NAME}, ${NAME:-default} or ${secret:file/NAME}.",
 }
 _EXAMPLE: Schema = {
     "name": "clicks-per-minute",
@@ -28,83 +28,84 @@ _EXAMPLE: Schema = {
 
 
 def json_schema(components: Components | None = None) -> Schema:
-    """The JSON Schema (2020-12) of a pipeline file.
+    """Returns the JSON Schema (2020-12) of a pipeline file.
 
-    `components` has, for each of `source`, `transform`, `sink` and `format`, the JSON
-    Schema of each type's options. With it an unknown type and an unknown option are wrong;
-    without it a node may have any option.
+    `components` has the JSON Schema of the options of each type, by kind (`source`, `transform`,
+    `sink`, `format`) and type. Without `components` a node may have any type and option.
     """
     schema = PipelineSpec.model_json_schema(by_alias=True)
-    schema = _loosened(_untitled(schema))
+    schema = _with_expressions(_without_titles(schema))
     definitions = schema["$defs"]
     definitions["Expression"] = _EXPRESSION
     for kind in _MODELS:
         schema["properties"][f"{kind}s"]["propertyNames"] = {
             "pattern": NODE_NAME,
-            "maxLength": LONGEST,
+            "maxLength": MAX_LENGTH,
         }
-    known = components or {}
-    if formats := known.get("format"):
+    component_schemas = components or {}
+    if formats := component_schemas.get("format"):
         definitions["Format"] = _format(formats, definitions)
         for name in ("SourceSpec", "SinkSpec", "DeadLetterSpec"):
             _use_format(definitions[name])
     for kind, name in _MODELS.items():
-        if types := known.get(kind):
+        if types := component_schemas.get(kind):
             definitions[name] = _node(definitions[name], kind, types, definitions)
-    if types := known.get("sink"):
-        letter = definitions["DeadLetterSpec"]
-        definitions["DeadLetterSpec"] = _node(letter, "dead_letter", types, definitions)
+    if types := component_schemas.get("sink"):
+        dead_letter = definitions["DeadLetterSpec"]
+        definitions["DeadLetterSpec"] = _node(dead_letter, "dead_letter", types, definitions)
     title = {"$schema": DIALECT, "title": "Penstock pipeline"}
     return {**title, **schema, "examples": [_EXAMPLE]}
 
 
-def _untitled(node: Any) -> Any:
-    """Without the titles that pydantic makes of the names of fields."""
+def _without_titles(node: Any) -> Any:
+    """Returns the schema without the titles of pydantic."""
     if isinstance(node, list):
-        return [_untitled(each) for each in node]
+        return [_without_titles(item) for item in node]
     if not isinstance(node, dict):
         return node
     cleaned = {}
     for key, value in node.items():
         if key in {"properties", "$defs"}:
-            cleaned[key] = {name: _untitled(each) for name, each in value.items()}
+            cleaned[key] = {name: _without_titles(item) for name, item in value.items()}
         elif key in {"default", "examples", "enum", "const"}:
             cleaned[key] = value
         elif key != "title":
-            cleaned[key] = _untitled(value)
+            cleaned[key] = _without_titles(value)
     return cleaned
 
 
-def _loosened(node: Any) -> Any:
-    """With `${...}` allowed wherever a number, a truth value or one of a few words is."""
+def _with_expressions(node: Any) -> Any:
+    """Returns the schema with `${...}` as an alternative of numbers, booleans and enums."""
     if isinstance(node, list):
-        return [_loosened(each) for each in node]
+        return [_with_expressions(item) for item in node]
     if not isinstance(node, dict):
         return node
-    loose = {
-        key: {name: _loosened(each) for name, each in value.items()}
+    schema = {
+        key: {name: _with_expressions(item) for name, item in value.items()}
         if key in {"properties", "$defs"}
         else value
         if key in {"default", "examples", "enum", "const"}
-        else _loosened(value)
+        else _with_expressions(value)
         for key, value in node.items()
     }
-    if loose.get("type") not in {"integer", "number", "boolean"} and "enum" not in loose:
-        return loose
-    told = {key: loose.pop(key) for key in ("description", "default", "examples") if key in loose}
-    return {"anyOf": [loose, {"$ref": "#/$defs/Expression"}], **told}
+    if schema.get("type") not in {"integer", "number", "boolean"} and "enum" not in schema:
+        return schema
+    documentation = {
+        key: schema.pop(key) for key in ("description", "default", "examples") if key in schema
+    }
+    return {"anyOf": [schema, {"$ref": "#/$defs/Expression"}], **documentation}
 
 
 def _node(shared: Schema, kind: str, types: Mapping[str, Schema], definitions: Schema) -> Schema:
-    """A node that has the options of its `type` and no others."""
-    own = dict(shared["properties"])
-    own["type"] = {**own["type"], "enum": sorted(types)}
-    connected = "connection" in own
+    """Returns the schema of a node with the options of its `type` and no others."""
+    properties = dict(shared["properties"])
+    properties["type"] = {**properties["type"], "enum": sorted(types)}
+    connected = "connection" in properties
     required = [name for name in shared.get("required", []) if name != "type" or not connected]
     node: Schema = {
         "type": "object",
         "description": shared.get("description", ""),
-        "properties": own,
+        "properties": properties,
         "required": required,
         "allOf": [],
     }
@@ -112,7 +113,9 @@ def _node(shared: Schema, kind: str, types: Mapping[str, Schema], definitions: S
         node["anyOf"] = [{"required": ["type"]}, {"required": ["connection"]}]
     for name, options in sorted(types.items()):
         key = f"{kind}.{name}"
-        definitions[key] = _typed(own, name, _adopted(options, key, definitions), connected)
+        definitions[key] = _typed_node(
+            properties, name, _import_definitions(options, key, definitions), connected
+        )
         node["allOf"].append(_when(name, key))
     return node
 
@@ -124,8 +127,8 @@ def _when(name: str, key: str) -> Schema:
     }
 
 
-def _typed(shared: Schema, name: str, options: Schema, connected: bool) -> Schema:
-    """What a node of one type may have; required options may come from its connection."""
+def _typed_node(shared: Schema, name: str, options: Schema, connected: bool) -> Schema:
+    """Returns the schema of a node of one type; a connection may have the required options."""
     properties = {**options.get("properties", {}), **shared, "type": {"const": name}}
     typed: Schema = {
         "type": "object",
@@ -154,26 +157,28 @@ def _format(formats: Mapping[str, Schema], definitions: Schema) -> Schema:
 
 
 def _use_format(node: Schema) -> None:
-    told = {
-        k: v for k, v in node["properties"]["format"].items() if k in {"description", "default"}
+    documentation = {
+        key: value
+        for key, value in node["properties"]["format"].items()
+        if key in {"description", "default"}
     }
-    node["properties"]["format"] = {"$ref": "#/$defs/Format", **told}
+    node["properties"]["format"] = {"$ref": "#/$defs/Format", **documentation}
 
 
-def _adopted(options: Schema, key: str, definitions: Schema) -> Schema:
-    """A component's schema, its definitions moved to ours under names of their own."""
-    schema = _loosened(_untitled(copy.deepcopy(options)))
+def _import_definitions(options: Schema, key: str, definitions: Schema) -> Schema:
+    """Returns the schema of a component, with its definitions moved to `definitions`."""
+    schema = _with_expressions(_without_titles(copy.deepcopy(options)))
     for name, definition in schema.pop("$defs", {}).items():
-        definitions[f"{key}.{name}"] = _renamed(definition, key)
-    return dict(_renamed(schema, key))
+        definitions[f"{key}.{name}"] = _rename_references(definition, key)
+    return dict(_rename_references(schema, key))
 
 
-def _renamed(node: Any, key: str) -> Any:
+def _rename_references(node: Any, key: str) -> Any:
     if isinstance(node, list):
-        return [_renamed(each, key) for each in node]
+        return [_rename_references(item, key) for item in node]
     if not isinstance(node, dict):
         return node
-    renamed = {name: _renamed(value, key) for name, value in node.items()}
+    renamed = {name: _rename_references(value, key) for name, value in node.items()}
     reference = renamed.get("$ref")
     if isinstance(reference, str) and reference != "#/$defs/Expression":
         renamed["$ref"] = reference.replace("#/$defs/", f"#/$defs/{key}.")

@@ -1,67 +1,79 @@
-"""A document to a pipeline: its shape, its names, and what reads what."""
+"""From files to a pipeline: structure, names, and the graph of nodes."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
-from collections.abc import Mapping as Environment
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from penstock.core.errors import PenstockError, SpecError, raise_all
-from penstock.spec.cases import cases
-from penstock.spec.document import Document
-from penstock.spec.foreign import OTHER_FILES, meant, right_names, unknown_key
-from penstock.spec.load import assemble
+from penstock.spec.cases import check_cases
+from penstock.spec.front_end import SCRIPT_SUFFIX, Overrides, ParsedPipeline, select_front_end
+from penstock.spec.graph import check_graph, find_unused
+from penstock.spec.model_validation import validate_model
 from penstock.spec.models import PipelineSpec
-from penstock.spec.nodes import Mapping, Scalar
-from penstock.spec.overrides import Sets
-from penstock.spec.translate import fit, translate
-from penstock.spec.wiring import unused, wiring
+from penstock.spec.source_map import Route, SourceMap, find_map, whole_file
+from penstock.spec.suggestions import (
+    FOREIGN_KEYS,
+    closest_section,
+    top_level_keys,
+    unknown_key_error,
+)
+from penstock.spec.valid_part import damaged_nodes, validate_part
 
-__all__ = ["Pipeline", "fit", "open_pipeline", "read_pipeline", "translate", "validate"]
-
-_MAY_BE_EMPTY = {
+_SCRIPT_HINTS = {
+    "sources": "add a table: CREATE TABLE name (columns) WITH (connector = 'files', ...)",
+    "sinks": "add a query: SELECT ..., or INSERT INTO a table SELECT ...",
+}
+_OPTIONAL_SECTIONS = {
     "connections", "sources", "transforms", "sinks", "dead_letter", "runtime", "tests", "include",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What the user wrote, known to have the right shape, with the places of all its parts."""
+    """A pipeline, or the valid part of a pipeline with errors, with the locations of its parts."""
 
     spec: PipelineSpec
-    document: Document
+    source_map: SourceMap
     warnings: tuple[SpecError, ...] = ()
-    """What is likely not meant and yet runs."""
+    """Likely errors that do not prevent a run."""
+    damaged: frozenset[Route] = frozenset()
+    """The routes of nodes and top-level values of which a part is wrong and missing in `spec`."""
+    complete: bool = True
+    """Whether the names of all sources and transforms are known."""
+    files: tuple[str, ...] = ()
+    """The files without their includes; `-` is standard input."""
 
     @property
     def name(self) -> str:
-        """What the file says, or else the file's own name."""
+        """The name in the file; the name of the file by default."""
         if self.spec.name:
             return self.spec.name
-        stem = Path(self.document.files[0]).name.split(".")[0]
+        stem = Path(self.source_map.files[0]).name.split(".")[0]
         return re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_") or "pipeline"
 
 
-def validate(document: Document) -> Pipeline:
-    """The pipeline that a document is. Raises SpecError, or Mistakes with all that is wrong."""
-    spec, mistakes = _inspect(document)
-    raise_all(mistakes)
-    assert spec is not None
-    return Pipeline(spec, document, tuple(unused(document)))
+def validate(parsed: ParsedPipeline) -> Pipeline:
+    """Returns the pipeline of parsed files. Raises SpecError, or ValidationErrors of several."""
+    pipeline, errors = _validate(parsed)
+    raise_all(errors)
+    assert pipeline is not None
+    return pipeline
 
 
 def open_pipeline(
     paths: Sequence[str | Path],
     *,
-    sets: Sets = (),
-    env: Environment[str, str] | None = None,
+    overrides: Overrides = (),
+    env: Mapping[str, str] | None = None,
 ) -> Pipeline:
-    """`load` and `validate` in one go, so that the mistakes of both are told together."""
-    pipeline, mistakes = read_pipeline(paths, sets=sets, env=env)
-    raise_all(mistakes)
+    """Reads and validates a pipeline. Raises SpecError, or ValidationErrors of several."""
+    pipeline, errors = read_pipeline(paths, overrides=overrides, env=env)
+    raise_all(errors)
     assert pipeline is not None
     return pipeline
 
@@ -69,85 +81,93 @@ def open_pipeline(
 def read_pipeline(
     paths: Sequence[str | Path],
     *,
-    sets: Sets = (),
-    env: Environment[str, str] | None = None,
+    overrides: Overrides = (),
+    env: Mapping[str, str] | None = None,
 ) -> tuple[Pipeline | None, list[PenstockError]]:
-    """Like `open_pipeline`, with the mistakes beside the pipeline.
+    """Reads a pipeline as `open_pipeline` does, and returns errors instead of raising them.
 
-    None where it has no shape, or where values are missing that stand for others.
+    With errors the pipeline is the valid part; it is None if no part is valid. `env` defaults to
+    the environment of the process.
     """
-    document, mistakes = assemble(paths, sets=sets, env=env)
-    if document is None:
-        return None, mistakes
-    spec, wrong = _inspect(document)
-    if spec is None or mistakes:
-        return None, [*mistakes, *wrong]
-    return Pipeline(spec, document, tuple(unused(document))), wrong
+    names = [str(path) for path in paths]
+    try:
+        front_end = select_front_end(names)
+    except SpecError as error:
+        return None, [error]
+    known = os.environ if env is None else env
+    pipeline, errors = _validate(front_end.read(names, overrides=overrides, env=known))
+    return pipeline and replace(pipeline, files=tuple(names)), errors
 
 
-def _inspect(document: Document) -> tuple[PipelineSpec | None, list[PenstockError]]:
-    strange = _strange(document)
-    other = next((name for name in strange if name in OTHER_FILES), None)
-    if other:
-        return None, [unknown_key(document, other)]
-    spec, wrong = fit(PipelineSpec, _data(document), document)
-    return spec, [
-        *(unknown_key(document, name) for name in strange),
-        *wrong,
-        *wiring(document, complete=_complete(document)),
-        *_ends(document),
-        *cases(document),
-    ]
+def _validate(parsed: ParsedPipeline) -> tuple[Pipeline | None, list[PenstockError]]:
+    source_map, data = parsed.source_map, parsed.data
+    if source_map is None:
+        return None, list(parsed.errors)
+    foreign = next((name for name in _unknown_keys(data) if name in FOREIGN_KEYS), None)
+    if foreign:
+        return None, [*parsed.errors, unknown_key_error(source_map, foreign)]
+    known = _known_sections(data)
+    complete = _is_complete(data, source_map)
+    spec, errors = validate_model(PipelineSpec, known, source_map)
+    removed: frozenset[Route] = frozenset()
+    if spec is None:
+        spec, removed = validate_part(PipelineSpec, known)
+    errors = [*errors, *_structure_errors(data, source_map, complete)]
+    if spec is None:
+        return None, [*parsed.errors, *errors]
+    warnings = tuple(find_unused(source_map))
+    damaged = damaged_nodes(source_map, removed)
+    return Pipeline(spec, source_map, warnings, damaged, complete), [*parsed.errors, *errors]
 
 
-def _complete(document: Document) -> bool:
-    """Whether all that can be read is there, so that a name that is not there is a mistake."""
-    misnamed = {meant(document, name) for name in _strange(document)}
-    sections = [document.root.get(section) for section in ("sources", "transforms")]
-    usable = all(each is None or isinstance(each, Mapping) for each in sections)
-    return bool(document.names("sources")) and usable and not misnamed & {"sources", "transforms"}
+def _structure_errors(
+    data: dict[str, Any], source_map: SourceMap, complete: bool
+) -> Iterator[SpecError]:
+    """Yields the errors of keys, names and inputs."""
+    yield from (unknown_key_error(source_map, name) for name in _unknown_keys(data))
+    yield from check_graph(source_map, complete=complete)
+    yield from _check_sections(data, source_map)
+    yield from check_cases(source_map)
 
 
-def _data(document: Document) -> dict[str, Any]:
-    """Plain data, without top-level keys that are unknown or have nothing below them."""
-    known = set(right_names())
+def _is_complete(data: dict[str, Any], source_map: SourceMap) -> bool:
+    """Returns whether the names of all sources and transforms are known."""
+    misnamed = {closest_section(source_map, name) for name in _unknown_keys(data)}
+    sections = [data.get(section) for section in ("sources", "transforms")]
+    usable = all(section is None or isinstance(section, dict) for section in sections)
+    has_sources = bool(find_map(source_map, ("sources",)))
+    return has_sources and usable and not misnamed & {"sources", "transforms"}
+
+
+def _known_sections(data: dict[str, Any]) -> dict[str, Any]:
+    """Returns the data without unknown top-level keys and without empty sections."""
+    known = set(top_level_keys())
     return {
-        entry.name: entry.value.data()
-        for entry in document.root.entries
-        if entry.name in known
-        and not (entry.name in _MAY_BE_EMPTY and _nothing(document, entry.name))
+        name: value
+        for name, value in data.items()
+        if name in known and not (name in _OPTIONAL_SECTIONS and value is None)
     }
 
 
-def _nothing(document: Document, name: str) -> bool:
-    node = document.root.get(name)
-    return node is None or (isinstance(node, Scalar) and node.value is None)
+def _unknown_keys(data: dict[str, Any]) -> list[str]:
+    known = set(top_level_keys())
+    return [name for name in data if name not in known]
 
 
-def _strange(document: Document) -> list[str]:
-    """The keys at the top that a pipeline does not have."""
-    known = set(right_names())
-    return [name for name in document.root.names() if name not in known]
-
-
-def _ends(document: Document) -> Iterator[SpecError]:
-    """A pipeline has a source and a sink; not told again where the key is merely misnamed."""
-    misnamed = {meant(document, name) for name in _strange(document)}
+def _check_sections(data: dict[str, Any], source_map: SourceMap) -> Iterator[SpecError]:
+    """Yields an error if there is no source or no sink, unless the section's key is misspelled."""
+    misnamed = {closest_section(source_map, name) for name in _unknown_keys(data)}
     for section, noun in (("sources", "source"), ("sinks", "sink")):
-        if _filled(document, section) or section in misnamed:
+        value = data.get(section)
+        if (value is not None and value != {}) or section in misnamed:
             continue
-        there = document.root.entry(section) is not None
+        exists = section in data
+        hint = f'add a {noun} below "{section}:"' if exists else f'add "{section}:"'
+        if source_map.files[0].endswith(SCRIPT_SUFFIX):
+            hint = _SCRIPT_HINTS[section]
         yield SpecError(
             f"a pipeline needs at least one {noun}",
             code=f"no-{section}",
-            where=document.key((section,)) if there else document.place,
-            hint=f'"{section}" is empty' if there else f'add "{section}:"',
+            where=source_map.key((section,)) if exists else whole_file(source_map),
+            hint=hint,
         )
-
-
-def _filled(document: Document, section: str) -> bool:
-    """Whether the section has nodes, or a mistake of its own that says why not."""
-    node = document.root.get(section)
-    if isinstance(node, Mapping):
-        return bool(node.entries)
-    return node is not None and not (isinstance(node, Scalar) and node.value is None)

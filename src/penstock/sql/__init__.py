@@ -1,1 +1,1 @@
-"""Reading SQL: which relations, which columns, what state."""
+"""Analysis of SQL queries: relations and state."""

@@ -1,4 +1,4 @@
-"""What a SQL text reads, and what it has to remember between batches."""
+"""Facts of a SQL query: its relations, and state between batches."""
 
 from __future__ import annotations
 
@@ -9,38 +9,49 @@ from functools import cached_property
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
 
+from penstock.sql.functions import (
+    AGGREGATES,
+    CLOCKS,
+    CLOCKS_WITHOUT_ARGUMENTS,
+    CLOCKS_WITHOUT_PARENTHESES,
+    NONDETERMINISTIC,
+)
+
+DIALECT = "spark"
+"""The dialect of SQL in a pipeline, as sqlglot names it."""
 _STATEFUL = (
     exp.AggFunc, exp.Group, exp.Distinct, exp.Window, exp.Limit, exp.Order, exp.Except,
-    exp.Intersect, exp.Qualify, exp.Offset,
+    exp.Intersect, exp.Qualify, exp.Offset, exp.Having, exp.Fetch, exp.TableSample, exp.Pivot,
 )  # fmt: skip
-_RANDOM = re.compile(
-    r"\b(rand|randn|random|uuid|shuffle|now|current_timestamp|current_date|current_time|"
-    r"localtimestamp|monotonically_increasing_id|input_file_name|spark_partition_id)\b",
-    re.IGNORECASE,
-)
+_PATTERNS = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
+"""The words before the quantifiers ANY, SOME and ALL, which are no functions."""
+_RELATIONS = (exp.From, exp.Join, exp.CTE, exp.With, exp.Lateral, exp.Query)
+"""The parents of a query that is a relation, not a value."""
 _MOMENT = re.compile(
     r"\b(?:timestamp|timestamp_ltz|timestamp_ntz|date)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b",
     re.IGNORECASE,
 )
 _WINDOW = re.compile(r"(?<!`)\bwindow\b(?!\s+\w+\s+AS\s*\()", re.IGNORECASE)
-"""The function and the column of that name, which sqlglot takes for the clause."""
+"""The function `window` and the column `window`, which sqlglot parses as the clause."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of one SQL query. `tree` is None where sqlglot cannot read it; Spark then judges.
+    """Facts of one SQL query. `tree` is None if sqlglot cannot parse the query.
 
-    Without a tree nothing is guessed silently: every known name that occurs counts as read, and
-    the query counts as stateful.
+    Without a tree the facts are conservative: the query reads every known name in its text and
+    is stateful. Spark reports syntax errors.
     """
 
     text: str
     tree: exp.Expr | None
 
     def relations(self, known: frozenset[str]) -> frozenset[str]:
-        """The names in `known` that the text reads (case does not matter), and unknown ones."""
+        """Returns the relations that the query reads, spelled as in `known` whatever their case."""
         canonical = {name.lower(): name for name in known}
         if self.tree is None:
             words = {word.lower() for word in _WORD.findall(self.text)}
@@ -49,31 +60,32 @@ class Facts:
         return frozenset(canonical.get(name.lower(), name) for name in names)
 
     def stateful(self, streaming: frozenset[str]) -> bool:
-        """Whether the query remembers rows of the `streaming` relations between batches."""
+        """Returns whether the query keeps state of the `streaming` relations between batches."""
         if self.tree is None:
             return True
         streams = {name.lower() for name in streaming}
-        if any(self._reads(scope, streams) > 0 for scope in self._remembering()):
+        queries = (*self.stateful_queries, *self._subqueries)
+        if any(self._reads(query, streams) > 0 for query in queries):
             return True
-        return any(self._joins_streams(select, streams) for select in self._selects())
+        return self._joins_streams(streams)
 
-    def remembers(self, streaming: frozenset[str]) -> tuple[str, ...]:
-        """What a stateful query remembers of the `streaming` relations, in words."""
+    def describe_state(self, streaming: frozenset[str]) -> tuple[str, ...]:
+        """Returns descriptions of the state of a stateful query."""
         if self.tree is None:
             return ()
         streams = {name.lower() for name in streaming}
-        found = []
-        if any(self._joins_streams(select, streams) for select in self._selects()):
-            found.append("rows of both sides of a join")
-        if self.tree.find(exp.AggFunc, exp.Group):
-            found.append("groups")
+        state = []
+        if self._joins_streams(streams):
+            state.append("rows of both sides of a join")
+        if self.tree.find(exp.AggFunc, exp.Group) or self._aggregates:
+            state.append("groups")
         if self.tree.find(exp.Distinct):
-            found.append("distinct rows")
-        return tuple(found)
+            state.append("distinct rows")
+        return tuple(state)
 
     @cached_property
     def deterministic(self) -> bool:
-        """Whether the same rows always give the same result."""
+        """Whether the same rows always have the same result."""
         return deterministic(self.text)
 
     @cached_property
@@ -86,22 +98,38 @@ class Facts:
             if table.name and table.name.lower() not in self._ctes:
                 yield table
 
-    def _selects(self) -> Iterator[exp.Select]:
+    @cached_property
+    def stateful_queries(self) -> tuple[exp.Expr, ...]:
+        """The queries in the tree that aggregate, sort or compare rows with other rows."""
         assert self.tree is not None
-        yield from self.tree.find_all(exp.Select)
+        nodes = (*filter(_is_stateful, self.tree.find_all(*_STATEFUL)), *self._aggregates)
+        scopes = (node.find_ancestor(exp.Select, exp.SetOperation) for node in nodes)
+        queries = [scope if scope is not None else self.tree for scope in scopes]
+        queries += [union for union in self.tree.find_all(exp.Union) if union.args.get("distinct")]
+        if not queries and not AGGREGATES.isdisjoint(_called_functions(self.text)):
+            queries.append(self.tree)
+        return tuple(queries)
 
-    def _remembering(self) -> Iterator[exp.Expr]:
-        """The queries in which something aggregates, sorts or compares rows with others."""
+    @cached_property
+    def _aggregates(self) -> tuple[exp.Expr, ...]:
+        """The calls of aggregate functions that sqlglot has no class for."""
         assert self.tree is not None
-        for node in self.tree.find_all(*_STATEFUL):
-            scope = node.find_ancestor(exp.Select, exp.SetOperation)
-            yield scope if scope is not None else self.tree
-        for union in self.tree.find_all(exp.Union):
-            if union.args.get("distinct"):
-                yield union
+        calls = self.tree.find_all(exp.Anonymous)
+        unknown = [call for call in calls if call.name.lower() in AGGREGATES]
+        return (*unknown, *(any_ for any_ in self.tree.find_all(exp.Any) if not _is_pattern(any_)))
+
+    @cached_property
+    def _subqueries(self) -> tuple[exp.Expr, ...]:
+        """The queries in conditions and expressions, which compare rows with other rows."""
+        assert self.tree is not None
+        return tuple(
+            query
+            for query in self.tree.find_all(exp.Select, exp.SetOperation)
+            if query.parent is not None and not _is_relation(query)
+        )
 
     def _reads(self, tree: exp.Expr, streams: set[str], seen: frozenset[str] = frozenset()) -> int:
-        """How many times `tree` reads one of the streams, through common table expressions."""
+        """Returns the number of reads of the streams, also through common table expressions."""
         count = 0
         for table in tree.find_all(exp.Table):
             name = table.name.lower()
@@ -111,31 +139,112 @@ class Facts:
                 count += 1
         return count
 
-    def _joins_streams(self, select: exp.Select, streams: set[str]) -> bool:
-        if not select.args.get("joins"):
-            return False
-        source = select.args.get("from_") or select.args.get("from")
-        sides = [source, *select.args["joins"]]
-        return sum(1 for side in sides if side is not None and self._reads(side, streams)) > 1
+    def _joins_streams(self, streams: set[str]) -> bool:
+        assert self.tree is not None
+        joined = {
+            id(join.parent): join.parent
+            for join in self.tree.find_all(exp.Join, exp.Lateral)
+            if join.parent is not None
+        }
+        return any(
+            sum(1 for side in _sides(parent) if self._reads(side, streams)) > 1
+            if isinstance(parent, exp.Select)
+            else self._reads(parent, streams) > 1
+            for parent in joined.values()
+        )
+
+
+def _sides(select: exp.Select) -> Iterator[exp.Expr]:
+    """Yields the relations that a query joins."""
+    source = select.args.get("from_") or select.args.get("from")
+    sides = [source, *(select.args.get("joins") or ()), *(select.args.get("laterals") or ())]
+    return (side for side in sides if side is not None)
+
+
+def _is_stateful(node: exp.Expr) -> bool:
+    """Returns whether a node of a stateful class compares rows: not UNPIVOT, not a percentage."""
+    return not (
+        (isinstance(node, exp.Pivot) and node.args.get("unpivot"))
+        or (isinstance(node, exp.TableSample) and node.args.get("percent"))
+    )
+
+
+def _is_pattern(any_: exp.Any) -> bool:
+    """Returns whether ANY belongs to LIKE ANY and is not the function `any`."""
+    return isinstance(any_.parent, exp.Like | exp.ILike | exp.RegexpLike)
+
+
+def _is_relation(query: exp.Expr) -> bool:
+    """Returns whether a query is a relation that another one reads, not a value or condition."""
+    parent = query.parent
+    while isinstance(parent, exp.Subquery | exp.Paren):
+        parent = parent.parent
+    return parent is None or isinstance(parent, _RELATIONS)
 
 
 def deterministic(*texts: str) -> bool:
-    """Whether queries or expressions always give the same result for the same rows."""
-    return not any(_RANDOM.search(text) or momentary(text) for text in texts)
+    """Returns whether queries or expressions have the same result for the same rows."""
+    return not any(_is_random(text) or reads_clock(text) for text in texts)
 
 
-def momentary(text: str) -> bool:
-    """Whether it says `TIMESTAMP 'now'` or the like, of which Spark's plan has only the value."""
+def _is_random(text: str) -> bool:
+    """Returns whether the text calls a function of chance or of the current time.
+
+    A text without valid tokens counts as random.
+    """
+    try:
+        tokens = _tokens(text)
+    except SqlglotError:
+        return True
+    names = {token.text.lower() for token in tokens}
+    if any(token.token_type is TokenType.TABLE_SAMPLE for token in tokens):
+        return True
+    if not CLOCKS_WITHOUT_PARENTHESES.isdisjoint(names):
+        return True
+    if not (NONDETERMINISTIC | CLOCKS).isdisjoint(_called_functions(text)):
+        return True
+    return not CLOCKS_WITHOUT_ARGUMENTS.isdisjoint(_called_functions(text, arguments=False))
+
+
+def _called_functions(text: str, *, arguments: bool = True) -> frozenset[str]:
+    """Returns the names before a parenthesis, or only before `()` without `arguments`.
+
+    Returns none for a text without valid tokens.
+    """
+    try:
+        tokens = _tokens(text)
+    except SqlglotError:
+        return frozenset()
+    before, after = [None, *tokens], [*tokens[2:], None]
+    return frozenset(
+        name.text.lower()
+        for previous, name, opening, closing in zip(before, tokens, tokens[1:], after, strict=False)
+        if opening.token_type is TokenType.L_PAREN
+        and (arguments or (closing is not None and closing.token_type is TokenType.R_PAREN))
+        and not (previous is not None and previous.token_type in _PATTERNS)
+    )
+
+
+def _tokens(text: str) -> list[Token]:
+    """Returns the tokens of a text without its string literals. Raises SqlglotError."""
+    tokens = sqlglot.tokenize(text, dialect=DIALECT)
+    return [token for token in tokens if token.token_type is not TokenType.STRING]
+
+
+def reads_clock(text: str) -> bool:
+    """Returns whether the text has `TIMESTAMP 'now'` or the like, a constant in Spark's plan."""
     return _MOMENT.search(text) is not None
 
 
-def read(text: str) -> Facts:
-    """The facts of a SQL text. Never raises: Spark tells what is wrong with it."""
+def parse_facts(text: str, dialect: str = DIALECT) -> Facts:
+    """Returns the facts of a SQL query in a dialect of sqlglot. Never raises."""
     logger = sqlglot.parser.logger
     level = logger.level
     logger.setLevel("CRITICAL")
     try:
-        tree = sqlglot.parse_one(_WINDOW.sub("`window`", text), dialect="spark")
+        tree = sqlglot.parse_one(
+            _WINDOW.sub("`window`", text) if dialect == DIALECT else text, dialect=dialect
+        )
     except (sqlglot.errors.SqlglotError, RecursionError):
         return Facts(text, None)
     finally:

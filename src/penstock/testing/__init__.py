@@ -1,1 +1,1 @@
-"""What is shipped for testing pipelines and connectors."""
+"""Tests of pipelines, and the contract for connectors."""

@@ -1,4 +1,4 @@
-"""One case: rows given at sources, and what is expected of them."""
+"""Test cases: execution of the pipeline, and comparison with the expected output."""
 
 from __future__ import annotations
 
@@ -9,168 +9,130 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+
 from penstock.core.errors import PenstockError, PlanError
-from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.plan.model import Plan
-from penstock.spec.models import TestCase
-from penstock.testing.difference import Difference, Row
-from penstock.testing.result import Letters, Result
+from penstock.testing.definition import CaseDefinition
+from penstock.testing.difference import Difference, Row, compare_rows
+from penstock.testing.report import format_result
+from penstock.testing.result import (
+    DeadLetterDifference,
+    Result,
+    compare_dead_letters,
+    matches_error,
+)
+from penstock.testing.values import ConversionError, convert_value
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from penstock.runtime.trial import Observed
+    from penstock.runtime.preview import Preview
 
 
-Way = Literal["as_given", "restarted", "row_by_row"]
-"""How a case's batches are run: as they are, stopped after the first and started again, or each
-row as a batch of its own."""
+RunMode = Literal["as_given", "restarted", "row_by_row"]
+"""The batches of a run: as given, with a restart after the first one, or one row per batch."""
 
 
 @dataclass(frozen=True)
-class Case:
-    """A case of the plan's `tests`, by its place among them."""
+class Case(CaseDefinition):
+    """An executable test case. `pinned_schemas` are the pinned schemas of the plan by source."""
 
-    plan: Plan
-    index: int
-    pinned: Mapping[str, pa.Schema] = field(default_factory=dict)
+    pinned_schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        return self.spec.name
-
-    @property
-    def spec(self) -> TestCase:
-        return self.plan.spec.tests[self.index]
-
-    @property
-    def where(self) -> Location:
-        """Where its name stands."""
-        return self.plan.pipeline.document.value(("tests", self.index, "name"))
-
-    def place(self, *route: str | int) -> Location:
-        """Where a part of it stands."""
-        return self.plan.pipeline.document.value(("tests", self.index, *route))
-
-    def run(self, session: SparkSession, way: Way = "as_given") -> Result:
-        """Runs the case in a session of its own on the same Spark, with a state of its own."""
-        began = time.perf_counter()
+    def run(self, session: SparkSession, mode: RunMode = "as_given") -> Result:
+        """Runs the case in a new session of the same Spark application, with temporary state."""
+        started = time.perf_counter()
+        expected = self.spec.error
         differences: dict[str, Difference] = {}
-        letters = Letters()
+        dead_letters = DeadLetterDifference()
         try:
-            seen = self._observe(session, way)
-            error = seen.error
-            if error is None and self.spec.error is None:
-                differences = self._differences(seen.tables)
-                letters = self._letters(seen.dead_letters)
+            preview = self._preview(session, mode)
+            error = preview.error
+            if error is None and expected is None:
+                differences = self._compare_rows(preview.tables)
+                dead_letters = compare_dead_letters(
+                    self.spec.dead_letters or (), preview.dead_letters.to_pylist()
+                )
         except PenstockError as raised:
             error = raised
-        return self._judged(time.perf_counter() - began, differences, letters, error)
-
-    def check(self, session: SparkSession, way: Way = "as_given") -> None:
-        """Runs the case. Raises AssertionError with a report if it does not pass."""
-        from penstock.testing.report import text
-
-        result = self.run(session, way)
-        assert result.passed, text(result)
-
-    def _judged(
-        self,
-        seconds: float,
-        differences: Mapping[str, Difference],
-        letters: Letters,
-        error: PenstockError | None,
-    ) -> Result:
-        from penstock.testing.result import is_error
-
-        wanted = self.spec.error
-        if wanted is not None and error is not None and is_error(wanted, error):
+        error_missing = expected is not None and error is None
+        if expected is not None and error is not None and matches_error(expected, error):
             error = None
-        elif wanted is not None and error is None:
-            return Result(self, seconds, differences, letters, no_error=True)
-        return Result(self, seconds, differences, letters, error)
+        seconds = time.perf_counter() - started
+        return Result(self, seconds, differences, dead_letters, error, error_missing)
 
-    def _observe(self, session: SparkSession, way: Way) -> Observed:
+    def check(self, session: SparkSession, mode: RunMode = "as_given") -> None:
+        """Runs the case. Raises AssertionError with a report if the case fails."""
+        result = self.run(session, mode)
+        assert result.passed, format_result(result)
+
+    def _preview(self, session: SparkSession, mode: RunMode) -> Preview:
         from penstock.engine.build import Builder
-        from penstock.engine.columns import to_arrow
-        from penstock.plan.tap import fed, tapped
-        from penstock.runtime.trial import Observed, Trial
-        from penstock.testing.feed import Feed
+        from penstock.engine.columns import sink_schema
+        from penstock.plan.rewrite import replace_sources
+        from penstock.runtime.capture import capture_nodes
+        from penstock.runtime.preview import Preview, PreviewRun
+        from penstock.testing.case_input import CaseInput
 
-        own = session.newSession()
+        case_session = session.newSession()
         for name, value in self.plan.spec.runtime.spark.items():
-            if own.conf.isModifiable(name):
-                own.conf.set(name, str(value).lower() if isinstance(value, bool) else str(value))
-        with TemporaryDirectory(prefix="penstock-") as directory:
-            tap, captures = tapped(self.plan, self._nodes())
-            closing = bool(tap.with_windows)
-            feed = Feed(tap, self.spec.given, ("tests", self.index, "given"), self.pinned)
-            sources = feed.sources(closing=closing, row_by_row=way == "row_by_row")
-            tap = replace(fed(tap, sources), state=Path(directory))
-            for stop_before in (1, None) if way == "restarted" else (None,):
-                trial = Trial(tap, own, Path(directory), stop_before=stop_before)
-                builder = Builder(tap, own, trial.state.spool, closed=closing)
-                trial.run(builder, "closed" if closing else "caught_up")
+            if case_session.conf.isModifiable(name):
+                text = str(value).lower() if isinstance(value, bool) else str(value)
+                case_session.conf.set(name, text)
+        with TemporaryDirectory(prefix="penstock-") as temporary:
+            directory = Path(temporary)
+            plan, captures = capture_nodes(self.plan, self.nodes_to_capture())
+            # The sentinel row of a source cannot pass a transform that computes the event time.
+            closes_later = any(node.computes_event_time for node in plan.nodes.values())
+            close_windows = bool(plan.with_windows) and not closes_later
+            route = ("tests", self.index, "given")
+            case_input = CaseInput(plan, self.spec.given, route, self.pinned_schemas)
+            sources = case_input.build_sources(
+                close_windows=close_windows, row_by_row=mode == "row_by_row"
+            )
+            plan = replace(replace_sources(plan, sources), state=directory)
+            for stop_before in (1, None) if mode == "restarted" else (None,):
+                run = PreviewRun(plan, case_session, directory, stop_before=stop_before)
+                builder = Builder(plan, case_session, run.state.spool, with_sentinel=close_windows)
+                run.run(builder, "closed" if close_windows else "caught_up")
+            if closes_later and plan.with_windows and run.error is None:
+                run.run(replace(builder, sentinel_only=True), "closed", plan.with_windows)
             tables = {}
             for name, capture in captures.items():
                 table = capture.table
-                if table is None and trial.error is None and self.spec.expect.get(name):
-                    above = tap.nodes[capture.context.node].inputs[0]
-                    table = to_arrow(builder.types()[above]).empty_table()
+                if table is None and run.error is None and self.spec.expect.get(name):
+                    input_name = plan.nodes[capture.context.node].inputs[0]
+                    table = sink_schema(builder.types()[input_name]).empty_table()
                 tables[name] = table
-            return Observed(tables, trial.dead_letters(), trial.error)
+            return Preview(tables, run.dead_letters(), run.error)
 
-    def _nodes(self) -> list[str]:
-        """The nodes that have to be computed: those that are named, or else all sinks."""
-        letters = self.spec.dead_letters or ()
-        named = [*self.spec.expect, *(each.node for each in letters if each.node)]
-        if self.spec.error or not named or any(each.node is None for each in letters):
-            named += [node.name for node in self.plan.of("sink")]
-        for name in self.spec.expect:
-            if name not in self.plan.streams:
-                raise PlanError(
-                    f'"{name}" is a static table, so no rows flow there', code="no-stream",
-                    where=self.place("expect", name),
-                    hint="expect rows at a node that reads it",
-                )  # fmt: skip
-        return named
-
-    def _differences(self, tables: Mapping[str, pa.Table]) -> dict[str, Difference]:
-        from penstock.testing.difference import compare
-
-        found = {}
+    def _compare_rows(self, tables: Mapping[str, pa.Table]) -> dict[str, Difference]:
+        differences = {}
         for name, rows in self.spec.expect.items():
             table = tables[name]
-            expected = self._typed(name, rows, table)
-            got = table.to_pylist() if table is not None else []
-            found[name] = compare(expected, got, ordered=self.spec.ordered)
-        return found
+            expected = self._convert_rows(name, rows, table)
+            actual = table.to_pylist() if table is not None else []
+            differences[name] = compare_rows(expected, actual, ordered=self.spec.ordered)
+        return differences
 
-    def _typed(self, node: str, rows: Sequence[Row], table: pa.Table) -> list[Row]:
-        from penstock.testing.values import Misfit, typed
-
+    def _convert_rows(self, node: str, rows: Sequence[Row], table: pa.Table) -> list[Row]:
         expected: list[Row] = []
-        for at, row in enumerate(rows):
+        for index, row in enumerate(rows):
             values: dict[str, Any] = {}
             for name, value in row.items():
-                route = ("expect", node, at, name)
+                route = ("expect", node, index, name)
                 if name not in table.column_names:
                     raise PlanError(
                         f'"{node}" has no column "{name}"', code="unknown-column",
-                        where=self.place(*route), hint=did_you_mean(name, table.column_names),
+                        where=self.locate(*route), hint=did_you_mean(name, table.column_names),
                     )  # fmt: skip
                 try:
-                    values[name] = typed(value, table.schema.field(name).type)
-                except Misfit as misfit:
+                    values[name] = convert_value(value, table.schema.field(name).type)
+                except ConversionError as error:
                     raise PlanError(
-                        f'"{name}" {misfit.problem}', code="wrong-type",
-                        where=self.place(*route, *misfit.steps), hint=misfit.hint,
+                        f'column "{name}": {error.message}', code="wrong-type",
+                        where=self.locate(*route, *error.route), hint=error.hint,
                     ) from None  # fmt: skip
             expected.append(values)
         return expected
-
-    def _letters(self, letters: pa.Table) -> Letters:
-        from penstock.testing.result import compare_letters
-
-        return compare_letters(self.spec.dead_letters or (), letters.to_pylist())

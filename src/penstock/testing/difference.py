@@ -1,4 +1,4 @@
-"""How the rows of a node differ from those that a case expects."""
+"""Differences between the expected and the actual rows of a node."""
 
 from __future__ import annotations
 
@@ -6,101 +6,125 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from penstock.testing.values import same
+from penstock.testing.values import matches_value
 
 E = TypeVar("E")
 Row = Mapping[str, Any]
-_ALIKE = 0.5
-"""A missing row and an unexpected one with this share of equal cells are shown as one."""
+_MIN_SIMILARITY = 0.5
+"""The share of equal cells from which a missing and an unexpected row count as a changed row."""
 
 
 @dataclass(frozen=True)
-class Changed:
-    """An expected row, the row that is there instead, and the columns that differ."""
+class ChangedRow:
+    """An expected row, by its index, with a similar actual row and the columns that differ."""
 
     index: int
-    got: Row
+    actual: Row
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What is wrong with the rows of one node; `index` counts the expected rows from 0."""
+    """A difference between the rows of a node. `missing` holds indexes of `expected`."""
 
     expected: Sequence[Row]
     missing: tuple[int, ...]
     unexpected: tuple[Row, ...]
-    changed: tuple[Changed, ...] = ()
+    changed: tuple[ChangedRow, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.unexpected or self.changed)
 
 
-def compare(expected: Sequence[Row], got: Sequence[Row], *, ordered: bool) -> Difference:
-    """The difference; columns that an expected row leaves out match anything."""
+def compare_rows(expected: Sequence[Row], actual: Sequence[Row], *, ordered: bool) -> Difference:
+    """Returns the difference. Columns absent from an expected row match anything."""
     if ordered:
-        pairs = {at: at for at, row in enumerate(expected[: len(got)]) if _match(row, got[at])}
+        indexes = range(min(len(expected), len(actual)))
+        pairs = {index: index for index in indexes if _matches(expected[index], actual[index])}
     else:
-        pairs = matching(expected, got, _match)
-    left = [at for at in range(len(expected)) if at not in pairs]
-    over = [at for at in range(len(got)) if at not in set(pairs.values())]
+        pairs = match_rows(expected, actual, _matches)
+    matched = set(pairs.values())
+    missing = [index for index in range(len(expected)) if index not in pairs]
+    unexpected = [index for index in range(len(actual)) if index not in matched]
     changed = []
-    for at, other in list(_alike(expected, got, left, over, ordered)):
-        left.remove(at)
-        over.remove(other)
-        row = expected[at]
-        wrong = tuple(n for n, value in row.items() if not same(value, got[other].get(n)))
-        changed.append(Changed(at, got[other], wrong))
-    return Difference(expected, tuple(left), tuple(got[at] for at in over), tuple(changed))
+    for index, actual_index in list(
+        _pair_similar_rows(expected, actual, missing, unexpected, ordered=ordered)
+    ):
+        missing.remove(index)
+        unexpected.remove(actual_index)
+        row = actual[actual_index]
+        columns = tuple(
+            name
+            for name, value in expected[index].items()
+            if not matches_value(value, row.get(name))
+        )
+        changed.append(ChangedRow(index, row, columns))
+    unexpected_rows = tuple(actual[index] for index in unexpected)
+    return Difference(expected, tuple(missing), unexpected_rows, tuple(changed))
 
 
-def _match(expected: Row, got: Row) -> bool:
-    return all(name in got and same(value, got[name]) for name, value in expected.items())
-
-
-def matching(
-    expected: Sequence[E], got: Sequence[Row], match: Callable[[E, Row], bool]
+def match_rows(
+    expected: Sequence[E], actual: Sequence[Row], matches: Callable[[E, Row], bool]
 ) -> dict[int, int]:
-    """As many pairs of something expected and a row that matches it as there can be."""
-    fits = [[at for at, row in enumerate(got) if match(wanted, row)] for wanted in expected]
-    owner: dict[int, int] = {}
+    """Returns a maximum matching, from indexes of `expected` to indexes of `actual`."""
+    candidates = [
+        [index for index, row in enumerate(actual) if matches(item, row)] for item in expected
+    ]
+    assigned: dict[int, int] = {}
 
-    def place(at: int, tried: set[int]) -> bool:
-        for other in fits[at]:
-            if other not in tried:
-                tried.add(other)
-                if other not in owner or place(owner[other], tried):
-                    owner[other] = at
+    def assign(index: int, visited: set[int]) -> bool:
+        """Assigns an actual row along an augmenting path. Returns whether a path exists."""
+        for candidate in candidates[index]:
+            if candidate not in visited:
+                visited.add(candidate)
+                if candidate not in assigned or assign(assigned[candidate], visited):
+                    assigned[candidate] = index
                     return True
         return False
 
-    for at in sorted(range(len(expected)), key=lambda each: len(fits[each])):
-        free = next((other for other in fits[at] if other not in owner), None)
+    for index in sorted(range(len(expected)), key=lambda index: len(candidates[index])):
+        free = next((row for row in candidates[index] if row not in assigned), None)
         if free is not None:
-            owner[free] = at
+            assigned[free] = index
         else:
-            place(at, set())
-    return {at: other for other, at in owner.items()}
+            assign(index, set())
+    return {index: candidate for candidate, index in assigned.items()}
 
 
-def _alike(
-    expected: Sequence[Row], got: Sequence[Row], left: list[int], over: list[int], ordered: bool
+def _matches(expected: Row, actual: Row) -> bool:
+    return all(
+        name in actual and matches_value(value, actual[name]) for name, value in expected.items()
+    )
+
+
+def _pair_similar_rows(
+    expected: Sequence[Row],
+    actual: Sequence[Row],
+    missing: Sequence[int],
+    unexpected: Sequence[int],
+    *,
+    ordered: bool,
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of the rows that are left over, the most alike first."""
+    """Yields indexes of a missing and an unexpected row, the most similar rows first."""
     scored = [
-        (_likeness(expected[at], got[other]), at, other)
-        for at in left
-        for other in over
-        if not ordered or at == other
+        (-_similarity(expected[index], actual[actual_index]), index, actual_index)
+        for index in missing
+        for actual_index in unexpected
+        if not ordered or index == actual_index
     ]
-    used: set[tuple[str, int]] = set()
-    for score, at, other in sorted(scored, key=lambda each: (-each[0], each[1], each[2])):
-        close = score >= _ALIKE or len(left) == len(over) == 1
-        if close and not {("left", at), ("over", other)} & used:
-            used |= {("left", at), ("over", other)}
-            yield at, other
+    only_pair = len(missing) == len(unexpected) == 1
+    paired: set[int] = set()
+    paired_actual: set[int] = set()
+    for score, index, actual_index in sorted(scored):
+        similar = -score >= _MIN_SIMILARITY or only_pair
+        if similar and index not in paired and actual_index not in paired_actual:
+            paired.add(index)
+            paired_actual.add(actual_index)
+            yield index, actual_index
 
 
-def _likeness(expected: Row, got: Row) -> float:
-    equal = sum(name in got and same(value, got[name]) for name, value in expected.items())
+def _similarity(expected: Row, actual: Row) -> float:
+    equal = sum(
+        name in actual and matches_value(value, actual[name]) for name, value in expected.items()
+    )
     return equal / len(expected) if expected else 0.0

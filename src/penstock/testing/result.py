@@ -1,22 +1,19 @@
-"""How a case went."""
+"""Result of a test case, and comparison of dead letters and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from penstock.core.errors import PenstockError, UserError, each_of
+from penstock.core.errors import PenstockError, UserError, flatten_errors
 from penstock.spec.models import ExpectedDeadLetter, ExpectedError
-from penstock.testing.difference import Difference, Row, matching
-
-if TYPE_CHECKING:
-    from penstock.testing.case import Case
+from penstock.testing.definition import CaseDefinition
+from penstock.testing.difference import Difference, Row, match_rows
 
 
 @dataclass(frozen=True)
-class Letters:
-    """Dead letters that a case expects and did not get, and those that it did not expect."""
+class DeadLetterDifference:
+    """A difference between dead letters. `missing` holds indexes of the expected dead letters."""
 
     missing: tuple[int, ...] = ()
     unexpected: tuple[Row, ...] = ()
@@ -27,51 +24,55 @@ class Letters:
 
 @dataclass(frozen=True)
 class Result:
-    """What a case found. `error` is one that was not expected, or that took another's place."""
+    """The result of a test case. `error` is an unexpected error."""
 
-    case: Case
+    case: CaseDefinition
     seconds: float
     differences: Mapping[str, Difference]
-    letters: Letters = Letters()
+    dead_letters: DeadLetterDifference = DeadLetterDifference()
     error: PenstockError | None = None
-    no_error: bool = False
-    """An error was expected, and none came."""
+    error_missing: bool = False
+    """Whether the case expected an error and the pipeline ended without an error."""
 
     @property
     def passed(self) -> bool:
-        return not (any(self.differences.values()) or self.letters or self.error or self.no_error)
+        different = any(self.differences.values()) or self.dead_letters
+        return not (different or self.error or self.error_missing)
 
     @property
-    def mistaken(self) -> bool:
-        """Whether the files are wrong, not what the pipeline does with the rows."""
+    def has_user_error(self) -> bool:
+        """Whether the case failed with an error of the user's files."""
         return isinstance(self.error, UserError)
 
 
-def compare_letters(expected: Sequence[ExpectedDeadLetter], got: Sequence[Row]) -> Letters:
-    """The difference between the dead letters of a case and those that came."""
-    pairs = matching(expected, got, _is_letter)
-    missing = tuple(at for at in range(len(expected)) if at not in pairs)
+def compare_dead_letters(
+    expected: Sequence[ExpectedDeadLetter], actual: Sequence[Row]
+) -> DeadLetterDifference:
+    """Returns the difference, regardless of order."""
+    pairs = match_rows(expected, actual, _matches_dead_letter)
+    missing = tuple(index for index in range(len(expected)) if index not in pairs)
     matched = set(pairs.values())
-    return Letters(missing, tuple(row for at, row in enumerate(got) if at not in matched))
+    unexpected = tuple(row for index, row in enumerate(actual) if index not in matched)
+    return DeadLetterDifference(missing, unexpected)
 
 
-def is_error(expected: ExpectedError, got: PenstockError) -> bool:
-    """Whether an error is the one that a case expects, also as one of several mistakes."""
+def matches_error(expected: ExpectedError, actual: PenstockError) -> bool:
+    """Returns whether `actual`, or one of the errors in it, is the expected error."""
     return any(
-        expected.code in (None, each.code) and (expected.message or "") in each.message
-        for each in each_of(got)
+        expected.code in (None, error.code) and (expected.message or "") in error.message
+        for error in flatten_errors(actual)
     )
 
 
-def _is_letter(expected: ExpectedDeadLetter, got: Row) -> bool:
+def payload_text(dead_letter: Row) -> str:
+    """Returns the payload of a dead letter as text, with invalid UTF-8 escaped."""
+    return (dead_letter["payload"] or b"").decode(errors="backslashreplace")
+
+
+def _matches_dead_letter(expected: ExpectedDeadLetter, actual: Row) -> bool:
     return (
-        expected.node in (None, got["node"])
-        and expected.code in (None, got["code"])
-        and (expected.message or "") in got["message"]
-        and (expected.payload or "") in payload_text(got)
+        expected.node in (None, actual["node"])
+        and expected.code in (None, actual["code"])
+        and (expected.message or "") in actual["message"]
+        and (expected.payload or "") in payload_text(actual)
     )
-
-
-def payload_text(letter: Row) -> str:
-    """A dead letter's payload as far as it is text."""
-    return (letter["payload"] or b"").decode(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""The cases of pipeline files, and the Spark session that all of them share."""
+"""Test cases of pipeline files, and their Spark session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import app
-from penstock.spec.load import tests_beside
+from penstock.spec.front_end import Overrides, companion_test_file
 from penstock.testing.case import Case
 
 if TYPE_CHECKING:
@@ -22,49 +22,50 @@ _SETTINGS = {
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1",
 }
-"""Compiling a plan takes longer than running it over a few rows."""
+"""Settings for a few rows: code generation would take longer than the query."""
 
 
-def cases(
-    path: str | Path, *, sets: app.Sets = (), env: Mapping[str, str] | None = None
+def load_cases(
+    path: str | Path, *, overrides: Overrides = (), env: Mapping[str, str] | None = None
 ) -> list[Case]:
-    """The cases of a pipeline file and of the test file beside it (`x.test.yaml` for `x.yaml`).
+    """Returns the cases of a pipeline file and of its test file (`x.test.yaml` for `x.yaml`).
 
-    Raises UserError, Mistakes.
+    Raises UserError, ValidationErrors.
     """
-    from penstock.runtime.schemas import pinned
-    from penstock.runtime.state import StateDirectory
+    from penstock.runtime.schemas import read_pinned
+    from penstock.runtime.state_pipeline import open_state
 
-    beside = tests_beside(path)
-    plan = app.plan([path, beside] if beside.is_file() else [path], sets=sets, env=env)
-    known = pinned(StateDirectory(plan.state))
-    return [Case(plan, index, known) for index in range(len(plan.spec.tests))]
+    test_file = companion_test_file(path)
+    files = [path, test_file] if test_file.is_file() else [path]
+    plan = app.plan(files, overrides=overrides, env=env)
+    schemas = read_pinned(open_state(plan))
+    return [Case(plan, index, schemas) for index in range(len(plan.spec.tests))]
 
 
-def pipeline_files(paths: Sequence[Path]) -> list[Path]:
-    """The files, each once, with those that hold only tests replaced by their pipelines."""
-    found: dict[Path, None] = {}
+def find_pipeline_files(paths: Sequence[Path]) -> list[Path]:
+    """Returns the files without duplicates. A test file is replaced by its pipeline file."""
+    files: dict[Path, None] = {}
     for path in paths:
         stem = path.stem.removesuffix(".test")
         pipeline = path.with_name(stem + path.suffix)
-        found[pipeline if pipeline.is_file() else path] = None
-    return list(found)
+        files[pipeline if pipeline.is_file() else path] = None
+    return list(files)
 
 
-def named(case: Case, patterns: Sequence[str]) -> bool:
-    """Whether the case's name is, contains or fits one of the patterns; with none, any is."""
+def matches_patterns(case: Case, patterns: Sequence[str]) -> bool:
+    """Returns whether the name of a case contains or matches a pattern; True without patterns."""
     name = case.spec.name.lower()
-    wanted = [pattern.lower() for pattern in patterns]
-    return not wanted or any(each in name or fnmatchcase(name, each) for each in wanted)
+    lowered = [pattern.lower() for pattern in patterns]
+    return not lowered or any(pattern in name or fnmatchcase(name, pattern) for pattern in lowered)
 
 
 @contextmanager
-def session(packages: Sequence[str] = (), log_file: Path | None = None) -> Iterator[SparkSession]:
-    """A small local Spark for cases; it ends with the block."""
-    from penstock.engine.session import SessionSettings, close, create
+def case_session(
+    packages: Sequence[str] = (), log_file: Path | None = None
+) -> Iterator[SparkSession]:
+    """Yields a local Spark session with settings for a few rows."""
+    from penstock.engine.session import SessionSettings, session
 
     conf = {**_SETTINGS, **({"spark.jars.packages": ",".join(packages)} if packages else {})}
-    try:
-        yield create(SessionSettings(master="local[2]", conf=conf, log_file=log_file))
-    finally:
-        close()
+    with session(SessionSettings(master="local[2]", conf=conf, log_file=log_file)) as spark:
+        yield spark

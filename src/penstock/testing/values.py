@@ -1,8 +1,9 @@
-"""Values written in YAML as those of a column: times, decimals, bytes, and what they nest in."""
+"""Conversion and comparison of the values of a test case."""
 
 from __future__ import annotations
 
 import base64
+import json
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -10,81 +11,101 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.text import did_you_mean
-from penstock.sdk.kit.columns import article, is_list, sql_name
-from penstock.sdk.kit.values import from_text
-
-Steps = tuple[str | int, ...]
+from penstock.core.text import did_you_mean, shorten
+from penstock.sdk.columns.conform import is_list, sql_name, with_article
+from penstock.sdk.columns.text_values import from_text
+from penstock.spec.source_map import Route
 
 _TOLERANCE = 1e-9
 
 
-class Misfit(Exception):
-    """A value that is not of its column's type. `steps` lead to it within the column's value."""
+class ConversionError(Exception):
+    """A value that cannot be converted. `route` leads to an inner value of the given value."""
 
-    def __init__(self, problem: str, steps: Steps, hint: str | None = None) -> None:
-        super().__init__(problem)
-        self.problem, self.steps, self.hint = problem, steps, hint
+    def __init__(self, message: str, route: Route, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.route, self.hint = message, route, hint
 
 
-def typed(value: Any, type_: pa.DataType, steps: Steps = ()) -> Any:
-    """`value` as Python has a value of `type_`. Raises Misfit.
+def convert_value(value: Any, type_: pa.DataType, route: Route = ()) -> Any:
+    """Converts a YAML value to the Python value of an Arrow type. Raises ConversionError.
 
-    Times are ISO 8601, UTC where they have no offset; bytes are text (its UTF-8), `{hex: ...}` or
-    `{base64: ...}`; structs and maps are maps. Fields that a struct leaves out stay out.
+    Times are ISO 8601, in UTC without an offset. Bytes are text in UTF-8, `{hex: ...}` or
+    `{base64: ...}`. Structs and maps are maps. Absent fields of a struct stay absent.
     """
     if value is None:
         return None
     if pa.types.is_struct(type_):
-        return _struct(value, type_, steps)
+        return _convert_struct(value, type_, route)
     if pa.types.is_map(type_):
-        entries = value.items() if isinstance(value, Mapping) else _refuse(value, type_, steps)
-        return {
-            typed(_key(key, type_.key_type), type_.key_type, (*steps, str(key))): typed(
-                each, type_.item_type, (*steps, str(key))
-            )
-            for key, each in entries
-        }
+        return _convert_map(value, type_, route)
     if is_list(type_):
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-            _refuse(value, type_, steps)
-        return [typed(each, type_.value_type, (*steps, at)) for at, each in enumerate(value)]
-    return _leaf(value, type_, steps)
+            raise _wrong_type(value, type_, route)
+        items = enumerate(value)
+        return [convert_value(item, type_.value_type, (*route, index)) for index, item in items]
+    return _convert_scalar(value, type_, route)
 
 
-def same(expected: Any, got: Any) -> bool:
-    """Whether a value is what `typed` gave; fields that are left out match anything."""
-    if isinstance(expected, float) and isinstance(got, float):
-        if math.isnan(expected) or math.isnan(got):
-            return math.isnan(expected) and math.isnan(got)
-        return math.isclose(expected, got, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-    if isinstance(expected, Mapping) and isinstance(got, Sequence) and not isinstance(got, str):
-        return isinstance(got, list) and _same_map(expected, dict(got))
-    if isinstance(expected, Mapping) and isinstance(got, Mapping):
-        return all(key in got and same(each, got[key]) for key, each in expected.items())
-    if isinstance(expected, list) and isinstance(got, list):
-        return len(expected) == len(got) and all(map(same, expected, got))
-    return bool(expected == got)
+def matches_value(expected: Any, actual: Any) -> bool:
+    """Returns whether a value equals a converted value. Absent fields match anything."""
+    if isinstance(expected, float) and isinstance(actual, float):
+        if math.isnan(expected) or math.isnan(actual):
+            return math.isnan(expected) and math.isnan(actual)
+        return math.isclose(expected, actual, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    if isinstance(expected, Mapping):
+        if isinstance(actual, list):
+            return _matches_map(expected, dict(actual))
+        return isinstance(actual, Mapping) and all(
+            key in actual and matches_value(value, actual[key]) for key, value in expected.items()
+        )
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(matches_value, expected, actual))
+    return bool(expected == actual)
 
 
-def _same_map(expected: Mapping[Any, Any], got: Mapping[Any, Any]) -> bool:
-    return expected.keys() == got.keys() and all(same(expected[key], got[key]) for key in got)
+def _matches_map(expected: Mapping[Any, Any], actual: Mapping[Any, Any]) -> bool:
+    return expected.keys() == actual.keys() and all(
+        matches_value(expected[key], actual[key]) for key in actual
+    )
 
 
-def _struct(value: Any, type_: pa.StructType, steps: Steps) -> dict[str, Any]:
+def _convert_struct(value: Any, type_: pa.StructType, route: Route) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        _refuse(value, type_, steps)
-    fields = {field.name: field.type for field in type_}
+        raise _wrong_type(value, type_, route)
+    types = {field.name: field.type for field in type_}
     for name in value:
-        if name not in fields:
-            raise Misfit(f'has no field "{name}"', (*steps, name), did_you_mean(name, fields))
-    return {name: typed(each, fields[name], (*steps, name)) for name, each in value.items()}
+        if name not in types:
+            hint = did_you_mean(name, types)
+            raise ConversionError(f'there is no field "{name}"', (*route, name), hint)
+    return {name: convert_value(item, types[name], (*route, name)) for name, item in value.items()}
 
 
-def _leaf(value: Any, type_: pa.DataType, steps: Steps) -> Any:
+def _convert_map(value: Any, type_: pa.MapType, route: Route) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise _wrong_type(value, type_, route)
+    converted = {}
+    for text, item in value.items():
+        item_route = (*route, str(text))
+        key = convert_value(_convert_key(text, type_.key_type), type_.key_type, item_route)
+        converted[key] = convert_value(item, type_.item_type, item_route)
+    return converted
+
+
+def _convert_key(key: str, type_: pa.DataType) -> Any:
+    """Converts a key of a YAML map, which is text, to a number if the type is numeric."""
+    try:
+        if pa.types.is_integer(type_):
+            return int(key)
+        return float(key) if pa.types.is_floating(type_) else key
+    except ValueError:
+        return key
+
+
+def _convert_scalar(value: Any, type_: pa.DataType, route: Route) -> Any:
     try:
         if pa.types.is_binary(type_):
-            return _bytes(value)
+            return _convert_bytes(value)
         if isinstance(value, Mapping | list):
             raise pa.ArrowInvalid
         if pa.types.is_decimal(type_) and not isinstance(value, bool):
@@ -96,36 +117,27 @@ def _leaf(value: Any, type_: pa.DataType, steps: Steps) -> Any:
         return from_text(pa.array([value]), type_, "iso")[0].as_py()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ArithmeticError,
             ValueError):  # fmt: skip
-        _refuse(value, type_, steps)
+        raise _wrong_type(value, type_, route) from None
 
 
-def _bytes(value: Any) -> bytes:
+def _convert_bytes(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, Mapping) and len(value) == 1:
-        ((how, text),) = value.items()
-        if how == "hex":
+        ((encoding, text),) = value.items()
+        if encoding == "hex":
             return bytes.fromhex(text)
-        if how == "base64":
+        if encoding == "base64":
             return base64.b64decode(text, validate=True)
     raise ValueError
 
 
-def _key(key: str, type_: pa.DataType) -> Any:
-    """YAML's keys are text; those of a map may be numbers."""
-    try:
-        if pa.types.is_integer(type_):
-            return int(key)
-        return float(key) if pa.types.is_floating(type_) else key
-    except ValueError:
-        return key
-
-
-def _refuse(value: Any, type_: pa.DataType, steps: Steps) -> Any:
-    name = sql_name(type_)
+def _wrong_type(value: Any, type_: pa.DataType, route: Route) -> ConversionError:
+    text = json.dumps(value, ensure_ascii=False, default=str)
     hint = None
     if pa.types.is_string(type_) and isinstance(value, int | float):
-        hint = f'quote it: "{str(value).lower() if isinstance(value, bool) else value}"'
+        hint = f'Quote the value: "{text}".'
     elif pa.types.is_timestamp(type_):
-        hint = "write it as 2024-05-01T12:00:00Z"
-    raise Misfit(f"is {article(name)}, which {value!r} is not", steps, hint)
+        hint = "Write the time as 2024-05-01T12:00:00Z."
+    message = f"expected {with_article(sql_name(type_))}, found {shorten(text, 60)}"
+    return ConversionError(message, route, hint)

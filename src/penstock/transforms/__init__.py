@@ -1,1 +1,1 @@
-"""One file per transform type, found by entry point, imported by nobody."""
+"""Transform types, one file each, loaded through entry points."""

@@ -1,4 +1,4 @@
-"""One row of those that are alike."""
+"""The transform `dedupe`: drops duplicate rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 class DedupeConfig(Config):
     keys: list[str] = []
-    """The columns that make two rows alike; all columns when empty."""
+    """The columns that identify duplicates; all columns when empty."""
     within: Literal["watermark", "forever"] = "watermark"
-    """How long a row is remembered: until the watermark has passed it by its delay, or for ever
-    (the state then grows without end)."""
+    """The retention of keys in the state: until the watermark passes the row, or forever (the state
+    grows without limit)."""
 
 
 class Dedupe(Relation[DedupeConfig]):
-    """Keeps the first of the rows that are alike, across batches and restarts.
+    """Keeps the first row of each set of duplicates, across batches and restarts.
 
-    Parallel by key. `within: watermark` needs a watermark on the source: duplicates that arrive
+    Parallel by key. `within: watermark` requires a watermark on the source: duplicates that arrive
     within the watermark's delay are dropped (Spark: dropDuplicatesWithinWatermark).
 
     ```yaml
@@ -32,6 +32,8 @@ class Dedupe(Relation[DedupeConfig]):
     keys: [flight_id]
     ```
     """
+
+    emits_final_rows = True
 
     def stateful(self, streaming: frozenset[str]) -> bool:
         return bool(streaming)

@@ -1,4 +1,4 @@
-"""Columns to leave out."""
+"""The transform `drop`: removes columns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 class DropConfig(Config):
     columns: list[str]
-    """The columns to leave out."""
+    """The columns to remove."""
 
 
 class Drop(Relation[DropConfig]):
-    """Leaves columns out.
+    """Removes columns.
 
     Parallel by partition.
 

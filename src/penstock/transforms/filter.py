@@ -1,11 +1,12 @@
-"""Keep the rows for which a condition holds."""
+"""The transform `filter`: keeps the rows that meet a condition."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
+from penstock.sdk.transform import Route
 from penstock.sql import facts
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class FilterConfig(Config):
 
 
 class Filter(Relation[FilterConfig]):
-    """Keep the rows for which a condition holds; a condition that is null drops the row.
+    """Keeps the rows for which a condition is true; null drops the row.
 
     Parallel by partition.
 
@@ -28,6 +29,9 @@ class Filter(Relation[FilterConfig]):
     where: dep_delay > 60 AND origin = 'JFK'
     ```
     """
+
+    def sql_texts(self) -> Sequence[tuple[Route, str]]:
+        return [(("where",), self.config.where)]
 
     def deterministic(self) -> bool:
         return facts.deterministic(self.config.where)

@@ -1,11 +1,12 @@
-"""Columns as expressions, added to those that are there."""
+"""The transform `map`: adds and replaces columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
+from penstock.sdk.transform import Route
 from penstock.sql import facts
 
 if TYPE_CHECKING:
@@ -16,11 +17,11 @@ class MapConfig(Config):
     set: dict[str, str]
     """A map of column to Spark SQL expression.
 
-    All expressions see the input's columns, not each other's results."""
+    All expressions refer to the columns of the input."""
 
 
 class Map(Relation[MapConfig]):
-    """Adds columns, or replaces those of the same name, and keeps all others.
+    """Adds columns or replaces columns of the same name, and keeps all others.
 
     Parallel by partition.
 
@@ -32,6 +33,9 @@ class Map(Relation[MapConfig]):
       carrier: upper(carrier)
     ```
     """
+
+    def sql_texts(self) -> Sequence[tuple[Route, str]]:
+        return [(("set", name), text) for name, text in self.config.set.items()]
 
     def deterministic(self) -> bool:
         return facts.deterministic(*self.config.set.values())

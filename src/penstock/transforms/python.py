@@ -1,4 +1,4 @@
-"""A Python function over Arrow record batches."""
+"""The transform `python`: a Python function over Arrow record batches."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from penstock.core.errors import OptionError, UserError
+from penstock.core.errors import OptionError, UserError, raise_all
 from penstock.core.text import did_you_mean
 from penstock.sdk import Config, PlanError, Transform
-from penstock.sdk.kit.ddl import arrow_schema
+from penstock.sdk.columns.ddl import arrow_schema
 
 
 class PythonConfig(Config):
@@ -34,26 +34,28 @@ class PythonConfig(Config):
     columns: str | dict[str, str] | None = Field(default=None, alias="schema")
     """The columns of the output, as a DDL string or a map of name to type.
 
-    When absent the function is tried on a batch without rows."""
+    By default the columns of the function's result for an empty batch."""
     deterministic: bool = False
-    """Whether the same rows always give the same result; exactly-once sinks need it."""
+    """Whether the same input always gives the same output, which exactly-once delivery requires."""
 
     @model_validator(mode="after")
-    def _one_place(self) -> PythonConfig:
+    def _check_code_or_module(self) -> PythonConfig:
         if self.code is None and ":" not in self.function:
-            raise ValueError('give "code", or "function" as module:name')
+            raise ValueError('expected "code", or "function" as module:name')
         return self
 
 
 class Python(Transform[PythonConfig]):
     """A Python function over Arrow record batches, or over rows as dicts.
 
-    A function gives a RecordBatch, a Table, a list of dicts, None (no rows), or yields several of
-    these. A class is made once in each task: `open()`, then `transform(batch)` for each batch,
-    then `close()`. With `per: row` it gives a dict, a list of dicts, or None to drop the row; a
-    row that it raises on goes to the dead letters.
+    A function returns a RecordBatch, a Table, a list of dicts or None (no rows), or yields several
+    of these. A class is created once in each worker process: `open()`, then `transform(batch)` for
+    each batch, and `close()` when the process ends. A class is created anew after a change of its
+    file. With `per: row` the function returns a dict, a list of dicts, or None to
+    drop the row. A row on which the function raises an exception becomes a dead letter.
 
-    Parallel by partition. Memory between batches is not kept and not safe: use SQL for that.
+    Parallel by partition. State kept between batches is not durable: use SQL for stateful
+    transforms.
 
     ```yaml
     type: python
@@ -75,7 +77,17 @@ class Python(Transform[PythonConfig]):
     def deterministic(self) -> bool:  # type: ignore[override]
         return self.config.deterministic
 
-    def examine(self) -> None:
+    def validate(self) -> None:
+        raise_all(self._option_errors())
+
+    def _option_errors(self) -> Iterator[PlanError]:
+        for check in (self._check_schema, self._check_code):
+            try:
+                check()
+            except PlanError as error:
+                yield error
+
+    def _check_schema(self) -> None:
         if self.config.columns is not None:
             try:
                 arrow_schema(self.config.columns)
@@ -85,31 +97,32 @@ class Python(Transform[PythonConfig]):
                 ) from error
         elif self.config.per == "row":
             raise PlanError(
-                'with "per: row" the output\'s columns must be declared',
+                "per: row requires the columns of the output",
                 code="missing-option",
-                hint="add schema: name STRING, ...",
+                hint="Add schema: name STRING, ...",
             )
-        if self.config.code is not None:
-            self._look_at(self.config.code)
 
-    def _look_at(self, code: str) -> None:
+    def _check_code(self) -> None:
+        code = self.config.code
+        if code is None:
+            return
         try:
             tree = ast.parse(code)
         except SyntaxError as error:
             raise OptionError.of(
                 "code",
-                message=f"the code is not Python: {error.msg}",
+                message=f"the code is not valid Python: {error.msg}",
                 code="invalid-python",
-                at=(error.lineno or 1, error.offset or 1),
+                line_and_column=(error.lineno or 1, error.offset or 1),
             ) from error
-        names = list(_defined(tree))
+        names = list(_defined_names(tree))
         if self.config.function not in names:
             raise OptionError.of(
                 "code",
-                message=f'the code defines no "{self.config.function}"',
+                message=f'the code does not define "{self.config.function}"',
                 code="unknown-function",
                 hint=did_you_mean(self.config.function, names) if names else None,
-                at=(1, 1),
+                line_and_column=(1, 1),
             )
 
     def output(self, schema: pa.Schema) -> pa.Schema:
@@ -117,7 +130,9 @@ class Python(Transform[PythonConfig]):
             self._load()
             return arrow_schema(self.config.columns)
         empty = schema.empty_table().to_batches() or [
-            pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+            pa.RecordBatch.from_arrays(
+                [pa.array([], field.type) for field in schema], schema=schema
+            )
         ]
         try:
             self.open()
@@ -126,32 +141,37 @@ class Python(Transform[PythonConfig]):
             raise
         except Exception as error:
             raise PlanError(
-                "the output's columns cannot be inferred: the function failed on a batch "
-                f"without rows: {type(error).__name__}: {error}",
+                "the columns of the output cannot be inferred: the function failed on an empty "
+                f"batch: {type(error).__name__}: {error}",
                 code="unknown-output",
-                hint="declare them, as in schema: name STRING, ...",
+                hint="Declare the columns, as in schema: name STRING, ...",
             ) from error
         finally:
             self.close()
         if not tables:
             raise PlanError(
-                "the output's columns cannot be inferred: the function gave nothing for a batch "
-                "without rows",
+                "the columns of the output cannot be inferred: the function returned no "
+                "batch for an empty batch",
                 code="unknown-output",
-                hint="declare them, as in schema: name STRING, ...",
+                hint="Declare the columns, as in schema: name STRING, ...",
             )
         result: pa.Schema = tables[0].schema
         return result
 
+    def version(self) -> object:
+        path = None if self.config.code is not None else self._file_beside()
+        modified = path.stat().st_mtime_ns if path is not None and path.is_file() else None
+        return super().version(), modified
+
     def open(self) -> None:
         target = self._load()
         if inspect.isclass(target):
-            self._instance = target(**_plain(self.config.options))
+            self._instance = target(**_to_plain(self.config.options))
             if hasattr(self._instance, "open"):
                 self._instance.open()
             self._call = self._instance.transform
         else:
-            options = _plain(self.config.options)
+            options = _to_plain(self.config.options)
             self._call = (lambda rows: target(rows, **options)) if options else target
 
     def close(self) -> None:
@@ -164,18 +184,18 @@ class Python(Transform[PythonConfig]):
             self.open()
         assert self._call is not None
         if self.config.per == "row":
-            rows = [each for row in batch.to_pylist() for each in _rows(self._call(row))]
+            rows = [output for row in batch.to_pylist() for output in _rows(self._call(row))]
             assert self.config.columns is not None
             yield from pa.Table.from_pylist(
                 rows, schema=arrow_schema(self.config.columns)
             ).to_batches()
             return
-        given = self._call(batch)
-        for each in given if inspect.isgenerator(given) else [given]:
-            yield from _batches(each)
+        result = self._call(batch)
+        for output in result if inspect.isgenerator(result) else [result]:
+            yield from _batches(output)
 
     def _load(self) -> Any:
-        """The function or class. Raises PlanError, with the line for a mistake in `code`."""
+        """Returns the function or class. Raises PlanError with the line of an error in `code`."""
         if self.config.code is None:
             return self._import()
         filename = f"<{self.context.node}>"
@@ -183,9 +203,9 @@ class Python(Transform[PythonConfig]):
         try:
             exec(compile(self.config.code, filename, "exec"), scope)
         except Exception as error:
-            line = error.lineno if isinstance(error, SyntaxError) else _line(error, filename)
+            line = error.lineno if isinstance(error, SyntaxError) else _error_line(error, filename)
             raise PlanError(
-                f"the code does not run: {type(error).__name__}: {error}"
+                f"the code failed: {type(error).__name__}: {error}"
                 + (f" (line {line} of the code)" if line else ""),
                 code="invalid-python",
             ) from error
@@ -197,16 +217,16 @@ class Python(Transform[PythonConfig]):
         if base not in sys.path:
             sys.path.append(base)
         try:
-            beside = self.context.base.joinpath(*module_name.split(".")).with_suffix(".py")
+            beside = self._file_beside()
             if beside.is_file():
-                module = _module_at(str(beside), beside.stat().st_mtime_ns)
+                module = _import_file(str(beside), beside.stat().st_mtime_ns)
             else:
                 module = importlib.import_module(module_name)
         except Exception as error:
             raise PlanError(
                 f'module "{module_name}" cannot be imported: {type(error).__name__}: {error}',
                 code="unknown-function",
-                hint="a module is looked for beside the pipeline file and among installed ones",
+                hint="Install the module or place it beside the pipeline file.",
             ) from error
         try:
             return getattr(module, name)
@@ -215,10 +235,15 @@ class Python(Transform[PythonConfig]):
                 f'module "{module_name}" has no "{name}"', code="unknown-function"
             ) from None
 
+    def _file_beside(self) -> Path:
+        """Returns the path of the module if it is beside the pipeline file."""
+        module_name = self.config.function.partition(":")[0]
+        return self.context.base.joinpath(*module_name.split(".")).with_suffix(".py")
+
 
 @cache
-def _module_at(path: str, modified: int) -> ModuleType:
-    """The module of one file, whatever other pipelines call theirs."""
+def _import_file(path: str, modified: int) -> ModuleType:
+    """Imports a file as a module of its own, independent of other modules of the same name."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -226,18 +251,18 @@ def _module_at(path: str, modified: int) -> ModuleType:
     return module
 
 
-def _defined(tree: ast.Module) -> Iterator[str]:
-    """The names that a module's top level defines."""
+def _defined_names(tree: ast.Module) -> Iterator[str]:
+    """Yields the names that the top level of a module defines."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (each.asname or each.name for each in node.names)
+            yield from (alias.asname or alias.name for alias in node.names)
         else:
-            yield from (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+            yield from (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
 
 
-def _line(error: Exception, filename: str) -> int | None:
+def _error_line(error: Exception, filename: str) -> int | None:
     trace = error.__traceback__
     line = None
     while trace is not None:
@@ -247,40 +272,40 @@ def _line(error: Exception, filename: str) -> int | None:
     return line
 
 
-def _plain(value: Any) -> Any:
-    """Options as a user's code expects them: text that knows its file is ordinary text."""
+def _to_plain(value: Any) -> Any:
+    """Converts options to plain Python values for user code."""
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_to_plain(item) for item in value]
     return str(value) if isinstance(value, str) else value
 
 
-def _rows(given: Any) -> list[Mapping[str, Any]]:
-    if given is None:
+def _rows(result: Any) -> list[Mapping[str, Any]]:
+    if result is None:
         return []
-    return [given] if isinstance(given, Mapping) else list(given)
+    return [result] if isinstance(result, Mapping) else list(result)
 
 
-def _batches(given: Any) -> Iterator[pa.RecordBatch]:
-    if given is None:
+def _batches(result: Any) -> Iterator[pa.RecordBatch]:
+    if result is None:
         return
-    if isinstance(given, pa.RecordBatch):
-        yield given
-    elif isinstance(given, pa.Table):
+    if isinstance(result, pa.RecordBatch):
+        yield result
+    elif isinstance(result, pa.Table):
         yield from (
-            given.to_batches()
-            if given.num_rows
+            result.to_batches()
+            if result.num_rows
             else [
                 pa.RecordBatch.from_arrays(
-                    [pa.array([], f.type) for f in given.schema], schema=given.schema
+                    [pa.array([], field.type) for field in result.schema], schema=result.schema
                 )
             ]
         )
-    elif isinstance(given, list):
-        yield from pa.Table.from_pylist(given).to_batches()
+    elif isinstance(result, list):
+        yield from pa.Table.from_pylist(result).to_batches()
     else:
         raise TypeError(
-            f"a transform gives a RecordBatch, a Table, a list of dicts or None, "
-            f"not {type(given).__name__}"
+            "expected a RecordBatch, a Table, a list of dicts or None, "
+            f"found {type(result).__name__}"
         )

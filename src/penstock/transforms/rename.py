@@ -1,4 +1,4 @@
-"""New names for columns."""
+"""The transform `rename`: renames columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RenameConfig(Config):
 
 
 class Rename(Relation[RenameConfig]):
-    """Gives columns new names and keeps their order.
+    """Renames columns and keeps their order.
 
     Parallel by partition.
 

@@ -1,11 +1,12 @@
-"""Columns as expressions: these and no others."""
+"""The transform `select`: computes the columns of the output."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
+from penstock.sdk.transform import Route
 from penstock.sql import facts
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class SelectConfig(Config):
 
 
 class Select(Relation[SelectConfig]):
-    """The output has these columns and no others.
+    """Selects columns and expressions; the output has no other columns.
 
     Parallel by partition.
 
@@ -31,6 +32,11 @@ class Select(Relation[SelectConfig]):
       late: dep_delay > 60
     ```
     """
+
+    def sql_texts(self) -> Sequence[tuple[Route, str]]:
+        columns = self.config.columns
+        items = enumerate(columns) if isinstance(columns, list) else columns.items()
+        return [(("columns", key), text) for key, text in items]
 
     def deterministic(self) -> bool:
         columns = self.config.columns

@@ -1,12 +1,13 @@
-"""A query in Spark SQL over the names of other nodes."""
+"""The transform `sql`: a query in Spark SQL over the names of other nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from penstock.sdk import Config, Relation
+from penstock.sdk.transform import Route
 from penstock.sql import facts
 
 if TYPE_CHECKING:
@@ -17,15 +18,15 @@ class SqlConfig(Config):
     sql: str
     """The query. Other nodes are tables by their names."""
     scope: Literal["stream", "batch"] = "stream"
-    """`stream`: over the whole stream, with windows and joins that last. `batch`: over each batch
-    for itself, where any SQL is allowed."""
+    """`stream`: over the whole stream, with state for windows and joins. `batch`: over each batch
+    by itself, with any SQL."""
 
 
 class Sql(Relation[SqlConfig]):
     """A query in Spark SQL over the names of other nodes.
 
-    Parallel by partition. A query that remembers nothing (no aggregate, no join of streams) runs
-    on each batch, so that a record it fails on can be told and goes to the dead letters.
+    Parallel by partition. A stateless query (no aggregate, no join of streams) runs on each batch.
+    A record on which the query fails becomes a dead letter.
 
     ```yaml
     type: sql
@@ -35,13 +36,23 @@ class Sql(Relation[SqlConfig]):
 
     @cached_property
     def facts(self) -> facts.Facts:
-        return facts.read(self.config.sql)
+        return facts.parse_facts(self.config.sql)
+
+    @property
+    def batch_scoped(self) -> bool:  # type: ignore[override]
+        return self.config.scope == "batch"
+
+    def sql_texts(self) -> Sequence[tuple[Route, str]]:
+        return [(("sql",), self.config.sql)]
 
     def inputs(self, known: frozenset[str]) -> frozenset[str]:
         return self.facts.relations(known)
 
     def stateful(self, streaming: frozenset[str]) -> bool:
         return self.config.scope == "stream" and self.facts.stateful(streaming)
+
+    def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
+        return self.facts.describe_state(streaming) or super().describe_state(streaming)
 
     def deterministic(self) -> bool:
         return self.facts.deterministic

@@ -11,7 +11,9 @@ import pytest
 
 from penstock import app
 from penstock.cli import main
-from penstock.cli.new import kinds, template
+from penstock.cli.new import read_template, template_names
+from penstock.engine import session
+from penstock.engine.memory import Memory
 
 PIPELINE = """
 name: shop
@@ -66,7 +68,7 @@ def test_describe_shows_what_is_promised(said: Said) -> None:
     out = said("describe", "source", "mqtt")[1]
     lines = [line[:6] for line in out.splitlines() if line.startswith("qos: ")]
     assert lines == ["qos: 0", "qos: 1", "qos: 2"] and "PUBACK" in out and "never" in out
-    (promised,) = json.loads(said("describe", "sink", "rabbitmq", "--json")[1])["promises"]
+    (promised,) = json.loads(said("describe", "sink", "rabbitmq", "--json")[1])["guarantees"]
     assert promised["acknowledges"] == "the broker has confirmed each message"
 
 
@@ -75,20 +77,20 @@ def test_describe_shows_what_is_promised(said: Said) -> None:
     [
         (["describe", "sourc", "files"], 'did you mean "source"?'),
         (["describe", "files"], "penstock describe source files"),
-        (["describe", "sink"], "known: blackhole, files"),
-        (["describe", "source", "csv"], '"csv" is a format'),
+        (["describe", "sink"], "Add one of blackhole, files"),
+        (["describe", "source", "csv"], 'Use "csv" as a format.'),
         (["describe", "source", "fles"], 'did you mean "files"?'),
-        (["new"], "known: files, generate, kafka, sql"),
+        (["new"], "Add one of files, generate, kafka, sql."),
         (["new", "file"], 'did you mean "files"?'),
-        (["new", "sql", "--output", "nowhere/a.yaml"], "cannot be written"),
-        (["check", "nothere.yaml"], "there is no file nothere.yaml"),
-        (["explain", "nothere.yaml"], "there is no file nothere.yaml"),
+        (["new", "sql", "--output", "nowhere/a.yaml"], "cannot write"),
+        (["check", "nothere.yaml"], "the file nothere.yaml does not exist"),
+        (["explain", "nothere.yaml"], "the file nothere.yaml does not exist"),
         (["inspect"], "penstock inspect FILE NODE"),
-        (["inspect", "shop.yaml"], "its nodes: orders, out"),
+        (["inspect", "shop.yaml"], "Add one of orders, out."),
         (["inspect", "shop.yaml", "order"], 'did you mean "orders"?'),
-        (["inspect", "shop.yaml", "orders", "--rows", "0"], "--rows must be at least 1"),
-        (["dead", "show"], "penstock dead list FILE shows the ids"),
-        (["dead", "show", "shop.yaml", "f00"], "penstock dead list shows the ids"),
+        (["inspect", "shop.yaml", "orders", "--rows", "0"], "--rows: expected at least 1, found 0"),
+        (["dead", "show"], "List the ids with penstock dead list FILE."),
+        (["dead", "show", "shop.yaml", "f00"], "List the IDs with penstock dead list."),
         (["dead", "list", "shop.yaml", "--node", "order"], 'did you mean "orders"?'),
         (["dead", "replay", "shop.yaml", "--code", "x"], 'no dead letter with code "x"'),
     ],
@@ -107,7 +109,7 @@ def test_schema_knows_the_components(said: Said) -> None:
 
 def test_check_is_calm_when_all_is_well(said: Said, shop: Path) -> None:
     code, out, err = said("check", shop, "--level", "static")
-    assert (code, out, err) == (0, "shop: no mistakes (1 source, 0 transforms, 1 sink)\n", "")
+    assert (code, out, err) == (0, "shop: no errors (1 source, 0 transforms, 1 sink)\n", "")
     assert [path.name for path in shop.parent.iterdir()] == ["shop.yaml"]
 
 
@@ -116,7 +118,7 @@ def test_check_tells_all_mistakes(said: Said, shop: Path) -> None:
     code, out, err = said("check", shop, "--level", "static")
     assert (code, out) == (2, "")
     assert 'did you mean "orders"?' in err and "colour" in err
-    assert err.rstrip().endswith("2 mistakes")
+    assert err.rstrip().endswith("2 errors")
 
 
 def test_check_tells_programs_the_place(said: Said, shop: Path) -> None:
@@ -140,9 +142,32 @@ def test_check_says_which_nodes_there_are(said: Said, shop: Path) -> None:
 def test_explain_without_spark(said: Said, shop: Path) -> None:
     code, out, _ = said("explain", shop, "--static")
     assert code == 0
-    assert "shop: runs to its end" in out and "out: exactly once" in out
+    assert "shop: bounded" in out and "out: exactly once" in out
     found = json.loads(said("explain", shop, "--static", "--json")[1])
     assert found["queries"][0]["sinks"] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("options", "memory", "store"),
+    [
+        ((), "3 GiB for Spark (auto: 12 GiB of 16 GiB are available)", "memory"),
+        (("--set", "runtime.memory=600m"), "600 MiB for Spark", "RocksDB"),
+    ],
+)
+def test_explain_shows_the_heap_and_the_state_store(
+    said: Said,
+    shop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    memory: str,
+    store: str,
+) -> None:
+    machine = Memory(16 * 2**30, 12 * 2**30)
+    monkeypatch.setattr(Memory, "read", classmethod(lambda cls: machine))
+    monkeypatch.setattr(session, "cores", lambda: 2)
+    out = said("explain", shop, "--static", *options)[1]
+    assert f"memory: {memory}\n" in out
+    assert f"windows and joins in {store})" in out
 
 
 def test_explain_draws(said: Said, shop: Path) -> None:
@@ -159,16 +184,16 @@ def test_dead_is_empty_before_a_run(said: Said, shop: Path) -> None:
 
 def test_dead_letters_may_be_elsewhere(said: Said, shop: Path) -> None:
     shop.write_text(PIPELINE + "dead_letter: {type: blackhole}\n")
-    assert "go to its dead_letter sink (type: blackhole)" in said("dead", "list", shop)[2]
+    assert "to its dead_letter sink (type: blackhole)" in said("dead", "list", shop)[2]
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", template_names())
 def test_a_new_pipeline_is_right(said: Said, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "mine.yaml"
     assert said("new", kind, "--output", path)[0] == 0
     assert app.plan(path).spec.tests and not app.plan(path).warnings
     assert "PIPELINE.yaml" not in path.read_text()
-    assert "PIPELINE.yaml" in template(kind)
+    assert "PIPELINE.yaml" in read_template(kind)
     assert said("new", kind)[1].startswith("# ")
 
 

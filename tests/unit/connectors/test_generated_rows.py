@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from penstock.connectors.generate import GenerateSource, GenerateSourceConfig
 from penstock.sdk import Context, Read
-from penstock.sdk.kit import paced as module
+from penstock.sdk.synthetic import source as module
 
 FIELDS: dict[str, Any] = {
     "id": "sequence",
@@ -27,7 +27,7 @@ FIELDS: dict[str, Any] = {
     "c": {"type": "choice", "of": ["red", "green"], "weights": [3, 1]},
     "ci": {"type": "choice", "of": [1, 2, None]},
     "one": {"type": "constant", "value": {"a": 1}},
-    "at": {"type": "timestamp", "start": "2024-01-01T00:00:00Z", "step": "1s", "jitter": "5s"},
+    "at": {"type": "timestamp", "start_time": "2024-01-01T00:00:00Z", "step": "1s", "jitter": "5s"},
     "u": "uuid",
     "w": "word",
     "name": "name",
@@ -45,7 +45,7 @@ def source(state: Any = None, **options: Any) -> GenerateSource:
 
 
 def rows(of: GenerateSource, start: int, stop: int, read: Read | None = None) -> list[Any]:
-    first = {**of.initial(), "rows": start, "time": 0}
+    first = {**of.initial_offset(), "rows": start, "time": 0}
     return [
         row
         for part in of.partitions(first, {**first, "rows": stop})
@@ -65,7 +65,7 @@ def test_a_row_depends_on_its_number_alone(start: int, count: int, parts: int) -
 
 def test_batches_do_not_matter(monkeypatch: Any) -> None:
     whole = rows(source(fields=FIELDS), 0, 100)
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 7)
     assert rows(source(fields=FIELDS), 0, 100) == whole
 
 
@@ -94,7 +94,7 @@ def test_values() -> None:
 
 def test_the_schema_is_what_is_delivered() -> None:
     made = source(fields=FIELDS)
-    start = {**made.initial(), "rows": 0}
+    start = {**made.initial_offset(), "rows": 0}
     (part,) = made.partitions(start, {**start, "rows": 10})
     (batch,) = made.read(part, Read())
     assert batch.schema == made.schema()
@@ -125,32 +125,32 @@ def test_a_sample_is_cycled() -> None:
 
 
 def test_bounded() -> None:
-    made = source(fields={"id": "sequence"}, rows=250, max_rows=100)
-    assert made.bounded()
-    at, sizes = made.initial(), []
-    end = made.latest(at)
+    made = source(fields={"id": "sequence"}, rows=250, max_records=100)
+    assert made.is_bounded()
+    at, sizes = made.initial_offset(), []
+    end = made.latest_offset(at)
     while at != end:
-        following = made.advance(at, end)
+        following = made.limit_batch(at, end)
         sizes.append(following["rows"] - at["rows"])
         at = following
     assert sizes == [100, 100, 50]
-    assert made.latest(at) == at
+    assert made.latest_offset(at) == at
 
 
 def test_a_rate(monkeypatch: Any) -> None:
     clock = [1_000_000_000_000_000]
     monkeypatch.setattr(module, "_now", lambda: clock[0])
     made = source(fields={"at": "timestamp"}, rate=10)
-    at = made.initial()
-    assert made.latest(at) == at
+    at = made.initial_offset()
+    assert made.latest_offset(at) == at
     clock[0] += 1_000_000
-    at = json.loads(json.dumps(made.latest(at)))
+    at = json.loads(json.dumps(made.latest_offset(at)))
     assert at["rows"] == 10
     clock[0] += 3600_000_000
     again = source(fields={"at": "timestamp"}, rate=10)
-    assert again.latest(at) == at
+    assert again.latest_offset(at) == at
     clock[0] += 500_000
-    end = again.latest(at)
+    end = again.latest_offset(at)
     assert end["rows"] == 15
     (part,) = again.partitions(at, end)
     (batch,) = again.read(part, Read())
@@ -164,10 +164,10 @@ def test_a_rate_of_rows_that_end(monkeypatch: Any) -> None:
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     made = source(fields={"at": "timestamp"}, rate=10, rows=25)
-    at, end = made.initial(), made.latest(made.initial())
+    at, end = made.initial_offset(), made.latest_offset(made.initial_offset())
     assert end["rows"] == 25
     while at != end:
-        at = made.advance(at, end)
+        at = made.limit_batch(at, end)
         clock[0] += round(slept[-1] * 1e6)
     assert slept == [1, 1, 0.5]
 
@@ -175,9 +175,9 @@ def test_a_rate_of_rows_that_end(monkeypatch: Any) -> None:
 @pytest.mark.parametrize(
     "options, text",
     [
-        ({}, "give fields, a sample, or both"),
+        ({}, "expected fields, sample, or both"),
         ({"fields": {"x": "sequense"}}, "sequence"),
-        ({"fields": {"x": {"type": "integer", "min": 3, "max": 2}}}, "min must not be larger"),
+        ({"fields": {"x": {"type": "integer", "min": 3, "max": 2}}}, "min to be at most max"),
         ({"fields": {"x": {"type": "choice", "of": []}}}, "of"),
         ({"fields": {"x": {"type": "choice", "of": [1], "weights": [1, 2]}}}, "weights"),
         ({"fields": {"x": {"type": "word", "mn": 1}}}, "mn"),
@@ -189,10 +189,10 @@ def test_mistakes(options: Any, text: str) -> None:
 
 
 def test_simple_fields_are_fast() -> None:
-    made = source(fields={"id": "sequence", "n": "integer", "x": "number"}, max_rows=10**6)
+    made = source(fields={"id": "sequence", "n": "integer", "x": "number"}, max_records=10**6)
     start = time.perf_counter()
     assert sum(1 for _ in [made.read(p, Read()) for p in ()]) == 0
-    first = made.initial()
+    first = made.initial_offset()
     for part in made.partitions(first, {**first, "rows": 10**6}):
         for _ in made.read(part, Read()):
             pass

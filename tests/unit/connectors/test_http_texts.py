@@ -1,15 +1,16 @@
-"""Streams of events, parts of JSON texts, and URLs of pages."""
+"""Event streams, JSON pointers, and the URLs of pages."""
 
 from __future__ import annotations
 
 import pytest
 from pydantic import TypeAdapter
 
-from penstock.connectors.http.asking import Answer
-from penstock.connectors.http.jsontext import part
-from penstock.connectors.http.poll.paging import Paging, with_parameter
-from penstock.connectors.http.sse.events import Event, Events
-from penstock.sdk import Permanent
+from penstock.connectors.http.client import Response
+from penstock.connectors.http.framing import resolve_pointer, split_body
+from penstock.connectors.http.poll.config import Paging
+from penstock.connectors.http.poll.paging import next_url, set_query_parameter
+from penstock.connectors.http.sse.parser import Event, EventParser
+from penstock.sdk import DecodeError, Permanent
 
 STREAM = """\ufeff: a comment
 retry: 1500
@@ -31,7 +32,7 @@ id: 8
 
 retry: soon
 data: last""".encode()
-FOUND = [
+EVENTS = [
     Event("message", b"one", ""),
     Event("change", b"two\n lines\n", "7"),
     Event("message", b"no id any more", ""),
@@ -40,28 +41,28 @@ FOUND = [
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 10_000])
-def test_a_stream_is_divided(end: bytes, size: int) -> None:
+def test_events_of_a_stream(end: bytes, size: int) -> None:
     stream = STREAM.replace(b"\n", end)
-    events = Events()
-    found = [
+    parser = EventParser()
+    events = [
         event
-        for at in range(0, len(stream), size)
-        for event in events.taken(stream[at : at + size])
+        for start in range(0, len(stream), size)
+        for event in parser.feed(stream[start : start + size])
     ]
-    assert found == FOUND
-    assert (events.last_id, events.retry) == ("8", 1.5)
+    assert events == EVENTS
+    assert (parser.last_id, parser.retry) == ("8", 1.5)
 
 
 def test_an_event_without_an_id_keeps_the_last() -> None:
-    events = Events("5")
-    assert events.taken(b"data: 1\n\n") == [Event("message", b"1", "5")]
-    assert events.taken(b"id: 6\ndata: half") == [] and events.last_id == "5"
+    parser = EventParser("5")
+    assert parser.feed(b"data: 1\n\n") == [Event("message", b"1", "5")]
+    assert parser.feed(b"id: 6\ndata: half") == [] and parser.last_id == "5"
 
 
 @pytest.mark.parametrize("stream", [b"data: " + b"x" * 101, b"data: 12345\n" * 20])
-def test_an_event_that_is_too_large(stream: bytes) -> None:
+def test_an_event_above_the_maximum_size(stream: bytes) -> None:
     with pytest.raises(Permanent, match="more than 100 bytes"):
-        Events(most=100).taken(stream)
+        EventParser(max_size=100).feed(stream)
 
 
 @pytest.mark.parametrize(
@@ -78,22 +79,24 @@ def test_an_event_that_is_too_large(stream: bytes) -> None:
         ("/none", None),
     ],
 )
-def test_a_part_of_a_json_text(pointer: str, expected: str | None) -> None:
+def test_the_part_that_a_json_pointer_locates(pointer: str, expected: str | None) -> None:
     text = ' {"a": [1.10, {"b/c": " x"}], "~": {"": null}, "\\u00e9": 2} '
-    assert part(text, pointer) == expected and part(text, "") == text
+    part = resolve_pointer(text.encode(), pointer)
+    assert (None if part is None else bytes(part).decode()) == expected
+    assert resolve_pointer(text.encode(), "") == text.encode()
 
 
 @pytest.mark.parametrize("text", ['{"a": 1', '{"a" 1}', '{"a": 1,}', '{"b": 1} 2', "{,}"])
-def test_what_is_no_json(text: str) -> None:
+def test_a_json_pointer_into_invalid_json(text: str) -> None:
     with pytest.raises(ValueError):
-        part(text, "/none")
+        resolve_pointer(text.encode(), "/none")
 
 
 def following(
     paging: dict[str, object], url: str, body: str = "", count: int = 1, **headers: str
 ) -> str | None:
-    made = TypeAdapter(Paging).validate_python(paging)
-    return made.following(url, Answer(200, headers, body.encode()), count)  # type: ignore[no-any-return]
+    options = TypeAdapter(Paging).validate_python(paging)
+    return next_url(url, options, Response(200, headers, body.encode()), count)
 
 
 def test_a_page_that_a_header_links_to() -> None:
@@ -109,7 +112,7 @@ def test_a_page_that_the_body_links_to() -> None:
     assert following(paging, "http://h/a/b", '{"links": {"next": null}}') is None
     with pytest.raises(Permanent, match="another server: http://other"):
         following(paging, "http://h/a/b", '{"links": {"next": "http://other/c"}}')
-    with pytest.raises(Permanent, match="no JSON"):
+    with pytest.raises(Permanent, match="not valid JSON"):
         following(paging, "http://h/a/b", "<html>")
 
 
@@ -125,16 +128,26 @@ def test_a_page_by_its_number() -> None:
      ("null", None), ("false", None)],
 )  # fmt: skip
 def test_a_page_after_a_cursor(value: str, expected: str | None) -> None:
-    found = following(
+    url = following(
         {"by": "cursor", "parameter": "c", "pointer": "/n"}, "http://h/x?c=1", f'{{"n": {value}}}'
     )
-    assert found == (expected and f"http://h/x?{expected}")
+    assert url == (expected and f"http://h/x?{expected}")
 
 
-def test_a_cursor_that_is_none() -> None:
-    with pytest.raises(Permanent, match="neither text nor a number"):
+def test_a_cursor_of_another_type() -> None:
+    with pytest.raises(Permanent, match="expected text or a number at /n, found an object"):
         following({"by": "cursor", "pointer": "/n"}, "http://h/x", '{"n": {}}')
 
 
 def test_a_parameter_replaces_the_one_of_its_name() -> None:
-    assert with_parameter("http://h/x?a=1&b=&a=2#f", "a", "3") == "http://h/x?b=&a=3#f"
+    assert set_query_parameter("http://h/x?a=1&b=&a=2#f", "a", "3") == "http://h/x?b=&a=3#f"
+
+
+def test_deep_body_is_not_an_array() -> None:
+    deep = b"[" * 50_000 + b"]" * 50_000
+    with pytest.raises(DecodeError, match="expected a JSON array"):
+        split_body(b"[" + deep + b"]", "array")
+    with pytest.raises(DecodeError, match="expected a JSON array at /a"):
+        split_body(b'{"b":' + deep + b',"a":[]}', "array", "/a")
+    with pytest.raises(ValueError, match="too deeply"):
+        resolve_pointer(b'{"b":' + deep + b"}", "/a")

@@ -16,7 +16,7 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 def rows(first: int, last: int, **options: Any) -> list[Any]:
     of = ImpulseSource(ImpulseSourceConfig.model_validate(options), Context())
-    at = {**of.initial(), "rows": first, "row": 0, "time": 0}
+    at = {**of.initial_offset(), "rows": first, "row": 0, "time": 0}
     read = Read(metadata=("time",))
     return [
         row
@@ -37,7 +37,7 @@ def test_subtasks_count_in_turn() -> None:
 
 
 def test_ranges_and_partitions_do_not_matter() -> None:
-    options = {"subtasks": 3, "start": BEGIN}
+    options = {"subtasks": 3, "start_time": BEGIN}
     parted = {**options, "partitions": 4}
     assert rows(0, 31, **parted) + rows(31, 100, **parted) == rows(0, 100, **options)
 
@@ -48,7 +48,7 @@ def test_ranges_and_partitions_do_not_matter() -> None:
         ({}, EPOCH, 1),
         ({"rate": 10}, EPOCH, 0.1),
         ({"rate": 10, "interval": "1m"}, EPOCH, 60),
-        ({"rate": 10, "start": "2024-01-01T00:00:00"}, BEGIN, 0.1),
+        ({"rate": 10, "start_time": "2024-01-01T00:00:00"}, BEGIN, 0.1),
     ],
 )
 def test_times(options: Any, begin: dt.datetime, step: float) -> None:

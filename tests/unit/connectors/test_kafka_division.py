@@ -1,4 +1,4 @@
-"""Which writer of Kafka gets a row, so that the same one gets it when a batch is repeated."""
+"""Partitioning of rows among transactional writers, stable when a batch is repeated."""
 
 from __future__ import annotations
 
@@ -26,17 +26,26 @@ def sink(**options: Any) -> KafkaSink:
     return KafkaSink(KafkaSink.config_type.model_validate(given), Context("tests", "out"))
 
 
-def test_at_least_once_rows_stay_where_they_are() -> None:
-    assert sink(key="shop", writers=3).division(COLUMNS) is None
+def test_at_least_once_rows_are_not_repartitioned() -> None:
+    assert sink(key="{shop}", concurrency=3).partitioning(COLUMNS) is None
 
 
-@pytest.mark.parametrize("key", ["shop", ["hour", "shop"]])
-def test_exactly_once_a_key_has_one_writer(key: Any) -> None:
-    keys = (key,) if isinstance(key, str) else tuple(key)
-    assert sink(delivery="exactly_once", writers=3, key=key).division(COLUMNS) == (3, keys)
+@pytest.mark.parametrize(
+    ("options", "keys"),
+    [
+        ({"key": "{shop}"}, ("shop",)),
+        ({"key": "{hour}/{shop}"}, ("hour", "shop")),
+        ({"key_columns": ["hour", "shop"]}, ("hour", "shop")),
+    ],
+)
+def test_exactly_once_a_key_has_one_writer(options: Any, keys: tuple[str, ...]) -> None:
+    assert sink(delivery="exactly_once", concurrency=3, **options).partitioning(COLUMNS) == (
+        3,
+        keys,
+    )
 
 
-def test_without_a_key_no_column_decides_that_may_differ_in_its_last_bit() -> None:
-    exact = sink(delivery="exactly_once", writers=3)
-    assert exact.division(COLUMNS) == (3, ("hour", "shop"))
-    assert exact.division(pa.schema([COLUMNS.field("mean")])) == (1, ())
+def test_without_a_key_rows_are_partitioned_by_deterministic_columns() -> None:
+    exact = sink(delivery="exactly_once", concurrency=3)
+    assert exact.partitioning(COLUMNS) == (3, ("hour", "shop"))
+    assert exact.partitioning(pa.schema([COLUMNS.field("mean")])) == (1, ())

@@ -27,10 +27,10 @@ def source(**options: Any) -> memory.MemorySource:
 
 
 def read(of: memory.MemorySource, want: Read | None = None) -> list[Any]:
-    start = of.initial()
+    start = of.initial_offset()
     return [
         row
-        for part in of.partitions(start, of.latest(start))
+        for part in of.partitions(start, of.latest_offset(start))
         for batch in of.read(part, want or Read())
         for row in batch.to_pylist()
     ]
@@ -91,7 +91,7 @@ def write(to: memory.MemorySink, number: int, *ids: int, query: str = "q") -> No
     schema = pa.schema([("id", pa.int64())])
     writer = to.writer(None, BatchId(query, number), 0, schema)
     writer.write(pa.record_batch([list(ids)], schema=schema))
-    to.finish(BatchId(query, number), [writer.commit()])
+    to.commit(BatchId(query, number), [writer.commit()])
 
 
 def test_the_table_is_named_after_the_node() -> None:
@@ -102,8 +102,38 @@ def test_the_table_is_named_after_the_node() -> None:
 
 
 def test_only_the_newest_rows_are_kept() -> None:
-    kept = sink(max_rows=3, name="last")
+    kept = sink(max_records=3, name="last")
     for number in range(5):
         write(kept, number, number * 2, number * 2 + 1)
         write(kept, number, 99)
     assert memory.tables["last"].column("id").to_pylist() == [7, 8, 9]
+
+
+def change(to: memory.MemorySink, number: int, rows: dict[int, str], *operations: str) -> None:
+    schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    batch = pa.record_batch([list(rows), list(rows.values())], schema=schema)
+    writer = to.writer(None, BatchId("q", number), 0, schema)
+    writer.write(batch, None, pa.array(operations) if operations else None)
+    for _ in range(2):
+        to.commit(BatchId("q", number), [writer.commit()])
+
+
+def test_an_upsert_replaces_and_deletes_rows_by_key() -> None:
+    upserts = sink(name="changed")
+    upserts.mode, upserts.primary_key = "upsert", ("id",)
+    change(upserts, 0, {1: "a", 2: "b", 3: "c"})
+    change(upserts, 1, {2: "", 1: "a2", 4: "d"}, "d", "u", "i")
+    change(upserts, 2, {4: ""}, "d")
+    table = memory.tables["changed"]
+    assert table.column_names == ["id", "name"]
+    assert {row["id"]: row["name"] for row in table.to_pylist()} == {1: "a2", 3: "c"}
+    change(upserts, 3, {1: "", 3: ""}, "d", "d")
+    assert memory.tables["changed"].num_rows == 0
+
+
+def test_a_replacing_batch_is_the_whole_table() -> None:
+    replaces = sink(name="replaced")
+    replaces.mode = "replace"
+    change(replaces, 0, {1: "a", 2: "b"})
+    change(replaces, 1, {3: "c"})
+    assert memory.tables["replaced"].to_pylist() == [{"id": 3, "name": "c"}]

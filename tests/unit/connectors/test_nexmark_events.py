@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock.connectors.nexmark import NexmarkSource, NexmarkSourceConfig
 from penstock.sdk import Context, Read
-from penstock.sdk.kit import paced
+from penstock.sdk.synthetic import source as paced
 
 FIRST = 1000
 LEAD = 10
@@ -25,7 +25,7 @@ def source(**options: Any) -> NexmarkSource:
 
 
 def table(of: NexmarkSource, start: int, stop: int, read: Read | None = None) -> pa.Table:
-    first = {**of.initial(), "rows": start, "row": 0, "time": 0}
+    first = {**of.initial_offset(), "rows": start, "row": 0, "time": 0}
     return pa.Table.from_batches(
         batch
         for part in of.partitions(first, {**first, "rows": stop})
@@ -62,7 +62,7 @@ def test_a_row_depends_on_its_number_alone(
 
 def test_batches_do_not_matter(monkeypatch: Any) -> None:
     whole = table(source(), 0, 300).to_pylist()
-    monkeypatch.setattr(paced, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(paced, "ROWS_PER_BATCH", 7)
     assert table(source(), 0, 300).to_pylist() == whole
 
 
@@ -158,8 +158,8 @@ def test_bids() -> None:
         ({}, BEGIN, 0.0001),
         ({"rate": 100}, BEGIN, 0.01),
         ({"rate": 100, "interval": "2s"}, BEGIN, 2),
-        ({"start": "2024-01-01T00:00:00Z"}, dt.datetime(2024, 1, 1, tzinfo=dt.UTC), 0.0001),
-        ({"start": "now"}, dt.datetime(1970, 1, 1, tzinfo=dt.UTC), 0.0001),
+        ({"start_time": "2024-01-01T00:00:00Z"}, dt.datetime(2024, 1, 1, tzinfo=dt.UTC), 0.0001),
+        ({"start_time": "now"}, dt.datetime(1970, 1, 1, tzinfo=dt.UTC), 0.0001),
     ],
 )
 def test_times(options: Any, begin: dt.datetime, step: float) -> None:

@@ -27,7 +27,7 @@ def show(*partitions: list[Any], **options: Any) -> None:
         payloads = pa.array([json.dumps({"n": n}, ensure_ascii=False).encode() for n in names])
         writer.write(pa.RecordBatch.from_pylist(rows, schema=SCHEMA), payloads.cast(pa.binary()))
         receipts.insert(0, json.loads(json.dumps(writer.commit())))
-    sink.finish(BatchId("q", 0), receipts)
+    sink.commit(BatchId("q", 0), receipts)
 
 
 def test_partitions_are_in_order(capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,9 +36,9 @@ def test_partitions_are_in_order(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_at_most(capsys: pytest.CaptureFixture[str]) -> None:
-    show(["a", "b", "c"], ["d"], max_rows=2, prefix="late ")
+    show(["a", "b", "c"], ["d"], max_records=2, prefix="late ")
     assert capsys.readouterr().out == 'late {"n": "a"}\nlate {"n": "b"}\nlate ... and 2 more rows\n'
-    show(["a", "b"], max_rows=1)
+    show(["a", "b"], max_records=1)
     assert capsys.readouterr().out.endswith("... and 1 more row\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.engine import classcache
-from penstock.engine.classcache import ClassCache, Room
+from penstock.engine.classcache import ArchiveDirectory, ClassCache
 
 DUMPS = """\
 #!/bin/sh
@@ -21,29 +22,29 @@ sleep 0.5
 
 
 @pytest.fixture
-def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchiveDirectory:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
-    monkeypatch.setattr(classcache, "_rooms", [])
-    room = Room(tmp_path / "classes/one")
+    monkeypatch.setattr(classcache, "_directories", [])
+    room = ArchiveDirectory(tmp_path / "classes/one")
     room.path.mkdir(parents=True)
     return room
 
 
-def build(room: Room, java: str) -> None:
+def build(room: ArchiveDirectory, java: str) -> None:
     given = room.path / "given"
     given.touch()
     classcache.build(room, given, True, [java, "-cp", "none"])
 
 
-def test_a_failure_stands_until_it_is_forgotten(room: Room, tmp_path: Path) -> None:
+def test_a_failure_stands_until_it_is_forgotten(room: ArchiveDirectory, tmp_path: Path) -> None:
     build(room, "false")
     cache = ClassCache(room, ["false"], tmp_path)
-    assert cache.flags == [] and classcache.await_made() is False
-    classcache.forget_failures()
+    assert cache.flags == [] and classcache.await_build() is False
+    classcache.clear_failures()
     assert "-XX:DumpLoadedClassList" in ClassCache(room, ["false"], tmp_path).flags[0]
 
 
-def test_waits_for_another_that_makes_it(room: Room, tmp_path: Path) -> None:
+def test_waits_for_another_that_makes_it(room: ArchiveDirectory, tmp_path: Path) -> None:
     java = tmp_path / "java"
     java.write_text(DUMPS)
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
@@ -53,9 +54,19 @@ def test_waits_for_another_that_makes_it(room: Room, tmp_path: Path) -> None:
     while not list(room.path.glob("classes.[0-9]*")):
         assert other.is_alive()
     assert not room.archive.exists()
-    assert classcache.await_made() is True
+    assert classcache.await_build() is True
     other.join()
 
 
-def test_none_without_a_session(room: Room) -> None:
-    assert classcache.await_made() is None
+def test_none_without_a_session(room: ArchiveDirectory) -> None:
+    assert classcache.await_build() is None
+
+
+def test_only_unused_archives_are_removed(room: ArchiveDirectory) -> None:
+    archive, photos = room.path.parent / ("0" * 24), room.path.parent / "photos"
+    for path in (archive, photos):
+        path.mkdir()
+        (path / "classes.jsa").touch()
+        os.utime(path, (0, 0))
+    classcache._remove_unused(room)
+    assert (archive.exists(), photos.exists()) == (False, True)

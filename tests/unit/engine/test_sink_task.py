@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
+from penstock.engine.batch import Written, prepare
 from penstock.engine.sink import SinkTask, write
 from penstock.engine.spool import Spool
-from penstock.sdk import BatchId, Config, Sink, Transient, Writer
+from penstock.formats.json.plain import JsonConfig, PlainJson
+from penstock.plan.model import Node
+from penstock.sdk import (
+    BatchId,
+    Capability,
+    Config,
+    Context,
+    Failure,
+    Operation,
+    PlanError,
+    Rejected,
+    SchemaChanges,
+    Sink,
+    Transient,
+    Writer,
+)  # fmt: skip
+from penstock.spec.models import SinkSpec
 
 ROWS = pa.RecordBatch.from_pydict({"id": [1]})
 clients: list[FragileClient] = []
@@ -30,7 +49,9 @@ class FragileWriter(Writer):
     def __init__(self, client: FragileClient) -> None:
         self._client = client
 
-    def write(self, rows: pa.RecordBatch, payloads: Any = None) -> list[Any]:
+    def write(
+        self, rows: pa.RecordBatch, payloads: Any = None, operations: pa.StringArray | None = None
+    ) -> list[Any]:
         if self._client.broken:
             raise Transient("made up")
         return []
@@ -57,7 +78,7 @@ def task() -> Iterator[SinkTask]:
     clients.clear()
     task = SinkTask.of(FragileSink(Config()), Spool("made_up", "query", "sink", "sink"))
     yield task
-    task.forget()
+    task.discard_client()
 
 
 def written(task: SinkTask, number: int) -> None:
@@ -79,3 +100,121 @@ def test_a_client_that_failed_is_closed_and_another_made(task: SinkTask) -> None
     assert clients[0].closed.wait(30)
     written(task, 1)
     assert len(clients) == 2 and not clients[1].closed.is_set()
+
+
+class ChangeWriter(Writer):
+    """Rejects the rows named "rejected"."""
+
+    written: ClassVar[list[tuple[dict[str, Any], str | None]]] = []
+
+    def write(
+        self, rows: pa.RecordBatch, payloads: Any = None, operations: Any = None
+    ) -> list[Failure]:
+        values = operations.to_pylist() if operations is not None else [None] * rows.num_rows
+        self.written.extend(zip(rows.to_pylist(), values, strict=True))
+        names = rows.column("name").to_pylist()
+        error = Rejected("rejected")
+        return [Failure(at, error) for at, name in enumerate(names) if name == "rejected"]
+
+    def commit(self) -> dict[str, Any]:
+        return {}
+
+
+class ChangeSink(Sink[Config]):
+    """Applies changes to a target with a fixed column."""
+
+    target: pa.Schema | None = None
+
+    def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
+        assert schema.names == ["name"]
+        return ChangeWriter()
+
+    def target_schema(self) -> pa.Schema | None:
+        return self.target
+
+
+class PayloadWriter(Writer):
+    """Rejects the name `long`."""
+
+    def write(
+        self, rows: pa.RecordBatch, payloads: Any = None, operations: pa.StringArray | None = None
+    ) -> list[Failure]:
+        names = rows.column("name").to_pylist()
+        return [Failure(i, Rejected("no")) for i, name in enumerate(names) if name == "long"]
+
+    def commit(self) -> dict[str, Any]:
+        return {}
+
+
+class PayloadSink(Sink[Config]):
+    capabilities = Capability.BYTES
+
+    def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
+        return PayloadWriter()
+
+
+def test_a_receipt_counts_the_bytes_of_written_payloads(tmp_path: Path) -> None:
+    sink = PayloadSink(Config())
+    sink.format = PlainJson.create(JsonConfig(), Context())
+    task = SinkTask.of(sink, Spool("made_up", "query", "out", "sink", directory=str(tmp_path)))
+    batches = [pa.RecordBatch.from_pydict({"name": names}) for names in (["a", "long"], ["bc"])]
+    receipt = write(task, BatchId("query", 0), 0, iter(batches))
+    assert receipt == {"rows": 2, "bad": 1, "bytes": len('{"name":"a"}{"name":"bc"}')}
+    assert Written.of([receipt, {"rows": 1, "bad": 0}]) == Written(3, 1, receipt["bytes"])
+    assert Written.of([{"rows": 1, "bad": 0}]) == Written(1, 0, None)
+
+
+def test_operations_travel_beside_the_rows(tmp_path: Path) -> None:
+    ChangeWriter.written.clear()
+    spool = Spool("made_up", "query", "out", "sink", directory=str(tmp_path))
+    task = SinkTask.of(ChangeSink(Config()), spool, operation="op")
+    rows = pa.RecordBatch.from_pydict(
+        {"op": ["i", "?", None, "d", "u"], "name": ["a", "b", "c", "rejected", "e"]}
+    )
+    receipt = write(task, BatchId("query", 0), 0, iter([rows]))
+    assert receipt == {"rows": 2, "bad": 3}
+    assert ChangeWriter.written == [
+        ({"name": "a"}, Operation.INSERT),
+        ({"name": "rejected"}, Operation.DELETE),
+        ({"name": "e"}, Operation.UPDATE),
+    ]
+    letters = pa.ipc.open_file(next(tmp_path.rglob("*.arrow"))).read_all()
+    assert letters.column("code").to_pylist() == [
+        "unknown-operation",
+        "unknown-operation",
+        "rejected",
+    ]
+    assert json.loads(letters.column("payload")[2].as_py()) == {"op": "d", "name": "rejected"}
+
+
+def test_rows_without_the_operation_column_are_inserts() -> None:
+    ChangeWriter.written.clear()
+    task = SinkTask.of(ChangeSink(Config()), Spool("p", "q", "out", "sink"), operation="op")
+    write(task, BatchId("query", 0), 0, iter([pa.RecordBatch.from_pydict({"name": ["a"]})]))
+    assert ChangeWriter.written == [({"name": "a"}, None)]
+
+
+def test_a_target_that_cannot_hold_the_rows_is_an_error() -> None:
+    sink = ChangeSink(Config())
+    spec = SinkSpec.model_validate({"type": "changes", "from": "rows"})
+    node = Node("out", "sink", sink, spec, ("rows",), None)
+    columns = pa.schema([("name", pa.string())])
+    prepare(node, columns)
+    for target in (pa.schema([("name", pa.int64())]), pa.schema([("id", pa.int64())])):
+        sink.target = target
+        with pytest.raises(PlanError) as caught:
+            prepare(node, columns)
+        assert caught.value.code == "target-schema" and '"name"' in caught.value.message
+
+
+def test_a_sink_changes_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink, seen = ChangeSink(Config()), []
+    sink.target = pa.schema([("id", pa.int32())])
+    spec = SinkSpec.model_validate({"type": "changes", "from": "rows"})
+    monkeypatch.setattr(sink, "change_schema", seen.append)
+    columns = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    prepare(Node("out", "sink", sink, spec, ("rows",), None), columns)
+    (changes,) = seen
+    assert isinstance(changes, SchemaChanges)
+    assert [each.name for each in changes.missing] == ["name"]
+    assert [each.name for each in changes.widened] == ["id"]

@@ -11,15 +11,16 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.memory import MemorySourceConfig
-from penstock.engine.source import ENOUGH_BYTES, ENOUGH_ROWS, SourceTask, gathered
-from penstock.engine.spool import Letters, Spool
+from penstock.engine.event_time import LATEST
+from penstock.engine.source import MIN_BYTES, MIN_ROWS, SourceTask, rebatch
+from penstock.engine.spool import DeadLetterWriter, Spool
 from penstock.formats.json import Json, JsonConfig
-from penstock.plan.hint import EVERYTHING, Hint
+from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Capability, Conjunct, Offset, Read, ReplayableSource
 from penstock.sdk.record import PAYLOAD
 
 ROWS = pa.schema([("n", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("place", pa.int64())])
-SMALL = Hint(None, (Conjunct("n", "<", 3),))
+SMALL = Pushdown(None, (Conjunct("n", "<", 3),))
 
 
 class Topic(ReplayableSource[MemorySourceConfig]):
@@ -27,10 +28,10 @@ class Topic(ReplayableSource[MemorySourceConfig]):
 
     capabilities = frozenset({Capability.BYTES})
 
-    def initial(self) -> Offset:
+    def initial_offset(self) -> Offset:
         return {}
 
-    def latest(self, start: Offset) -> Offset:
+    def latest_offset(self, start: Offset) -> Offset:
         return {}
 
     def partitions(self, start: Offset, end: Offset) -> list[int]:
@@ -51,7 +52,7 @@ def task(*payloads: str, **more: Any) -> SourceTask:
     return SourceTask(source, ROWS, {"place": "offset"}, spool, **more)
 
 
-def read(given: SourceTask) -> tuple[list[dict[str, Any]], Letters]:
+def read(given: SourceTask) -> tuple[list[dict[str, Any]], DeadLetterWriter]:
     letters = given.spool.begin(0, 0)
     rows = [row for batch in given.read(0, letters) for row in batch.to_pylist()]
     return rows, letters
@@ -64,29 +65,31 @@ def at(hour: int) -> str:
 def test_rows_that_do_not_meet_the_conjuncts_are_left_out_and_counted() -> None:
     given = task('{"n":1}', '{"n":9}', "{}", '{"n":2}', "x")
     assert [row["place"] for row in read(given)[0]] == [0, 1, 2, 3]
-    rows, letters = read(replace(given, hint=SMALL))
+    rows, letters = read(replace(given, pushdown=SMALL))
     assert [(row["n"], row["place"]) for row in rows] == [(1, 0), (2, 3)]
-    assert (letters.skipped, letters.count) == (2, 1)
+    assert (letters.read, letters.count) == (4, 1)
 
 
 def test_a_record_that_cannot_be_decoded_is_bad_whatever_the_query_needs() -> None:
-    given = task('{"n":9,"at":"never"}', '{"n":1}', hint=Hint(frozenset({"n"}), SMALL.conjuncts))
+    given = task(
+        '{"n":9,"at":"never"}', '{"n":1}', pushdown=Pushdown(frozenset({"n"}), SMALL.conjuncts)
+    )
     rows, letters = read(given)
     assert len(rows) == letters.count == 1
 
 
 def test_the_latest_row_moves_the_watermark() -> None:
     payloads = [f'{{"n":{n},"at":"{at(hour)}"}}' for n, hour in ((1, 3), (8, 7), (9, 7), (9, 5))]
-    given = task(*payloads, '{"n":7}', hint=SMALL, event_time="at")
+    given = task(*payloads, '{"n":7}', pushdown=SMALL, event_time="at")
     rows, letters = read(given)
-    assert [row["n"] for row in rows] == [1, 8] and letters.skipped == 3
+    assert [row["n"] for row in rows] == [1, 8] and letters.read == 5
     assert rows[1]["at"] == dt.datetime(2024, 1, 1, 7, tzinfo=dt.UTC)
-    assert read(task('{"n":7}', "{}", hint=SMALL, event_time="at"))[0] == []
+    assert read(task('{"n":7}', "{}", pushdown=SMALL, event_time="at"))[0] == []
 
 
 def test_the_source_is_told_unless_it_has_a_watermark() -> None:
-    hint = Hint(frozenset({"n", "place"}), (*SMALL.conjuncts, Conjunct("place", ">", 0)))
-    given = task('{"n":1}', hint=hint)
+    pushdown = Pushdown(frozenset({"n", "place"}), (*SMALL.conjuncts, Conjunct("place", ">", 0)))
+    given = task('{"n":1}', pushdown=pushdown)
     read(given)
     assert isinstance(given.source, Topic)
     assert given.source.asked.columns == {"n"}
@@ -97,15 +100,17 @@ def test_the_source_is_told_unless_it_has_a_watermark() -> None:
 
 
 def test_columns_that_are_not_used_are_spared() -> None:
-    given = task(f'{{"n":1,"at":"{at(1)}"}}', hint=Hint(frozenset({"n"})))
+    given = task(f'{{"n":1,"at":"{at(1)}"}}', pushdown=Pushdown(frozenset({"n"})))
     assert read(given)[0][0]["at"] is not None
-    assert read(replace(given, spares=True))[0] == [{"n": 1, "at": None, "place": None}]
-    everything = replace(given, hint=EVERYTHING, spares=True)
+    assert read(replace(given, null_unused_columns=True))[0] == [
+        {"n": 1, "at": None, "place": None}
+    ]
+    everything = replace(given, pushdown=EVERYTHING, null_unused_columns=True)
     assert read(everything)[0] == read(given)[0]
 
 
 def test_columns_that_are_never_null_are_always_read() -> None:
-    given = task('{"n":1}', hint=Hint(frozenset()))
+    given = task('{"n":1}', pushdown=Pushdown(frozenset()))
     rows = pa.schema([ROWS.field(0).with_nullable(False), *list(ROWS)[1:]])
     given.source.columns = pa.schema(list(rows)[:2])
     read(replace(given, rows=rows))
@@ -113,12 +118,31 @@ def test_columns_that_are_never_null_are_always_read() -> None:
     assert given.source.asked.columns == {"n"}
 
 
+def test_event_times_out_of_range_are_bad_records() -> None:
+    times = [
+        "1900-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000001Z", at(1),
+        "8999-12-31T23:59:59Z", "9000-01-01T00:00:00Z", "0000-01-01T00:00:00Z",
+    ]  # fmt: skip
+    given = task(*(f'{{"n":1,"at":"{time}"}}' for time in times), "{}", event_time="at")
+    rows, letters = read(replace(given, latest_time=LATEST))
+    assert [row["place"] for row in rows] == [2, 3, 4, 7] and letters.count == 4
+
+
+def test_a_dead_letter_of_an_event_time_holds_the_record(tmp_path: Path) -> None:
+    given = task('{"n":1,"at":"1900-01-01T00:00:00Z"}', event_time="at", latest_time=LATEST)
+    spool = replace(given.spool, on_error="dead_letter", directory=str(tmp_path))
+    _, letters = read(replace(given, spool=spool))
+    (letter,) = letters._rows
+    assert letter["code"] == "event-time-out-of-range" and letter["position"] == 0
+    assert letter["payload"] == b'{"n":1,"at":"1900-01-01T00:00:00Z"}'
+
+
 def sizes(*given: int, width: int = 0) -> list[int]:
     """How many rows the batches have that come of batches with so many."""
     rows = pa.RecordBatch.from_pydict({"n": range(sum(given)), "text": ["x" * width] * sum(given)})
     starts = [sum(given[:place]) for place in range(len(given))]
     parts = (rows.slice(start, count) for start, count in zip(starts, given, strict=True))
-    found = list(gathered(parts))
+    found = list(rebatch(parts))
     assert not found or pa.Table.from_batches(found).combine_chunks() == pa.table(rows)
     return [batch.num_rows for batch in found]
 
@@ -126,12 +150,12 @@ def sizes(*given: int, width: int = 0) -> list[int]:
 def test_small_batches_are_put_together() -> None:
     assert sizes() == []
     assert sizes(3) == [3]
-    assert sizes(*[ENOUGH_ROWS // 4] * 10) == [ENOUGH_ROWS, ENOUGH_ROWS, ENOUGH_ROWS // 2]
-    assert sizes(ENOUGH_ROWS, 1, 2) == [ENOUGH_ROWS, 3]
+    assert sizes(*[MIN_ROWS // 4] * 10) == [MIN_ROWS, MIN_ROWS, MIN_ROWS // 2]
+    assert sizes(MIN_ROWS, 1, 2) == [MIN_ROWS, 3]
 
 
 def test_large_rows_are_not_gathered_without_bound() -> None:
-    assert sizes(1, 1, 1, 1, width=ENOUGH_BYTES // 2 + 1) == [2, 2]
+    assert sizes(1, 1, 1, 1, width=MIN_BYTES // 2 + 1) == [2, 2]
 
 
 def test_payloads_with_a_record_on_each_line(tmp_path: Path) -> None:
@@ -145,4 +169,4 @@ def test_payloads_with_a_record_on_each_line(tmp_path: Path) -> None:
     assert kept.column("payload").to_pylist() == [b'{"n": "x"}', b"no"]
     assert kept.column("position").to_pylist() == [2, 2]
     assert len(set(kept.column("id").to_pylist())) == 2
-    assert given.again(b'{"n": 4}', "t", 2).column("n").to_pylist() == [4]
+    assert given.decode_again(b'{"n": 4}', "t", 2).column("n").to_pylist() == [4]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from penstock.core.errors import PlanError
 from penstock.formats.avro import Avro, AvroConfig
-from penstock.sdk.kit.avrotypes import avro_schema
+from penstock.sdk.columns.avro_types import avro_schema
 
 WIDE = pa.schema([f for f in ALL if f.name not in ("tiny", "short")])
 ORDER = {
@@ -32,12 +32,12 @@ ORDER = {
     ],
 }
 AVRO = Avro(AvroConfig(schema=ORDER))
-DECLARED = AVRO.declared()
+DECLARED = AVRO.declared_schema()
 
 
 def made(**options: Any) -> Any:
     datum = {k: v for k, v in avro_schema(WIDE).items() if not k.startswith("__")}
-    return Avro.of(AvroConfig(schema=json.dumps(datum), **options))
+    return Avro.create(AvroConfig(schema=json.dumps(datum), **options))
 
 
 def contained(*rows: dict[str, Any], schema: dict[str, Any] = ORDER, codec: str = "null") -> bytes:
@@ -90,9 +90,7 @@ def test_payloads() -> None:
     )
     assert found.rows.column("user").to_pylist() == ["é", None]
     assert [f.error.code for f in found.failures] == ["not-avro", "not-avro", "no-value"]
-    assert (
-        message(AVRO, payload() + b"xy", DECLARED) == "not Avro of this schema: 2 bytes left over"
-    )
+    assert message(AVRO, payload() + b"xy", DECLARED) == "not Avro of this schema: 2 trailing bytes"
     narrow = pa.schema([("id", pa.int8()), ("new", pa.string())])
     found = outcome(AVRO, [payload(id=1), payload(id=1000)], narrow)
     assert found.rows.to_pylist() == [{"id": 1, "new": None}]
@@ -109,12 +107,12 @@ def test_single_object() -> None:
 
 
 def test_containers() -> None:
-    format_ = Avro.of(AvroConfig(framing="container"))
+    format_ = Avro.create(AvroConfig(framing="container"))
     first = contained({"id": 1, "user": "é"}, {"id": 2}, {"id": 3}, codec="deflate")
     other = {"type": "record", "name": "n", "fields": [{"name": "id", "type": "string"}]}
     payloads = [first, b"nonsense", contained(), None, contained({"id": "7"}, schema=other), first]
     given = pa.array(payloads, pa.binary())
-    assert format_.infer(given) == AVRO.declared()
+    assert format_.infer_schema(given) == AVRO.declared_schema()
     rows, index, bad = format_.rows(given, pa.schema([("id", pa.int64()), ("user", pa.string())]))
     assert rows.column("id").to_pylist() == [1, 2, 3, 7, 1, 2, 3]
     assert rows.column("user").to_pylist() == ["é", None, None, None, "é", None, None]
@@ -126,7 +124,7 @@ def test_containers() -> None:
 
 
 def test_a_record_in_a_container_that_does_not_fit() -> None:
-    format_ = Avro.of(AvroConfig(framing="container"))
+    format_ = Avro.create(AvroConfig(framing="container"))
     schema = pa.schema([("id", pa.int8()), ("at", pa.timestamp("us", "UTC"))])
     payload = contained({"id": 5}, {"id": 1000, "at": 7000}, {"id": 6}, codec="deflate")
     rows, index, bad = format_.rows(pa.array([payload], pa.binary()), schema)
@@ -138,7 +136,7 @@ def test_a_record_in_a_container_that_does_not_fit() -> None:
 
 
 def test_a_container_that_is_broken_gives_nothing() -> None:
-    format_ = Avro.of(AvroConfig(framing="container"))
+    format_ = Avro.create(AvroConfig(framing="container"))
     whole = contained(*({"id": number} for number in range(20)))
     for cut in (len(whole) - 1, len(whole) - 30, 10):
         rows, _, bad = format_.rows(pa.array([whole[:cut]], pa.binary()), DECLARED)
@@ -147,7 +145,7 @@ def test_a_container_that_is_broken_gives_nothing() -> None:
 
 
 def test_a_container_is_what_others_read() -> None:
-    format_ = Avro.of(AvroConfig(framing="container"))
+    format_ = Avro.create(AvroConfig(framing="container"))
     rows = pa.RecordBatch.from_pylist([{"id": 1, "name": "é"}, {"id": 2, "name": None}])
     payloads = format_.encode(rows).payloads.to_pylist()
     assert [list(fastavro.reader(io.BytesIO(each))) for each in payloads] == [
@@ -156,7 +154,7 @@ def test_a_container_is_what_others_read() -> None:
 
 
 def test_torture() -> None:
-    contained_ = Avro.of(AvroConfig(framing="container"))
+    contained_ = Avro.create(AvroConfig(framing="container"))
     outcome(contained_, TORTURE, DECLARED)
     outcome(AVRO, TORTURE, DECLARED)
     good = payload()
@@ -209,5 +207,5 @@ def test_mistakes(tmp_path: Path) -> None:
     ):
         with pytest.raises(PlanError):
             Avro(AvroConfig(**options))
-    with pytest.raises(PlanError, match="need a schema"):
+    with pytest.raises(PlanError, match="require a schema"):
         Avro(AvroConfig()).decode(pa.array([b""], pa.binary()), WIDE)

@@ -13,7 +13,7 @@ from pyarrow import ipc, parquet
 from penstock.formats.arrow import Arrow, ArrowConfig
 from penstock.formats.parquet import Parquet, ParquetConfig
 from penstock.sdk import Read
-from penstock.sdk.kit.columns import MissingValue, conform
+from penstock.sdk.columns.conform import MissingValue, conform
 
 FORMATS = [
     Parquet(ParquetConfig()),

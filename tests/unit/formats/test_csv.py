@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -22,11 +23,14 @@ from format_samples import (
     written,
 )
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import Permanent, PlanError
 from penstock.formats.csv import Csv, CsvConfig
+from penstock.formats.csv.lines import LINE_ENDS, read_lines
 
 CSV = Csv(CsvConfig())
+NO_HEADER = Csv(CsvConfig(header=False))
 AB = pa.schema([("a", pa.int64()), ("b", pa.string())])
 BAD = "wrong-type"
 
@@ -137,7 +141,7 @@ def test_nested_types_are_refused() -> None:
 def test_missing_values() -> None:
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False), ("b", pa.string())])
     assert code(CSV, b",x", schema) == "missing-value"
-    _, _, asked = read(CSV, b"b\nx\n", schema)
+    _, _, asked = read(CSV, b"a,b\n,x\n", schema)
     assert [bad.error.code for bad in asked.bad] == ["missing-value"]
 
 
@@ -145,7 +149,9 @@ def test_torture() -> None:
     outcome(CSV, TORTURE, AB)
     outcome(CSV, TORTURE, FLAT)
     for payload in TORTURE:
-        read(CSV, payload or b"", AB)
+        read(NO_HEADER, payload or b"", AB)
+        with suppress(Permanent):
+            read(CSV, payload or b"", AB)
         read(CSV, b"a,b\n1,x\n" + (payload or b"") + b"\n2,y\n", AB)
 
 
@@ -160,10 +166,11 @@ def test_bad_records_do_not_cost_their_neighbours() -> None:
 
 def test_files_go_by_header() -> None:
     content = b'\xef\xbb\xbfb,zz,"a"\r\nhi,1,2\r\n\r\n"mul\r\nti",3,4\nbad,3\nx,y,1.5\nend,,9'
-    rows, places, asked = read(CSV, content, pa.schema([*AB, ("c", pa.date32())]))
+    csv = Csv(CsvConfig(missing_columns="null"))
+    rows, places, asked = read(csv, content, pa.schema([*AB, ("c", pa.date32())]))
     assert rows == [
         {"a": 2, "b": "hi", "c": None},
-        {"a": 4, "b": "mul\nti", "c": None},
+        {"a": 4, "b": "mul\r\nti", "c": None},
         {"a": 9, "b": "end", "c": None},
     ]
     assert places == [2, 4, 8]
@@ -201,19 +208,12 @@ def test_values_of_many_lines_across_blocks() -> None:
 @settings(max_examples=80, deadline=None)
 @given(samples.rows_of(FLAT))
 def test_round_trip(rows: pa.RecordBatch) -> None:
-    rows = rows.filter(_without_carriage_returns(rows))
     encoded = CSV.encode(rows)
     assert not encoded.failures and len(encoded.payloads) == rows.num_rows
     same(outcome(CSV, encoded.payloads.to_pylist(), FLAT).rows, rows)
     found, _, asked = read(CSV, written(CSV, rows, rows), FLAT)
     assert len(found) == 2 * rows.num_rows and not asked.bad
     same(batch(found[: rows.num_rows], FLAT), rows)
-
-
-def _without_carriage_returns(rows: pa.RecordBatch) -> pa.Array:
-    return pa.array(
-        ["\r" not in (text or "") for text in rows.column("text").to_pylist()], pa.bool_()
-    )
 
 
 def test_empty_bytes_beside_several_lines() -> None:
@@ -246,3 +246,56 @@ def test_infer() -> None:
         "string",
     ]
     assert CSV.infer_file(io.BytesIO(b"")) is None
+
+
+@pytest.mark.parametrize("text", ["x\r\ny", "x\ry", "x\ny", "x\r\r\ny\r", "\r\n", "\r"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_line_ends_inside_quotes_are_kept(text: str, end: bytes) -> None:
+    written_file = written(CSV, batch([{"a": 1, "b": text}, {"a": 2, "b": "z"}], AB))
+    assert read(CSV, written_file, AB)[0] == [{"a": 1, "b": text}, {"a": 2, "b": "z"}]
+    content = end.join([b"a,b", b'1,"%s"' % text.encode(), b"2,z", b""])
+    assert read(CSV, content, AB)[0] == [{"a": 1, "b": text}, {"a": 2, "b": "z"}]
+
+
+@pytest.mark.parametrize("last", [b"", b"\r"])
+def test_lines_may_end_with_carriage_return_alone(last: bytes) -> None:
+    content = b"\r".join([b"a,b", b"1,x", b"", b'2,"y\rz"', b"bad,w", b"3,v"]) + last
+    rows, places, asked = read(CSV, content, AB)
+    assert rows == [{"a": 1, "b": "x"}, {"a": 2, "b": "y\rz"}, {"a": 3, "b": "v"}]
+    assert places == [2, 4, 7]
+    assert [(bad.position, bad.payload) for bad in asked.bad] == [(6, b"bad,w")]
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab", min_size=1, max_size=4), st.sampled_from(LINE_ENDS)), max_size=20
+    ),
+    st.integers(1, 9),
+)
+def test_lines_of_every_line_end_in_blocks_of_every_size(
+    pairs: list[tuple[str, bytes]], block: int
+) -> None:
+    content = b"".join(text.encode() + end for text, end in pairs)
+    blocks = list(read_lines(io.BytesIO(content), block=block))
+    texts = [text.decode() for part in blocks for text in part.texts.to_pylist()]
+    ends = [LINE_ENDS[end] for part in blocks for end in part.ends]
+    assert list(zip(texts, ends, strict=True)) == pairs
+    assert [number for part in blocks for number in part.numbers] == [*range(1, len(pairs) + 1)]
+
+
+@pytest.mark.parametrize("end", LINE_ENDS)
+def test_a_line_that_is_too_long_with_every_line_end(end: bytes) -> None:
+    content = end.join([b"a", b"x" * 1000, b"b", b"y" * 1000])
+    blocks = list(read_lines(io.BytesIO(content), block=7, max_length=100))
+    assert [text for part in blocks for text in part.texts.to_pylist()] == [b"a", b"b"]
+    assert [number for part in blocks for number, _ in part.too_long] == [2, 4]
+
+
+def test_undecodable_text_of_another_encoding_is_a_bad_record() -> None:
+    csv = Csv(CsvConfig(columns=["a", "b"], encoding="utf-16"))
+    schema = pa.schema([("a", pa.string()), ("b", pa.string())])
+    good = "1,☂".encode("utf-16")
+    for bad in (good + b"x", good[:-2] + b"\x00\xdc", good[:-2] + b"\x00\xdca\0"):
+        found = csv.rows(binary([good, bad, good]), schema)
+        assert found.rows.column("b").to_pylist() == ["☂", "☂"]
+        assert [(failure.index, failure.text) for failure in found.failures] == [(1, bad)]

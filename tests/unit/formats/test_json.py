@@ -302,7 +302,7 @@ def test_file_round_trip(rows: pa.RecordBatch) -> None:
 
 
 def test_infer() -> None:
-    schema = JSON.infer(
+    schema = JSON.infer_schema(
         binary(
             [
                 b'{"i":1,"f":1,"t":"2024-01-02T03:04:05Z","s":"x","o":{"a":1},"l":[1],"n":null}',
@@ -325,4 +325,4 @@ def test_infer() -> None:
         "d": "date32[day]",
         "m": "string",
     }
-    assert JSON.infer(binary([])) is None
+    assert JSON.infer_schema(binary([])) is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pyarrow as pa
@@ -9,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import PlanError
+from penstock.formats.json import Json, JsonConfig
 from penstock.formats.raw import Raw, RawConfig
 from penstock.formats.text import Text, TextConfig
-from penstock.sdk.kit.lines import read_lines, records_of
+from penstock.sdk.encoding.lines import read_lines, split_payloads
 
 TEXT, RAW = Text(TextConfig()), Raw(RawConfig())
 VALUE = pa.schema([("value", pa.string())])
@@ -36,17 +38,17 @@ def test_lines(texts: list[bytes]) -> None:
 
 def test_the_lines_of_payloads() -> None:
     given = pa.array([b"a\nb\r\n\n", None, b"", b" \n\xff \n", b"c"], pa.binary())
-    found = records_of(given.slice(0))
+    found = split_payloads(given.slice(0))
     assert found.texts.to_pylist() == [b"a", b"b", None, b"\xff ", b"c"]
     assert found[1].to_pylist() == [0, 0, 1, 3, 4]
-    assert records_of(given.slice(3)).texts.to_pylist() == [b"\xff ", b"c"]
-    nothing = records_of(pa.array([], pa.binary()))
+    assert split_payloads(given.slice(3)).texts.to_pylist() == [b"\xff ", b"c"]
+    nothing = split_payloads(pa.array([], pa.binary()))
     assert (len(nothing.texts), len(nothing[1])) == (0, 0)
 
 
 @given(st.lists(st.none() | st.binary(max_size=9).map(lambda text: text.replace(b"x", b"\n"))))
 def test_each_line_is_of_its_payload(payloads: list[bytes | None]) -> None:
-    found = records_of(pa.array(payloads, pa.binary()))
+    found = split_payloads(pa.array(payloads, pa.binary()))
     expected = [
         (text if text is None else text.removesuffix(b"\r"), at)
         for at, payload in enumerate(payloads)
@@ -58,7 +60,7 @@ def test_each_line_is_of_its_payload(payloads: list[bytes | None]) -> None:
 
 def test_a_line_that_is_too_long() -> None:
     content = b"a\n" + b"x" * 1000 + b"\nb\n" + b"y" * 1000
-    some = list(read_lines(Forward(content, 50), block=50, longest=100))
+    some = list(read_lines(Forward(content, 50), block=50, max_length=100))
     numbers = [n for each in some for n in each.numbers.tolist()]
     bad = [(n, head[:1]) for each in some for n, head in each.too_long]
     assert numbers == [1, 3] and bad == [(2, b"x"), (4, b"y")]
@@ -125,3 +127,23 @@ def test_a_payload_of_several_lines_is_rows_of_its_own() -> None:
     assert [(each[0], each.text, each.part, each.error.code) for each in bad] == [
         (0, b"\xff", 1, "not-utf8")
     ]
+
+
+def test_a_carriage_return_is_part_of_a_line_of_text() -> None:
+    assert read(TEXT, b"10%\r20%\rdone\r\nb", VALUE)[0] == [
+        {"value": "10%\r20%\rdone"},
+        {"value": "b"},
+    ]
+    values = ["x\ry", "x\r", "x\n", "z"]
+    content = written(TEXT, batch([{"value": value} for value in values], VALUE))
+    assert content == b"x\ry\nz\n"
+    failures = TEXT.file_writer(io.BytesIO(), VALUE).write(batch([{"value": "x\r"}], VALUE))
+    assert failures is not None
+    assert [failure.error.code for failure in failures.failures] == ["several-lines"]
+
+
+def test_json_objects_separated_by_carriage_returns_are_one_invalid_line() -> None:
+    schema = pa.schema([("a", pa.int64())])
+    rows, _, asked = read(Json(JsonConfig()), b'{"a": 1}\r{"a": 2}\r', schema)
+    assert rows == []
+    assert [bad.position for bad in asked.bad] == [1]

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import PlanError
 from penstock.formats.protobuf import Protobuf, ProtobufConfig
+from penstock.formats.protobuf.lengths import delimit
+from penstock.sdk import Read
 
 PROTO = """
 syntax = "proto3";
@@ -50,7 +52,7 @@ def orders(where: Path) -> Protobuf:
 
 
 def declared(orders: Protobuf) -> pa.Schema:
-    schema = orders.declared()
+    schema = orders.declared_schema()
     assert schema is not None
     return schema
 
@@ -188,7 +190,7 @@ def test_wrong_lengths(delimited: Protobuf) -> None:
     assert [(each.index, each.error.code) for each in found.failures] == [
         (1, "wrong-length"), (2, "no-value"), (3, "not-protobuf"),
     ]  # fmt: skip
-    assert found.failures[0].error.message == "the length says 8 bytes, and 1 follow"
+    assert found.failures[0].error.message == "expected a message of 8 bytes, found 1"
     outcome(delimited, TORTURE, schema)
 
 
@@ -224,11 +226,64 @@ def test_enums_as_numbers_and_pickles(where: Path) -> None:
 
 def test_mistakes(where: Path) -> None:
     for file, message, text in (
-        ("shop.proto", "shop.Ordr", "no message"),
-        ("shop.proto", "shop.Loop", "contains itself"),
+        ("shop.proto", "shop.Ordr", "unknown message"),
+        ("shop.proto", "shop.Loop", "is recursive"),
         ("bad.proto", "x", "does not compile"),
         ("no.proto", "x", "cannot read"),
     ):
         with pytest.raises(PlanError) as raised:
-            Protobuf(ProtobufConfig(schema_file=str(where / file), message=message)).declared()
+            Protobuf(
+                ProtobufConfig(schema_file=str(where / file), message=message)
+            ).declared_schema()
         assert text in raised.value.message
+
+
+def test_rejected_message_of_a_file_is_read_again(orders: Protobuf) -> None:
+    schema = declared(orders)
+    ((rows, positions),) = orders.read_record(b"\x08\x01", b"", schema, "file", Read())
+    assert (rows.column("id").to_pylist(), positions.to_pylist()) == ([1], [1])
+
+
+def nested_groups(levels: int, number: int = 100) -> bytes:
+    def tag(kind: int) -> bytes:
+        value = number << 3 | kind
+        return bytes([value & 0x7F | 0x80, value >> 7])
+
+    return tag(3) * levels + tag(4) * levels
+
+
+def field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + delimit(content)
+
+
+@pytest.mark.parametrize(
+    "levels, expected", [(100, "ok"), (101, "too-deep"), (110_000, "too-deep")]
+)
+def test_depth_of_unknown_groups_is_limited(orders: Protobuf, levels: int, expected: str) -> None:
+    groups, schema = nested_groups(levels), declared(orders)
+    assert code(orders, groups, schema) == expected
+    assert code(orders, b"\x08\x01" + groups, schema) == expected
+    assert code(orders, field(15, groups), schema) == expected
+    assert code(orders, field(7, b"\x10\x01" + groups) + b"\x12\x01u", schema) == expected
+    found = outcome(orders, [b"\x08\x01", groups, None, b"\x08\x02"], schema)
+    ids = [row["id"] for row in found.rows.to_pylist()]
+    assert ids == ([1, 0, 2] if expected == "ok" else [1, 2])
+
+
+def test_unclosed_groups_are_an_error(orders: Protobuf) -> None:
+    unclosed = nested_groups(110_000)[:220_000]
+    assert code(orders, unclosed, declared(orders)) == "too-deep"
+    assert code(orders, unclosed[:180], declared(orders)) == "not-protobuf"
+
+
+def test_text_like_tags_of_groups_is_a_value(orders: Protobuf) -> None:
+    schema, text = declared(orders), b"\xa3\x06".decode("latin-1") + "#+3;CKS[" * 2000
+    payload = field(2, text.encode())
+    found = outcome(orders, [payload] * 3, schema)
+    assert [row["user"] for row in found.rows.to_pylist()] == [text] * 3
+    assert code(orders, payload + b"\x0a", schema) == "not-protobuf"
+
+
+def test_many_groups_beside_each_other_are_accepted(orders: Protobuf) -> None:
+    found = outcome(orders, [nested_groups(1) * 500 + b"\x08\x07"], declared(orders))
+    assert [row["id"] for row in found.rows.to_pylist()] == [7]

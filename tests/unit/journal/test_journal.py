@@ -16,7 +16,7 @@ import pytest
 
 from penstock.core.errors import Permanent, StateError
 from penstock.journal import Bounds, Journal, JournalReader, Message
-from penstock.journal.segment import segments
+from penstock.journal.segment import list_segments
 
 SCHEMA = pa.schema([("payload", pa.binary()), ("topic", pa.string()), ("qos", pa.int32())])
 LARGE = Bounds()
@@ -71,7 +71,7 @@ def test_what_was_appended_is_read_with_its_metadata(tmp_path: Path) -> None:
 
 def test_parts_of_a_range(tmp_path: Path) -> None:
     written(tmp_path, range(200), SMALL)
-    assert len(segments(tmp_path)) > 3
+    assert len(list_segments(tmp_path)) > 3
     for start, end in [(0, 200), (0, 1), (199, 200), (57, 58), (13, 187), (50, 50)]:
         assert numbers(tmp_path, start, end) == list(range(start, end))
     ranges = JournalReader(tmp_path).ranges(13, 187)
@@ -86,7 +86,7 @@ def test_appends_at_the_same_time_share_a_sync(tmp_path: Path) -> None:
     with Journal(tmp_path, SCHEMA) as writer:
         asyncio.run(together(writer))
     assert numbers(tmp_path) == list(range(1_000))
-    assert sum(1 for each in segments(tmp_path) for _ in each.frames()) < 500
+    assert sum(1 for each in list_segments(tmp_path) for _ in each.frames()) < 500
 
 
 @pytest.mark.parametrize("flush", ["each", "group", 0.01])
@@ -98,7 +98,7 @@ def test_a_journal_goes_on_where_it_ended(tmp_path: Path, flush: str | float) ->
 
 def test_a_torn_tail_is_cut_wherever_it_is_torn(tmp_path: Path) -> None:
     written(tmp_path, range(3), Bounds(flush="each"))
-    (segment,) = segments(tmp_path)
+    (segment,) = list_segments(tmp_path)
     whole = segment.path.read_bytes()
     *_, before, last = segment.frames()
     end = before.offset + before.length
@@ -119,7 +119,7 @@ def test_a_file_without_its_header_is_made_anew(tmp_path: Path) -> None:
 
 def test_a_damaged_record_at_the_end_is_cut_and_one_before_is_told(tmp_path: Path) -> None:
     written(tmp_path, range(100), SMALL)
-    first, *_, last = segments(tmp_path)
+    first, *_, last = list_segments(tmp_path)
     for segment in (first, last):
         damaged = bytearray(segment.path.read_bytes())
         damaged[-1] ^= 1
@@ -136,13 +136,13 @@ def test_a_damaged_record_at_the_end_is_cut_and_one_before_is_told(tmp_path: Pat
 def test_what_is_done_is_let_go_and_positions_go_on(tmp_path: Path) -> None:
     written(tmp_path, range(100), SMALL)
     reader = JournalReader(tmp_path)
-    reader.forget(50)
+    reader.remove_before(50)
     assert 0 < reader.begin() <= 50
     assert numbers(tmp_path, 50) == list(range(50, 100))
-    with pytest.raises(StateError, match="lacks the records 0 to"):
+    with pytest.raises(StateError, match="has no records 0 to"):
         numbers(tmp_path, 0)
-    reader.forget(100)
-    assert len(segments(tmp_path)) == 1
+    reader.remove_before(100)
+    assert len(list_segments(tmp_path)) == 1
     written(tmp_path, [100])
     assert numbers(tmp_path, 100) == [100]
 
@@ -161,7 +161,7 @@ def test_a_full_journal_makes_its_senders_wait(tmp_path: Path) -> None:
         assert writer.full and 10 < count < 25
         assert not writer.offer([message(0), message(1)])
         assert JournalReader(tmp_path).lost() == 2
-        JournalReader(tmp_path).forget(writer.end)
+        JournalReader(tmp_path).remove_before(writer.end)
         assert not writer.full
         append(writer, [count])
         assert writer.offer([message(count + 1)])
@@ -171,7 +171,7 @@ def test_a_full_journal_makes_its_senders_wait(tmp_path: Path) -> None:
 
 def test_what_is_larger_than_the_journal_is_refused(tmp_path: Path) -> None:
     with Journal(tmp_path, SCHEMA, Bounds(size=20_000)) as writer:
-        with pytest.raises(Permanent, match="do not fit"):
+        with pytest.raises(Permanent, match="cannot append"):
             append(writer, [1], size=30_000)
         append(writer, [2])
     assert numbers(tmp_path) == [2]
@@ -254,7 +254,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
         ]
         there = {(int(name), int(number)) for number, name in found}
         assert acknowledged <= there
-        reader.forget(reader.end())
+        reader.remove_before(reader.end())
 
 
 def test_a_journal_never_outgrows_its_bounds(tmp_path: Path) -> None:
@@ -262,8 +262,8 @@ def test_a_journal_never_outgrows_its_bounds(tmp_path: Path) -> None:
         appends = [asyncio.ensure_future(writer.append([message(n, 900)])) for n in range(200)]
         for _ in range(50):
             await asyncio.sleep(0.01)
-            assert sum(segment.size for segment in segments(tmp_path)) < 25_000
-        JournalReader(tmp_path).forget(writer.end)
+            assert sum(segment.size for segment in list_segments(tmp_path)) < 25_000
+        JournalReader(tmp_path).remove_before(writer.end)
         for append in appends:
             append.cancel()
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from penstock import app
 from penstock.plan.explain import Column, Explanation, Needs, explain
-from penstock.plan.hint import Hint
+from penstock.plan.pushdown import Pushdown
 from penstock.sdk import Conjunct
 
 FLIGHTS = Path(__file__).parents[3] / "examples/flights/late-flights.yaml"
@@ -25,9 +25,9 @@ def test_nodes_read_what_their_sql_names() -> None:
 
 
 def test_what_is_remembered_is_told_in_words() -> None:
-    remembers = {node.name: node.remembers for node in explained().nodes}
-    assert remembers["hourly"] == "groups"
-    assert remembers["late"] is None
+    states = {node.name: node.state for node in explained().nodes}
+    assert states["hourly"] == "groups"
+    assert states["late"] is None
 
 
 def test_columns_are_declared_or_told() -> None:
@@ -41,15 +41,15 @@ def test_columns_are_declared_or_told() -> None:
 
 def test_queries_have_their_trunk_and_their_checkpoint() -> None:
     queries = {query.name: query for query in explained().queries}
-    assert queries["daily"].below == ("in_order",)
+    assert queries["daily"].batch_nodes == ("in_order",)
     assert queries["daily"].stateful == ("daily",)
     assert queries["hourly"].checkpoint.endswith("late-flights/checkpoints/hourly")
-    assert all(query.because for query in queries.values())
+    assert all(query.reasons for query in queries.values())
 
 
 def test_what_a_query_needs_of_a_source_is_told_in_its_order() -> None:
-    hint = Hint(frozenset({"dep_delay", "carrier"}), (Conjunct("dep_delay", ">", 60),))
-    found = explain(app.plan(FLIGHTS), None, {"flights": {"flights": hint}})
+    pushdown = Pushdown(frozenset({"dep_delay", "carrier"}), (Conjunct("dep_delay", ">", 60),))
+    found = explain(app.plan(FLIGHTS), None, {"flights": {"flights": pushdown}})
     needs = {query.name: query.needs for query in found.queries}
     assert needs["flights"] == (Needs("flights", ("carrier", "dep_delay"), ("dep_delay > 60",)),)
     assert needs["daily"] == ()

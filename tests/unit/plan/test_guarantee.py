@@ -65,14 +65,14 @@ def of(plan: Plan, sink: str) -> Guarantee:
 def test_exactly_once_needs_source_transforms_and_sink(plan: Plan) -> None:
     found = of(plan, "kept")
     assert found.level == "exactly once"
-    assert len(found.because) == 3 and not found.notes
+    assert len(found.reasons) == 3 and not found.notes
 
 
 def test_a_sink_that_repeats_is_at_least_once(plan: Plan) -> None:
     found = of(plan, "shown")
     assert found.level == "at least once"
-    assert found.because == (
-        'sink "shown" (type: print) writes a batch again that is repeated after a crash',
+    assert found.reasons == (
+        'sink "shown" (type: print) writes a batch again when it is retried after a crash',
     )
 
 
@@ -80,25 +80,27 @@ def test_a_sink_that_repeats_is_at_least_once(plan: Plan) -> None:
 def test_rows_that_may_differ_are_at_least_once(plan: Plan, culprit: str) -> None:
     found = of(plan, f"kept_{culprit}")
     assert found.level == "at least once"
-    (reason,) = found.because
-    assert f'"{culprit}"' in reason and "may give other rows" in reason
+    (reason,) = found.reasons
+    assert f'"{culprit}"' in reason and "may return other rows" in reason
 
 
 def test_a_source_that_cannot_be_read_again_is_at_most_once(plan: Plan) -> None:
     radio = replace(plan.nodes["clicks"], component=Radio(Config()))
     found = of(replace(plan, nodes={**plan.nodes, "clicks": radio}), "shown")
     assert found.level == "at most once"
-    assert "cannot be read again" in found.because[0]
+    assert "is not replayable" in found.reasons[0]
 
 
 def test_an_upsert_says_that_rows_are_replaced(plan: Plan) -> None:
     spec = SinkSpec.model_validate(
         {"type": "upserts", "from": "sure", "mode": "upsert", "primary_key": "id"}
     )
-    sink = replace(plan.nodes["shown"], component=Upserts(Config()), spec=spec)
+    upserts = Upserts(Config())
+    upserts.mode, upserts.primary_key = "upsert", ("id",)
+    sink = replace(plan.nodes["shown"], component=upserts, spec=spec)
     found = guarantee(plan, sink)
     assert found.level == "at least once"
-    assert found.because[0].endswith("replaces the rows with the same id")
+    assert found.reasons[0].endswith("replaces the rows with the same id")
 
 
 def test_what_drops_and_what_changes_is_noted(tmp_path: Path) -> None:
@@ -123,9 +125,9 @@ sinks:
 """
     )
     notes = "\n".join(of(app.plan(path), "kept").notes)
-    assert 'source "clicks" (type: memory) drops records' in notes
-    assert 'source "names" (type: memory) is read again at each start' in notes
-    assert "too late for their window" in notes
+    assert 'source "clicks" (type: memory) drops failing records' in notes
+    assert 'source "names" (type: memory) is read at each start' in notes
+    assert "late for their window" in notes
 
 
 @pytest.mark.parametrize(("qos", "taken"), [(0, "at most once"), (1, "at least once")])
@@ -140,4 +142,4 @@ sinks:
     found = of(app.plan(path), "kept")
     assert found.level == "exactly once"
     (note,) = found.notes
-    assert note.startswith(f'source "heat" (type: mqtt) takes a message {taken}; the rest')
+    assert note.startswith(f'source "heat" (type: mqtt) receives a message {taken}; the guarantee')

@@ -10,8 +10,9 @@ import pytest
 from penstock import app
 from penstock.core.errors import Transient
 from penstock.plan.model import Plan
-from penstock.plan.tap import fed
-from penstock.runtime.backlog import backlog
+from penstock.plan.rewrite import replace_sources
+from penstock.runtime import run as runs
+from penstock.runtime.backlog import count_backlog
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Config, Offset, ReplayableSource
 
@@ -33,10 +34,10 @@ sinks:
 class Down(ReplayableSource[Config]):
     """A system that cannot be reached."""
 
-    def initial(self) -> Offset:
+    def initial_offset(self) -> Offset:
         raise Transient("it is down")
 
-    latest = partitions = read = initial  # type: ignore[assignment]
+    latest_offset = partitions = read = initial_offset  # type: ignore[assignment]
 
 
 @pytest.fixture
@@ -53,11 +54,11 @@ def state(tmp_path: Path) -> StateDirectory:
 
 
 def test_records_of_streams_count(plan: Plan, state: StateDirectory) -> None:
-    assert backlog(plan, state) == 130
+    assert count_backlog(plan, state) == 130
 
 
 def test_what_is_committed_does_not(plan: Plan, state: StateDirectory) -> None:
-    query = next(query.name for query in plan.queries if "b" in query.within)
+    query = next(query.name for query in plan.queries if "b" in query.stream_nodes)
     for log, text in (
         ("offsets", 'v2\n{}\nb:{"rows": 10, "row": 0, "time": 0}'),
         ("commits", "v1"),
@@ -65,16 +66,16 @@ def test_what_is_committed_does_not(plan: Plan, state: StateDirectory) -> None:
         path = state.checkpoint(query) / log / "3"
         path.parent.mkdir(parents=True)
         path.write_text(text)
-    assert backlog(plan, state) == 120
+    assert count_backlog(plan, state) == 120
 
 
 def test_what_is_down_counts_nothing(plan: Plan, state: StateDirectory) -> None:
-    assert backlog(fed(plan, {"a": Down(Config())}), state) == 30
+    assert count_backlog(replace_sources(plan, {"a": Down(Config())}), state) == 30
 
 
 def test_sources_begin_as_if_nobody_had_asked(plan: Plan, state: StateDirectory) -> None:
     before = {node.name: dict(vars(node.source)) for node in plan.of("source")}
-    backlog(plan, state)
+    count_backlog(plan, state)
     assert {node.name: dict(vars(node.source)) for node in plan.of("source")} == before
 
 
@@ -86,6 +87,6 @@ def test_how_long_a_run_is_going_to_be(
     plan: Plan, state: StateDirectory, monkeypatch: pytest.MonkeyPatch,
     until: Any, many: int, length: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(app, "MANY", many)
+    monkeypatch.setattr(runs, "LARGE_BACKLOG", many)
     monkeypatch.setattr(Plan, "bounded", False)
-    assert app._length(plan, state, app.RunOptions(until=until)) == length
+    assert runs.expected_length(plan, state, until) == length

@@ -28,7 +28,7 @@ LETTERS = pa.Table.from_pylist(
 
 
 def ids(selection: Selection, nodes: tuple[str, ...] = ()) -> list[str]:
-    return [each[:2] for each in selection.of(LETTERS, nodes).column("id").to_pylist()]
+    return [each[:2] for each in selection.select(LETTERS, nodes).column("id").to_pylist()]
 
 
 def test_all_that_is_asked_for_must_hold() -> None:
@@ -46,12 +46,12 @@ def test_a_node_without_letters_has_none() -> None:
     [
         (Selection(node="c"), "known: a, b"),
         (Selection(code="wors"), 'did you mean "worse"?'),
-        (Selection(id="zz"), "penstock dead list shows the ids"),
+        (Selection(id="zz"), "List the IDs with penstock dead list."),
     ],
 )
 def test_what_is_not_there_is_told(selection: Selection, hint: str) -> None:
     with pytest.raises(UserError) as error:
-        selection.of(LETTERS)
+        selection.select(LETTERS)
     assert error.value.code == "no-dead-letter" and error.value.hint == hint
 
 

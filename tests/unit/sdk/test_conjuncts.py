@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.sdk import Conjunct
-from penstock.sdk.kit.conjuncts import meeting, shown
+from penstock.sdk.columns.predicates import conjunct_sql, matching
 
 NAN = float("nan")
 
@@ -29,13 +29,13 @@ NAN = float("nan")
 )
 def test_nan_is_greater_than_any_number(op: str, value: object, met: list[bool | None]) -> None:
     rows = pa.record_batch({"x": pa.array([0.0, -0.0, NAN, None])})
-    assert meeting(rows, [Conjunct("x", op, value)]).to_pylist() == met
+    assert matching(rows, [Conjunct("x", op, value)]).to_pylist() == met
 
 
 def test_all_must_be_met() -> None:
     rows = pa.record_batch({"n": [1, 2, None], "s": ["a", "a ", "a"]})
     conjuncts = [Conjunct("s", "in", ("a", "b")), Conjunct("n", "<", 9)]
-    assert meeting(rows, conjuncts).to_pylist() == [True, False, None]
+    assert matching(rows, conjuncts).to_pylist() == [True, False, None]
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_all_must_be_met() -> None:
     ],
 )
 def test_in_words(conjunct: Conjunct, text: str) -> None:
-    assert shown(conjunct) == text
+    assert conjunct_sql(conjunct) == text

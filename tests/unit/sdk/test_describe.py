@@ -95,3 +95,8 @@ def test_an_unknown_type_is_told_with_the_nearest() -> None:
     with pytest.raises(PlanError) as error:
         describe("sink", "blackhol")
     assert error.value.hint == 'did you mean "blackhole"?'
+
+
+def test_durations_with_further_conditions_are_durations() -> None:
+    (ttl,) = (option for option in describe("sink", "redis").options if option.name == "ttl")
+    assert ttl.type == "duration"

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import Rejected
-from penstock.sdk.kit.framing import Numbered, divider, framed
+from penstock.sdk.messages.framing import DigitPrefixFraming, encode_frame, frame_decoder
 
-TEN = Numbered(digits=10)
+TEN = DigitPrefixFraming(digits=10)
 
 
 def test_as_it_is_written() -> None:
-    assert framed(b"hello", TEN) == b"0000000005hello"
-    assert framed(b"", TEN) == b"0000000000"
+    assert encode_frame(b"hello", TEN) == b"0000000005hello"
+    assert encode_frame(b"", TEN) == b"0000000000"
 
 
 def test_what_the_digits_cannot_tell() -> None:
-    assert framed(b"x" * 9, Numbered(digits=1)) == b"9" + b"x" * 9
-    with pytest.raises(Rejected, match="more than 1 digits can tell") as caught:
-        framed(b"x" * 10, Numbered(digits=1))
+    assert encode_frame(b"x" * 9, DigitPrefixFraming(digits=1)) == b"9" + b"x" * 9
+    with pytest.raises(Rejected, match="exceed a length of 1 digits") as caught:
+        encode_frame(b"x" * 10, DigitPrefixFraming(digits=1))
     assert caught.value.code == "too-long"
 
 
@@ -30,13 +30,13 @@ def test_what_the_digits_cannot_tell() -> None:
 def test_the_same_messages_in_pieces_of_any_size(
     messages: list[bytes], digits: int, size: int
 ) -> None:
-    framing = Numbered(digits=digits)
-    data = b"".join(framed(each, framing) for each in messages)
-    found, taken = divider(framing, 100), []
+    framing = DigitPrefixFraming(digits=digits)
+    data = b"".join(encode_frame(each, framing) for each in messages)
+    found, taken = frame_decoder(framing, 100), []
     for at in range(0, len(data), size):
-        taken += found.divided(data[at : at + size])
-    assert taken + found.ended() == messages
-    assert not found.lost and found.out_of_step is None
+        taken += found.feed(data[at : at + size])
+    assert taken + found.finish() == messages
+    assert not found.lost and found.error is None
 
 
 @pytest.mark.parametrize(
@@ -52,16 +52,16 @@ def test_the_same_messages_in_pieces_of_any_size(
 )
 def test_what_is_no_length(data: Any, shown: str) -> None:
     """What came before it is given, and nothing that comes after."""
-    found = divider(TEN, 100)
-    assert found.divided(b"0000000001a" + data) == [b"a"]
-    assert found.out_of_step is not None and found.lost == 1
-    message = found.out_of_step.message
+    found = frame_decoder(TEN, 100)
+    assert found.feed(b"0000000001a" + data) == [b"a"]
+    assert found.error is not None and found.lost == 1
+    message = found.error.message
     assert message == f"expected the length of a message in 10 digits, not {shown}"
-    assert found.divided(b"0000000001b") == found.ended() == [] and found.lost == 1
+    assert found.feed(b"0000000001b") == found.finish() == [] and found.lost == 1
 
 
 def test_what_is_skipped_is_not_taken_for_a_length() -> None:
-    found = divider(Numbered(digits=2), 3)
-    assert found.divided(b"05abc") == []
-    assert found.divided(b"de01f") == [b"f"]
-    assert found.lost == 1 and found.out_of_step is None
+    found = frame_decoder(DigitPrefixFraming(digits=2), 3)
+    assert found.feed(b"05abc") == []
+    assert found.feed(b"de01f") == [b"f"]
+    assert found.lost == 1 and found.error is None

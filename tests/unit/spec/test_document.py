@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.core.errors import Mistakes, SpecError
-from penstock.core.paths import Text
-from penstock.spec.document import Document, Scalar, parse, read
+from penstock.core.errors import SpecError, ValidationErrors
+from penstock.core.paths import ConfigStr
+from penstock.spec.yaml.document import Document, parse_document, read_document
+from penstock.spec.yaml.nodes import ScalarNode
 
 
-def scalar(document: Document, *route: str | int) -> Scalar:
-    node = document.at(route)
-    assert isinstance(node, Scalar)
+def scalar(document: Document, *route: str | int) -> ScalarNode:
+    node = document.require_node(route)
+    assert isinstance(node, ScalarNode)
     return node
 
 
@@ -31,25 +32,25 @@ def scalar(document: Document, *route: str | int) -> Scalar:
     ],
 )  # fmt: skip
 def test_core_schema(text: str, value: object) -> None:
-    found = scalar(parse(f"a: {text}\n"), "a").data()
+    found = scalar(parse_document(f"a: {text}\n"), "a").data()
     assert found == value
-    assert type(found) is (Text if isinstance(value, str) else type(value))
+    assert type(found) is (ConfigStr if isinstance(value, str) else type(value))
 
 
 def test_keys_are_text() -> None:
-    document = parse("5: a\ntrue: b\non: c\n~: d\n")
+    document = parse_document("5: a\ntrue: b\non: c\n~: d\n")
     assert document.root.names() == ["5", "true", "on", "~"]
 
 
 def test_text_knows_its_directory(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("a: b\n")
-    text = scalar(read(path), "a").data()
+    text = scalar(read_document(path), "a").data()
     assert (text, text.base) == ("b", tmp_path)
 
 
 def test_places() -> None:
-    document = parse("a:\n  - b: 'c d'\n    e: {f: 1}\n", "x.yaml")
+    document = parse_document("a:\n  - b: 'c d'\n    e: {f: 1}\n", "x.yaml")
     where = document.value(("a", 0, "b"))
     assert (str(where), where.length, where.text) == ("x.yaml:2:8", 5, "  - b: 'c d'")
     assert str(document.key(("a", 0, "e"))) == "x.yaml:3:5"
@@ -58,7 +59,7 @@ def test_places() -> None:
     assert str(document.key(("a", 0, "missing", "deep"))) == "x.yaml:2:5"
     assert str(document.key(("nothing",))) == "x.yaml:1:1"
     with pytest.raises(KeyError):
-        document.at(("a", 1))
+        document.require_node(("a", 1))
 
 
 LITERAL = "sql: |\n  SELECT a,\n\n    b\n  FROM é\nz: 1\n"
@@ -74,49 +75,49 @@ LEADING = "sql: |\n\n\n  FROM c\n"
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_every_word_of_a_text_is_found_in_the_file(text: str, end: str) -> None:
     text = text.replace("\n", end)
-    node = scalar(parse(text), "sql")
+    node = scalar(parse_document(text), "sql")
     assert isinstance(node.value, str)
     for number, line in enumerate(node.value.split("\n"), 1):
         for column, character in enumerate(line, 1):
             if character.isalnum():
-                where = node.place(number, column)
+                where = node.locate(number, column)
                 assert where.text[where.column - 1] == character, (number, column, where)
 
 
 def test_place_beyond_the_text() -> None:
-    node = scalar(parse("a: |\n  b\n"), "a")
-    assert node.place(99, 99).line == 2
-    assert node.place(0, 0).column == 3
+    node = scalar(parse_document("a: |\n  b\n"), "a")
+    assert node.locate(99, 99).line == 2
+    assert node.locate(0, 0).column == 3
 
 
 def test_anchors_and_merge_keys() -> None:
-    document = parse(
+    document = parse_document(
         "base: &base {type: kafka, topic: a}\nmore: &more {group: g, topic: m}\n"
         "x: {<<: [*base, *more], topic: b}\ny: *base\n"
     )
     assert document.root.data()["x"] == {"topic": "b", "type": "kafka", "group": "g"}
-    assert document.at(("y",)) is document.at(("base",))
+    assert document.require_node(("y",)) is document.require_node(("base",))
     assert document.key(("x", "type")).line == 1
 
 
 def test_a_key_named_by_a_quoted_merge_sign_is_a_key() -> None:
-    assert parse('a: {"<<": 1}\n').root.data() == {"a": {"<<": 1}}
+    assert parse_document('a: {"<<": 1}\n').root.data() == {"a": {"<<": 1}}
 
 
 def test_all_doubled_keys_are_told() -> None:
-    with pytest.raises(Mistakes) as caught:
-        parse("a: 1\na: 2\nb: {c: 1, c: 2}\n")
+    with pytest.raises(ValidationErrors) as caught:
+        parse_document("a: 1\na: 2\nb: {c: 1, c: 2}\n")
     assert [each.code for each in caught.value.errors] == ["duplicate-key", "duplicate-key"]
 
 
 def test_byte_order_mark() -> None:
-    assert parse("\ufeffa: 1\n").key(("a",)).column == 1
+    assert parse_document("\ufeffa: 1\n").key(("a",)).column == 1
 
 
 def test_missing_file_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "shop.yaml").write_text("a: 1")
     with pytest.raises(SpecError) as caught:
-        read(tmp_path / "shp.yaml")
+        read_document(tmp_path / "shp.yaml")
     assert caught.value.code == "no-such-file"
     assert "shop.yaml" in (caught.value.hint or "")
 
@@ -137,7 +138,7 @@ def test_unreadable(tmp_path: Path, data: bytes, code: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(data)
     with pytest.raises(SpecError) as caught:
-        read(path)
+        read_document(path)
     assert caught.value.code == code
 
 
@@ -145,13 +146,13 @@ def test_place_of_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes("a: é\nb: ".encode() + b"\xff")
     with pytest.raises(SpecError) as caught:
-        read(path)
+        read_document(path)
     assert caught.value.where is not None
     assert str(caught.value.where) == f"{path}:2:4"
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a: 1\n")))
-    document = read("-")
+    document = read_document("-")
     assert document.files == ("<stdin>",)
     assert scalar(document, "a").base == Path.cwd()

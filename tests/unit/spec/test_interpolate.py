@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.core.errors import SpecError, report
-from penstock.spec import secrets
-from penstock.spec.document import Scalar, parse
-from penstock.spec.interpolate import Interpolation
-from penstock.spec.nodes import Mapping
+from penstock.core.error_report import format_error
+from penstock.core.errors import SpecError
+from penstock.spec.yaml import secrets
+from penstock.spec.yaml.document import parse_document
+from penstock.spec.yaml.interpolate import Interpolator
+from penstock.spec.yaml.nodes import MappingNode, ScalarNode
 
 ENV = {
     "PORT": "8080",
@@ -24,13 +25,13 @@ ENV = {
 }
 
 
-def replaced(text: str, env: dict[str, str] | None = None) -> tuple[Scalar, list[SpecError]]:
-    interpolation = Interpolation(ENV if env is None else env)
-    root = interpolation.node(parse(f"a: {text}\n", "x.yaml").root)
-    assert isinstance(root, Mapping)
+def replaced(text: str, env: dict[str, str] | None = None) -> tuple[ScalarNode, list[SpecError]]:
+    interpolation = Interpolator(ENV if env is None else env)
+    root = interpolation.node(parse_document(f"a: {text}\n", "x.yaml").root)
+    assert isinstance(root, MappingNode)
     node = root.get("a")
-    assert isinstance(node, Scalar)
-    return node, interpolation.mistakes
+    assert isinstance(node, ScalarNode)
+    return node, interpolation.errors
 
 
 @pytest.mark.parametrize(
@@ -43,12 +44,13 @@ def replaced(text: str, env: dict[str, str] | None = None) -> tuple[Scalar, list
         ("${NONE:-5}", 5), ("${NONE:-${PORT}}", 8080), ("${NONE:-${NO:-${NAME}}}", "x"),
         ("${NONE:-a}b}", "ab}"), ("${NAME:?why}", "x"), ("$${NAME}", "${NAME}"),
         ("$$${NAME}", "$${NAME}"), ("$NAME", "$NAME"), ("a$", "a$"), ("$5 ${NAME}", "$5 x"),
-        ("${NONE:-null}", None), ("${NONE:-http://a:1/b?c=d}", "http://a:1/b?c=d"),
+        ("${env:PORT}", 8080), ("a ${env:NAME}", "a x"), ("${env:NONE:-${env:NAME}}", "x"),
+        ("${env:NAME:?why}", "x"), ("${NONE:-null}", None), ("${NONE:-http://a:1/b?c=d}", "http://a:1/b?c=d"),
     ],
 )  # fmt: skip
 def test_replaced(text: str, value: object) -> None:
-    node, mistakes = replaced(text)
-    assert not mistakes
+    node, errors = replaced(text)
+    assert not errors
     assert node.data() == value
     assert type(node.value) is type(value)
     assert node.written == text.strip("'\"")
@@ -61,28 +63,34 @@ def test_replaced(text: str, value: object) -> None:
         ("${EMPTY:?}", "unset-variable"), ("${NONE:-${NO}}", "unset-variable"),
         ("${}", "invalid-variable"), ("${1}", "invalid-variable"), ("${a b}", "invalid-variable"),
         ("${NAME", "invalid-variable"), ("${NAME-x}", "invalid-variable"),
-        ("${env:NAME}", "invalid-variable"), ("${NAME }", "invalid-variable"),
+        ("${env:NONE}", "unset-variable"), ("${env:}", "invalid-variable"),
+        ("${env:a b}", "invalid-variable"), ("${NAME }", "invalid-variable"),
     ],
 )  # fmt: skip
-def test_mistakes(text: str, code: str) -> None:
-    node, mistakes = replaced(text)
-    assert [each.code for each in mistakes] == [code]
-    assert node.broken
+def test_errors(text: str, code: str) -> None:
+    node, errors = replaced(text)
+    assert [each.code for each in errors] == [code]
+    assert node.invalid
 
 
-def test_all_mistakes_of_a_value_with_their_places() -> None:
-    _, mistakes = replaced("|\n  x ${A}\n  ${NAME} ${B} ${C}")
-    assert [str(each.where) for each in mistakes] == ["x.yaml:2:5", "x.yaml:3:11", "x.yaml:3:16"]
+def test_all_errors_of_a_value_with_their_places() -> None:
+    _, errors = replaced("|\n  x ${A}\n  ${NAME} ${B} ${C}")
+    assert [str(each.where) for each in errors] == ["x.yaml:2:5", "x.yaml:3:11", "x.yaml:3:16"]
 
 
 def test_nested_place() -> None:
-    _, (mistake,) = replaced("${NONE:-x${NO}}")
-    assert str(mistake.where) == "x.yaml:1:13"
+    _, (error,) = replaced("${NONE:-x${NO}}")
+    assert str(error.where) == "x.yaml:1:13"
 
 
 def test_keys_and_numbers_stay() -> None:
-    root = parse("${NAME}: 5\n").root
-    assert Interpolation(ENV).node(root) is root
+    root = parse_document("${NAME}: 5\n").root
+    assert Interpolator(ENV).node(root) is root
+
+
+def test_nested_place_below_a_prefix() -> None:
+    _, (error,) = replaced("${env:NONE:-x${NO}}")
+    assert str(error.where) == "x.yaml:1:17"
 
 
 def test_places_behind_a_replaced_part() -> None:
@@ -91,16 +99,16 @@ def test_places_behind_a_replaced_part() -> None:
     for word in ("nope", "lost"):
         before = node.value[: node.value.index(word)]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        where = node.place(line, column, len(word))
+        where = node.locate(line, column, len(word))
         assert where.text[where.column - 1 :][: where.length] == word
-    where = node.place(1, 8)
+    where = node.locate(1, 8)
     assert where.text[where.column - 1 :][: where.length] == "${NAME}"
 
 
 def test_repeated_nodes_are_replaced_once() -> None:
-    interpolation = Interpolation({})
-    interpolation.node(parse("a: &a ${NONE}\nb: *a\nc: *a\n").root)
-    assert len(interpolation.mistakes) == 1
+    interpolation = Interpolator({})
+    interpolation.node(parse_document("a: &a ${NONE}\nb: *a\nc: *a\n").root)
+    assert len(interpolation.errors) == 1
 
 
 @pytest.fixture
@@ -113,8 +121,8 @@ def directory(tmp_path: Path) -> dict[str, str]:
 
 
 def test_secret_is_never_shown(directory: dict[str, str]) -> None:
-    node, mistakes = replaced("${secret:file/db/password}", directory)
-    assert not mistakes
+    node, errors = replaced("${secret:file/db/password}", directory)
+    assert not errors
     assert node.data() == "hunter2"
     assert "hunter2" not in repr(node) + repr(node.data()) + repr([node.data()])
     again = pickle.loads(pickle.dumps(node.data()))
@@ -138,22 +146,22 @@ def test_secret_in_a_default(directory: dict[str, str]) -> None:
         ("file/db/passwort", 'did you mean "password"?'),
         ("file/db", "is a directory"),
         ("file/raw", "not UTF-8"),
-        ("file/../x", "not a name below"),
-        ("file//etc/passwd", "not a name below"),
+        ("file/../x", "outside the directory"),
+        ("file//etc/passwd", "outside the directory"),
         ("fil/x", 'did you mean "file"?'),
-        ("x", "names no secret"),
-        ("", "names no secret"),
+        ("x", "not a valid reference"),
+        ("", "not a valid reference"),
     ],
 )
 def test_unknown_secret(directory: dict[str, str], reference: str, words: str) -> None:
-    _, (mistake,) = replaced(f"${{secret:{reference}}}", directory)
-    assert mistake.code == "unknown-secret"
-    assert words in report(mistake)
+    _, (error,) = replaced(f"${{secret:{reference}}}", directory)
+    assert error.code == "unknown-secret"
+    assert words in format_error(error)
 
 
 def test_no_directory_of_secrets(tmp_path: Path) -> None:
-    _, (mistake,) = replaced("${secret:file/x}", {"PENSTOCK_SECRETS": str(tmp_path / "no")})
-    assert "PENSTOCK_SECRETS" in report(mistake)
+    _, (error,) = replaced("${secret:file/x}", {"PENSTOCK_SECRETS": str(tmp_path / "no")})
+    assert "PENSTOCK_SECRETS" in format_error(error)
 
 
 def test_provider_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,5 +173,5 @@ def test_provider_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = SimpleNamespace(name="vault", load=lambda: vault)
     monkeypatch.setattr(secrets, "entry_points", lambda group: [entry])
     assert replaced("${secret:vault/db/x}", {})[0].data() == "s3cr3t"
-    _, (mistake,) = replaced("${secret:vault/db/y}", {})
-    assert 'vault" has no secret "db/y"' in mistake.message
+    _, (error,) = replaced("${secret:vault/db/y}", {})
+    assert 'vault" has no secret "db/y"' in error.message

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from penstock.core.errors import Mistakes, SpecError, report
-from penstock.spec.load import load, load_tests
+from penstock.core.error_report import format_error
+from penstock.core.errors import SpecError, ValidationErrors
+from penstock.spec.front_end import companion_test_file
+from penstock.spec.yaml.front_end import load
 
 Write = Callable[[str, str], Path]
 
@@ -47,7 +50,7 @@ def test_includes_are_relative_to_their_file_and_read_once(write: Write) -> None
     deep = write("deep/d.yaml", "sources: {d: {type: t}}\n")
     document = load([main], env={})
     assert document.names("sources") == ["a", "b", "d"]
-    assert document.at(("sources", "b", "path")).base == deep.parent.parent / "parts"
+    assert document.require_node(("sources", "b", "path")).base == deep.parent.parent / "parts"
     assert "include" not in document.root.data()
 
 
@@ -80,30 +83,32 @@ def test_include_from_the_environment(write: Write) -> None:
 )
 def test_set(write: Write, text: str, expected: object) -> None:
     path = write("x.yaml", "sources: {a: {type: t, path: x}}\n")
-    document = load([path], sets=[text], env={"TOPIC": "clicks"})
-    assert document.at(("sources", "a")).data() == expected
+    document = load([path], overrides=[text], env={"TOPIC": "clicks"})
+    assert document.require_node(("sources", "a")).data() == expected
 
 
 def test_set_shows_its_text(write: Write) -> None:
     path = write("x.yaml", "sources: {a: {type: t, path: x}}\n")
-    where = load([path], sets={"sources.a.path": "y.csv"}, env={}).value(("sources", "a", "path"))
+    where = load([path], overrides={"sources.a.path": "y.csv"}, env={}).value(
+        ("sources", "a", "path")
+    )
     assert (str(where), where.text, where.length) == ("--set:1:16", "sources.a.path=y.csv", 5)
 
 
 def test_set_replaces_before_variables_are_read(write: Write) -> None:
     path = write("x.yaml", "name: ${NOT_SET}\n")
-    assert load([path], sets=["name=x"], env={}).root.data() == {"name": "x"}
+    assert load([path], overrides=["name=x"], env={}).root.data() == {"name": "x"}
 
 
 def test_set_of_a_spark_setting(write: Write) -> None:
     path = write("x.yaml", "name: x\n")
-    document = load([path], sets=["runtime.spark.spark.sql.x=4"], env={})
+    document = load([path], overrides=["runtime.spark.spark.sql.x=4"], env={})
     assert document.root.data()["runtime"] == {"spark": {"spark.sql.x": 4}}
 
 
 def test_set_of_a_list_item(write: Write) -> None:
     path = write("x.yaml", "tests: [{name: a}, {name: b}]\n")
-    document = load([path], sets=["tests.1.name=c"], env={})
+    document = load([path], overrides=["tests.1.name=c"], env={})
     assert document.root.data() == {"tests": [{"name": "a"}, {"name": "c"}]}
 
 
@@ -111,14 +116,14 @@ def test_connection_gives_defaults_with_their_own_places(write: Write) -> None:
     path = write("x.yaml", "include: c/c.yaml\nsources: {a: {connection: p, topic: x, user: me}}\n")
     other = write("c/c.yaml", "connections: {p: {type: kafka, user: you, cert: ca.pem}}\n")
     document = load([path], env={})
-    assert document.at(("sources", "a")).data() == {
+    assert document.require_node(("sources", "a")).data() == {
         "connection": "p",
         "topic": "x",
         "user": "me",
         "type": "kafka",
         "cert": "ca.pem",
     }
-    assert document.at(("sources", "a", "cert")).base == other.parent
+    assert document.require_node(("sources", "a", "cert")).base == other.parent
     assert document.key(("sources", "a", "cert")).file == str(other)
 
 
@@ -127,12 +132,11 @@ def test_connection_of_the_dead_letters(write: Write) -> None:
     assert load([path], env={}).root.data()["dead_letter"]["type"] == "kafka"
 
 
-def test_tests_beside(write: Write) -> None:
+def test_companion_test_file(write: Write) -> None:
     path = write("x.yaml", "name: x\ntests: [{name: a}]\n")
-    write("x.test.yaml", "tests: [{name: b}]\n")
-    assert load([path], env={}).root.data()["tests"] == [{"name": "a"}]
-    assert load_tests(path, env={}).root.data()["tests"] == [{"name": "a"}, {"name": "b"}]
-    assert load_tests(write("y.yaml", "name: y\n"), env={}).root.data() == {"name": "y"}
+    tests = write("x.test.yaml", "tests: [{name: b}]\n")
+    assert companion_test_file(path) == tests
+    assert load([path, tests], env={}).root.data()["tests"] == [{"name": "a"}, {"name": "b"}]
 
 
 def test_standard_input_includes_from_here(
@@ -144,9 +148,9 @@ def test_standard_input_includes_from_here(
     assert load(["-"], env={}).root.data() == {"name": "y"}
 
 
-def test_mistakes_of_several_files_are_told_together(write: Write) -> None:
+def test_errors_of_several_files_are_told_together(write: Write) -> None:
     a, b = write("a.yaml", "a: [1\n"), write("b.yaml", "b: 1\nb: 2\n")
-    with pytest.raises(Mistakes) as caught:
+    with pytest.raises(ValidationErrors) as caught:
         load([a, b], env={})
     assert {each.code for each in caught.value.errors} == {"invalid-yaml", "duplicate-key"}
 
@@ -154,6 +158,13 @@ def test_mistakes_of_several_files_are_told_together(write: Write) -> None:
 def test_cycle_is_told_at_the_include_that_closes_it(write: Write) -> None:
     path = write("a.yaml", "include: b.yaml\n")
     write("b.yaml", "include: a.yaml\n")
-    with pytest.raises(SpecError, match="include-cycle") as caught:
+    with pytest.raises(SpecError, match="the includes contain a cycle") as caught:
         load([path], env={})
-    assert "a.yaml -> b.yaml -> a.yaml" in report(caught.value)
+    assert "a.yaml -> b.yaml -> a.yaml" in format_error(caught.value)
+
+
+def test_a_named_pipe_is_not_included(write: Write, tmp_path: Path) -> None:
+    main = write("x.yaml", "include: part.yaml\nsources: {a: {type: t}}\n")
+    os.mkfifo(tmp_path / "part.yaml")
+    with pytest.raises(SpecError, match="expected a regular file, found a named pipe"):
+        load([main], env={})

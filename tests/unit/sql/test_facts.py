@@ -20,7 +20,7 @@ KNOWN = frozenset({"late", "flights", "airlines"})
     ],
 )
 def test_only_relations_are_read(sql: str, reads: str) -> None:
-    assert facts.read(sql).relations(KNOWN) == set(reads.split())
+    assert facts.parse_facts(sql).relations(KNOWN) == set(reads.split())
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,10 @@ def test_only_relations_are_read(sql: str, reads: str) -> None:
     ],
 )
 def test_what_is_remembered(sql: str, remembers: tuple[str, ...]) -> None:
-    found = facts.read(sql)
-    assert found.stateful(KNOWN) and found.remembers(KNOWN) == remembers
+    found = facts.parse_facts(sql)
+    assert found.stateful(KNOWN) and found.describe_state(KNOWN) == remembers
 
 
 def test_a_join_with_a_table_remembers_nothing() -> None:
-    found = facts.read("SELECT 1 FROM late JOIN airlines USING (id)")
+    found = facts.parse_facts("SELECT 1 FROM late JOIN airlines USING (id)")
     assert not found.stateful(frozenset({"late"}))

@@ -1,4 +1,4 @@
-"""Rows that are expected, and rows that came."""
+"""Differences between expected and actual rows."""
 
 from __future__ import annotations
 
@@ -7,53 +7,53 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.testing.difference import compare
+from penstock.testing.difference import compare_rows
 
 A, B, C = {"k": "a", "n": 1}, {"k": "b", "n": 2}, {"k": "c", "n": 3}
 ROWS = st.lists(st.fixed_dictionaries({"k": st.sampled_from("ab"), "n": st.integers(0, 2)}))
 
 
-def test_order_counts_only_where_asked() -> None:
-    assert not compare([A, B], [B, A], ordered=False)
-    assert compare([A, B], [B, A], ordered=True)
-    assert not compare([A, B], [A, B], ordered=True)
+def test_order_is_compared_only_if_ordered() -> None:
+    assert not compare_rows([A, B], [B, A], ordered=False)
+    assert compare_rows([A, B], [B, A], ordered=True)
+    assert not compare_rows([A, B], [A, B], ordered=True)
 
 
-def test_rows_count_as_often_as_they_come() -> None:
-    difference = compare([A, A], [A, A, A], ordered=False)
+def test_duplicates_are_counted() -> None:
+    difference = compare_rows([A, A], [A, A, A], ordered=False)
     assert difference.unexpected == (A,)
-    assert compare([A, A], [A], ordered=False).missing == (1,)
+    assert compare_rows([A, A], [A], ordered=False).missing == (1,)
 
 
-def test_columns_that_are_left_out_match_anything() -> None:
-    assert not compare([{"k": "a"}, {"n": 1}], [{"k": "b", "n": 1}, A], ordered=False)
-    assert not compare([{}, {"k": "a"}], [A, B], ordered=False)
+def test_absent_columns_match_anything() -> None:
+    assert not compare_rows([{"k": "a"}, {"n": 1}], [{"k": "b", "n": 1}, A], ordered=False)
+    assert not compare_rows([{}, {"k": "a"}], [A, B], ordered=False)
 
 
-def test_no_matching_is_missed() -> None:
-    wanted = [{}, {"n": 1}, {"k": "a", "n": 1}]
-    got = [{"k": "a", "n": 1}, {"k": "b", "n": 1}, {"k": "b", "n": 2}]
-    assert not compare(wanted, got, ordered=False)
+def test_the_matching_is_maximal() -> None:
+    expected: list[dict[str, Any]] = [{}, {"n": 1}, {"k": "a", "n": 1}]
+    actual = [{"k": "a", "n": 1}, {"k": "b", "n": 1}, {"k": "b", "n": 2}]
+    assert not compare_rows(expected, actual, ordered=False)
 
 
-def test_rows_that_are_nearly_alike_are_told_as_one() -> None:
-    difference = compare([A, B], [{"k": "a", "n": 7}, C], ordered=False)
+def test_similar_rows_are_a_change() -> None:
+    difference = compare_rows([A, B], [{"k": "a", "n": 7}, C], ordered=False)
     (changed,) = difference.changed
     assert (changed.index, changed.columns) == (0, ("n",))
     assert (difference.missing, difference.unexpected) == ((1,), (C,))
 
 
-def test_one_row_for_one_row_is_a_change() -> None:
-    (changed,) = compare([{"n": 1}], [{"n": 2}], ordered=False).changed
+def test_a_single_pair_of_rows_is_a_change() -> None:
+    (changed,) = compare_rows([{"n": 1}], [{"n": 2}], ordered=False).changed
     assert changed.columns == ("n",)
 
 
 @settings(deadline=None)
 @given(ROWS, st.randoms())
-def test_any_order_of_the_same_rows_is_alike(rows: list[dict[str, Any]], random: Any) -> None:
+def test_the_same_rows_match_in_any_order(rows: list[dict[str, Any]], random: Any) -> None:
     shuffled = rows.copy()
     random.shuffle(shuffled)
-    assert not compare(rows, shuffled, ordered=False)
+    assert not compare_rows(rows, shuffled, ordered=False)
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
@@ -62,8 +62,11 @@ def _sorted(rows: list[dict[str, Any]]) -> list[tuple[str, int]]:
 
 @settings(deadline=None)
 @given(ROWS, ROWS)
-def test_all_that_differs_is_told(wanted: list[dict[str, Any]], got: list[dict[str, Any]]) -> None:
-    difference = compare(wanted, got, ordered=False)
-    told = len(difference.missing) + len(difference.changed)
-    assert len(wanted) - told == len(got) - len(difference.unexpected) - len(difference.changed)
-    assert bool(difference) == (_sorted(wanted) != _sorted(got))
+def test_the_difference_is_complete(
+    expected: list[dict[str, Any]], actual: list[dict[str, Any]]
+) -> None:
+    difference = compare_rows(expected, actual, ordered=False)
+    changed = len(difference.changed)
+    matched = len(expected) - len(difference.missing) - changed
+    assert matched == len(actual) - len(difference.unexpected) - changed
+    assert bool(difference) == (_sorted(expected) != _sorted(actual))

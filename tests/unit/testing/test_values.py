@@ -1,4 +1,4 @@
-"""Values of a case as those of their columns."""
+"""Conversion and comparison of the values of a test case."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.testing.values import Misfit, same, typed
+from penstock.testing.values import ConversionError, convert_value, matches_value
 
 TIME = pa.timestamp("us", tz="UTC")
 POINT = pa.struct([("x", pa.float64()), ("at", TIME)])
@@ -40,48 +40,48 @@ POINT = pa.struct([("x", pa.float64()), ("at", TIME)])
         ({"at": "2024-01-01"}, POINT, {"at": datetime(2024, 1, 1, tzinfo=UTC)}),
     ],
 )
-def test_a_value_is_read_as_its_columns_type(given: Any, type_: pa.DataType, expected: Any) -> None:
-    assert typed(given, type_) == expected
+def test_convert(given: Any, type_: pa.DataType, expected: Any) -> None:
+    assert convert_value(given, type_) == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "type_", "problem", "steps"),
+    ("given", "type_", "message", "route"),
     [
-        ("x", pa.int32(), "is an INT, which 'x' is not", ()),
-        (1.5, pa.int64(), "is a BIGINT, which 1.5 is not", ()),
-        (2**40, pa.int32(), "is an INT", ()),
-        (1, pa.string(), "is a STRING, which 1 is not", ()),
-        (1, pa.bool_(), "is a BOOLEAN", ()),
-        (True, pa.int32(), "is an INT", ()),
-        (5, TIME, "is a TIMESTAMP", ()),
-        ("soon", TIME, "is a TIMESTAMP", ()),
-        ("1.234", pa.decimal128(4, 2), "is a DECIMAL(4, 2)", ()),
-        ({"hex": "0"}, pa.binary(), "is a BINARY", ()),
-        ("x", pa.list_(pa.int32()), "is an ARRAY<INT>", ()),
-        ([1, "x"], pa.list_(pa.int32()), "is an INT", (1,)),
-        ({"x": "y"}, POINT, "is a DOUBLE", ("x",)),
-        ({"y": 1}, POINT, 'has no field "y"', ("y",)),
-        ([1], pa.map_(pa.string(), pa.int32()), "is a MAP<STRING, INT>", ()),
-        ({"z": "x"}, pa.map_(pa.int32(), pa.string()), "is an INT", ("z",)),
+        ("x", pa.int32(), 'expected an INT, found "x"', ()),
+        (1.5, pa.int64(), "expected a BIGINT, found 1.5", ()),
+        (2**40, pa.int32(), "expected an INT", ()),
+        (1, pa.string(), "expected a STRING, found 1", ()),
+        (1, pa.bool_(), "expected a BOOLEAN", ()),
+        (True, pa.int32(), "expected an INT", ()),
+        (5, TIME, "expected a TIMESTAMP", ()),
+        ("soon", TIME, "expected a TIMESTAMP", ()),
+        ("1.234", pa.decimal128(4, 2), "expected a DECIMAL(4, 2)", ()),
+        ({"hex": "0"}, pa.binary(), "expected a BINARY", ()),
+        ("x", pa.list_(pa.int32()), "expected an ARRAY<INT>", ()),
+        ([1, "x"], pa.list_(pa.int32()), "expected an INT", (1,)),
+        ({"x": "y"}, POINT, "expected a DOUBLE", ("x",)),
+        ({"y": 1}, POINT, 'there is no field "y"', ("y",)),
+        ([1], pa.map_(pa.string(), pa.int32()), "expected a MAP<STRING, INT>", ()),
+        ({"z": "x"}, pa.map_(pa.int32(), pa.string()), "expected an INT", ("z",)),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(
-    given: Any, type_: pa.DataType, problem: str, steps: tuple[str | int, ...]
+def test_a_conversion_error_has_a_message_and_a_route(
+    given: Any, type_: pa.DataType, message: str, route: tuple[str | int, ...]
 ) -> None:
-    with pytest.raises(Misfit) as caught:
-        typed(given, type_)
-    assert problem in caught.value.problem
-    assert caught.value.steps == steps
+    with pytest.raises(ConversionError) as caught:
+        convert_value(given, type_)
+    assert message in caught.value.message
+    assert caught.value.route == route
 
 
-def test_a_number_for_text_is_to_be_quoted() -> None:
-    with pytest.raises(Misfit) as caught:
-        typed(1, pa.string())
-    assert caught.value.hint == 'quote it: "1"'
+def test_the_hint_for_a_number_in_a_text_column_quotes_it() -> None:
+    with pytest.raises(ConversionError) as caught:
+        convert_value(1, pa.string())
+    assert caught.value.hint == 'Quote the value: "1".'
 
 
 @pytest.mark.parametrize(
-    ("expected", "got"),
+    ("expected", "actual"),
     [
         (0.3, 0.1 + 0.2),
         (float("nan"), float("nan")),
@@ -92,12 +92,12 @@ def test_a_number_for_text_is_to_be_quoted() -> None:
         (None, None),
     ],
 )
-def test_alike(expected: Any, got: Any) -> None:
-    assert same(expected, got)
+def test_matching_values(expected: Any, actual: Any) -> None:
+    assert matches_value(expected, actual)
 
 
 @pytest.mark.parametrize(
-    ("expected", "got"),
+    ("expected", "actual"),
     [
         (0.3, 0.31),
         (1.0, float("nan")),
@@ -109,5 +109,5 @@ def test_alike(expected: Any, got: Any) -> None:
         ("a", "A"),
     ],
 )
-def test_not_alike(expected: Any, got: Any) -> None:
-    assert not same(expected, got)
+def test_different_values(expected: Any, actual: Any) -> None:
+    assert not matches_value(expected, actual)

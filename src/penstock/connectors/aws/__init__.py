@@ -1,1 +1,1 @@
-"""Queues and streams of Amazon Web Services, and of servers that speak their protocols."""
+"""Connectors of AWS services and services with the same protocols."""

@@ -1,7 +1,7 @@
-"""Files, on a disk or in an object store."""
+"""Files on disks and in object stores."""
 
-from penstock.connectors.files.sink import FilesSink, FilesSinkConfig
+from penstock.connectors.files.config import FilesSinkConfig, FilesSourceConfig
+from penstock.connectors.files.sink import FilesSink
 from penstock.connectors.files.source import FilesSource
-from penstock.connectors.files.wanted import FilesSourceConfig
 
 __all__ = ["FilesSink", "FilesSinkConfig", "FilesSource", "FilesSourceConfig"]

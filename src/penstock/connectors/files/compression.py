@@ -1,45 +1,42 @@
-"""Compressed files as streams, and what of a broken one can be trusted."""
+"""Compression codecs, and streams that compress."""
 
 from __future__ import annotations
 
 import bz2
 import io
 import lzma
-import zlib
-from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
-
-Compression = Literal["auto", "none", "gzip", "bz2", "xz", "zstd", "lz4", "brotli"]
 
 EXTENSIONS = {
     ".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".xz": "xz",
     ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".br": "brotli",
 }  # fmt: skip
 SUFFIX = {"gzip": ".gz", "bz2": ".bz2", "xz": ".xz", "zstd": ".zst", "lz4": ".lz4", "brotli": ".br"}
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 
 
 def codec_of(path: str, compression: str) -> str | None:
-    """The codec of a file: as configured, or by its extension."""
+    """Returns the codec of a file: as configured, or by the file extension."""
     if compression == "auto":
         return next(
-            (codec for end, codec in EXTENSIONS.items() if path.lower().endswith(end)), None
+            (codec for extension, codec in EXTENSIONS.items() if path.lower().endswith(extension)),
+            None,
         )
     return None if compression == "none" else compression
 
 
-def bare(name: str) -> str:
-    """A file's name without the extension of its compression."""
-    for end in EXTENSIONS:
-        if name.lower().endswith(end):
-            return name[: -len(end)]
+def strip_compression_extension(name: str) -> str:
+    """Returns a file name without the extension of its compression."""
+    for extension in EXTENSIONS:
+        if name.lower().endswith(extension):
+            return name[: -len(extension)]
     return name
 
 
-class Window(io.RawIOBase):
-    """Bytes `start` to `stop` of a file; remembers a failure of the file itself."""
+class FileWindow(io.RawIOBase):
+    """The bytes `start` to `stop` of a file. `failure` is the OSError of a failed read."""
 
     def __init__(self, file: BinaryIO, start: int = 0, stop: int | None = None) -> None:
         self._file = file
@@ -48,7 +45,7 @@ class Window(io.RawIOBase):
         self.failure: OSError | None = None
         if start:
             file.seek(start)
-        self._at = start
+        self._position = start
 
     def readable(self) -> bool:
         return True
@@ -59,24 +56,24 @@ class Window(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
         if self._stop is not None:
-            view = view[: max(0, self._stop - self._at)]
+            view = view[: max(0, self._stop - self._position)]
         try:
             count = cast(io.RawIOBase, self._file).readinto(view) or 0
         except OSError as error:
             self.failure = error
             raise
-        self._at += count
+        self._position += count
         return count
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        base = (self._start, self._at, 0)[whence]
+        base = (self._start, self._position, 0)[whence]
         if whence == 2:
             base = self._stop if self._stop is not None else self._file.seek(0, 2)
-        self._at = self._file.seek(base + offset)
-        return self._at - self._start
+        self._position = self._file.seek(base + offset)
+        return self._position - self._start
 
     def tell(self) -> int:
-        return self._at - self._start
+        return self._position - self._start
 
     def close(self) -> None:
         if not self.closed:
@@ -84,118 +81,8 @@ class Window(io.RawIOBase):
         super().close()
 
 
-class Inflated(io.RawIOBase):
-    """What a compressed file holds, up to where it is broken; `failure` says why it ends there.
-
-    With `lines` the end is after the last whole line, so that what is read is what was written.
-    """
-
-    def __init__(self, file: BinaryIO, codec: str, lines: bool) -> None:
-        self._file = file
-        self._chunks = _inflate(file, codec)
-        self._lines = lines
-        self._held = bytearray()
-        self._ready = memoryview(b"")
-        self._ended = False
-        self.failure: Exception | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        filled = 0
-        while filled < len(view) and (self._ready or self._next()):
-            part = self._ready[: len(view) - filled]
-            view[filled : filled + len(part)] = part
-            self._ready = self._ready[len(part) :]
-            filled += len(part)
-        return filled
-
-    def _next(self) -> bool:
-        """Makes more bytes ready; False at the end."""
-        while not self._ready and not self._ended:
-            try:
-                chunk = next(self._chunks, None)
-            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-                self.failure = error
-                self._ended = True
-                return False
-            if chunk is None:
-                self._ended = True
-                self._ready = memoryview(bytes(self._held))
-            elif not self._lines:
-                self._ready = memoryview(chunk)
-            else:
-                end = chunk.rfind(b"\n") + 1
-                if end:
-                    self._ready = memoryview(bytes(self._held) + chunk[:end])
-                    self._held.clear()
-                self._held += chunk[end:]
-        return bool(self._ready)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
-
-
-_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
-    "gzip": lambda: zlib.decompressobj(wbits=31),
-    "bz2": bz2.BZ2Decompressor,
-    "xz": lzma.LZMADecompressor,
-}
-
-
-def _inflate(file: BinaryIO, codec: str) -> Iterator[bytes]:
-    if codec in _DECOMPRESSORS:
-        yield from _members(file, _DECOMPRESSORS[codec])
-        return
-    first = file.read(CHUNK)
-    if not first:
-        return
-    stream = pa.CompressedInputStream(pa.PythonFile(_Replayed(first, file), mode="r"), codec)
-    while chunk := stream.read(CHUNK):
-        yield chunk
-
-
-def _members(file: BinaryIO, fresh: Callable[[], Any]) -> Iterator[bytes]:
-    """One or more compressed parts, one after the other, as `cat a.gz b.gz` makes them."""
-    part = None
-    waiting = file.read(CHUNK)
-    while waiting:
-        if part is None:
-            waiting = waiting.lstrip(b"\0")
-            part = fresh() if waiting else None
-        if part is not None:
-            if inflated := part.decompress(waiting):
-                yield inflated
-            waiting = part.unused_data if part.eof else b""
-            part = None if part.eof else part
-        waiting = waiting or file.read(CHUNK)
-    if part is not None:
-        raise EOFError("the file ends in the middle of its compressed content")
-
-
-class _Replayed(io.RawIOBase):
-    """A stream whose beginning was already read."""
-
-    def __init__(self, first: bytes, file: BinaryIO) -> None:
-        self._first = first
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if not self._first:
-            return self._file.read(size)
-        part, self._first = self._first[:size], self._first[size:] if size >= 0 else b""
-        return part if size >= 0 else part + self._file.read()
-
-
-def deflated(file: BinaryIO, codec: str | None) -> BinaryIO:
-    """A stream that compresses into `file`, which stays open when the stream is closed."""
+def compressed_stream(file: BinaryIO, codec: str | None) -> BinaryIO:
+    """Returns a stream that compresses into `file`. Closing it leaves `file` open."""
     if codec is None:
         return file
     if codec == "xz":
@@ -206,11 +93,13 @@ def deflated(file: BinaryIO, codec: str | None) -> BinaryIO:
         return cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0))
     if codec == "bz2":
         return cast(BinaryIO, bz2.BZ2File(file, "wb"))
-    return cast(BinaryIO, pa.CompressedOutputStream(pa.PythonFile(_Kept(file), mode="w"), codec))
+    return cast(
+        BinaryIO, pa.CompressedOutputStream(pa.PythonFile(_UnclosedFile(file), mode="w"), codec)
+    )
 
 
-class _Kept(io.RawIOBase):
-    """A file that somebody else closes."""
+class _UnclosedFile(io.RawIOBase):
+    """A file that stays open when its wrapper is closed."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

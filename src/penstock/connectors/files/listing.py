@@ -1,117 +1,81 @@
-"""Which files a path means: a file, a directory, or a pattern with `*`, `?`, `[...]` and `**`."""
+"""Locations: a file, a directory, or a pattern with `*`, `?`, `[...]` and `**`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from penstock.connectors.files.access import ObjectStore, storage_of
+from penstock.connectors.files.config import StorageOptions
+from penstock.connectors.files.filesystem import open_storage
+from penstock.connectors.files.patterns import MAGIC, compile_pattern, split_pattern
 from penstock.connectors.files.storage import Entry, Storage
-from penstock.core.text import did_you_mean, shorten
+from penstock.core.text import nearest_file, shorten
 
-_MAGIC = re.compile(r"[*?\[]")
 _QUERY = re.compile(r"\?[a-z_]+=[^/]*\Z")
-_SHOWN = r"(?![._])"
 
 
 @dataclass(frozen=True)
 class Location:
-    """One path of a source, split into a root without wildcards and a pattern below it."""
+    """A path of a source: a root without wildcards, and a pattern below the root."""
 
     storage: Storage
     root: str
     pattern: str | None
 
-    def files(self) -> Iterator[Entry]:
-        """The files it means now. Hidden ones (`.x`, `_x`) only where the pattern spells them."""
-        whole = "/".join(filter(None, (self.root, self.pattern)))
-        literal = self.storage.stat(whole)
+    def files(self, known: Container[str] = ()) -> Iterator[Entry]:
+        """Yields the matching files except those with a known URL.
+
+        Hidden files (`.x`, `_x`) match only if spelled out.
+        """
+        path = "/".join(filter(None, (self.root, self.pattern)))
+        literal = self.storage.stat(path)
         if literal is not None:
-            yield literal
+            if self.storage.url(path) not in known:
+                yield literal
             return
         pattern = self.pattern or "**/*"
-        match = re.compile(_regex(pattern)).match
+        match = compile_pattern(pattern).match
         parts = pattern.split("/")
         depth = None if "**" in parts else len(parts)
-        spelled = any(part.startswith((".", "_")) for part in parts[:-1])
-        start = len(self.root.rstrip("/")) + 1
-        for entry in self.storage.walk(self.root, depth, hidden=spelled):
-            if match(entry.path[start:]):
-                yield entry
+        hidden = any(part.startswith((".", "_")) for part in parts[:-1])
+        start, prefix = len(self.root.rstrip("/")) + 1, self.storage.prefix
+
+        def is_new(path: str) -> bool:
+            return prefix + path not in known and match(path, start) is not None
+
+        yield from self.storage.walk(self.root, depth, hidden, is_new)
 
     def url(self) -> str:
-        """The path as the user wrote it."""
+        """Returns the path with the prefix of the storage."""
         return self.storage.url("/".join(filter(None, (self.root.rstrip("/"), self.pattern))))
 
     def hint(self) -> str:
-        """What is there instead of what was asked for."""
-        directory, wanted = self.root, self.pattern
-        if wanted is None and not self.storage.is_directory(directory):
-            wanted = PurePosixPath(directory).name
+        """Returns a hint for a location without files: the existing names."""
+        directory, expected = self.root, self.pattern
+        if expected is None and not self.storage.is_directory(directory):
+            expected = PurePosixPath(directory).name
             directory = str(PurePosixPath(directory).parent)
         while not self.storage.is_directory(directory) and directory not in ("", "/", "."):
-            wanted = PurePosixPath(directory).name
+            expected = PurePosixPath(directory).name
             directory = str(PurePosixPath(directory).parent)
-        shown = self.storage.url(directory)
+        url = self.storage.url(directory)
         names = [name for name in self.storage.names(directory) if not name.startswith(".")]
         if not names:
-            return f"{shown} is empty"
-        close = did_you_mean(wanted or "", names) if wanted and not _MAGIC.search(wanted) else None
-        if close and close.startswith("did"):
-            return close
-        return f"{shown} has {shorten(', '.join(names[:20]), 300)}"
+            return f"Check path: {url} is empty."
+        if expected and not MAGIC.search(expected) and (close := nearest_file(expected, names)):
+            return f'did you mean "{close}"?'
+        return f"Check path: {url} contains {shorten(', '.join(names[:20]), 300)}."
 
 
-def location_of(path: str, store: ObjectStore | None = None) -> Location:
-    """A path or URL as a location."""
-    scheme, mark, rest = path.partition("://")
-    if not mark:
-        head, tail = _split(path)
-        return Location(*storage_of(head), tail)
-    query = _QUERY.search(rest)
-    head, tail = _split(rest[: query.start()] if query else rest)
+def parse_location(path: str, options: StorageOptions | None = None) -> Location:
+    """Returns the location of a path or URL."""
+    scheme, separator, url_path = path.partition("://")
+    if not separator:
+        head, tail = split_pattern(path)
+        return Location(*open_storage(head), tail)
+    query = _QUERY.search(url_path)
+    head, tail = split_pattern(url_path[: query.start()] if query else url_path)
     url = f"{scheme}://{head}{query[0] if query else ''}"
-    return Location(*storage_of(url, store), tail)
-
-
-def _split(path: str) -> tuple[str, str | None]:
-    if not _MAGIC.search(path):
-        return path, None
-    parts = path.split("/")
-    first = next(at for at, part in enumerate(parts) if _MAGIC.search(part))
-    return "/".join(parts[:first]) or "/", "/".join(parts[first:])
-
-
-def _regex(pattern: str) -> str:
-    """The pattern as a regular expression over slashed paths; hidden names need spelling out."""
-    parts = pattern.split("/")
-    out = []
-    for at, part in enumerate(parts):
-        last = at == len(parts) - 1
-        if part == "**":
-            out.append(f"(?:{_SHOWN}[^/]+/)*" + (f"{_SHOWN}[^/]+" if last else ""))
-        else:
-            out.append(_segment(part) + ("" if last else "/"))
-    return "".join(out) + r"\Z"
-
-
-def _segment(part: str) -> str:
-    out = _SHOWN if _MAGIC.match(part) else ""
-    at = 0
-    while at < len(part):
-        letter = part[at]
-        closing = part.find("]", at + 2) if letter == "[" else -1
-        if letter == "*":
-            out += "[^/]*"
-        elif letter == "?":
-            out += "[^/]"
-        elif closing > 0:
-            body = part[at + 1 : closing].replace("\\", "\\\\")
-            out += "[" + ("^" + body[1:] if body[0] in "!^" else body) + "]"
-            at = closing
-        else:
-            out += re.escape(letter)
-        at += 1
-    return out
+    return Location(*open_storage(url, options), tail)

@@ -1,24 +1,42 @@
-"""The local disk."""
+"""Storage on the local disk."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
+import structlog
+
 from penstock.connectors.files.storage import Entry, Storage
+from penstock.core.durable import sync
+from penstock.core.errors import Permanent
+from penstock.core.regular_files import kind_of_file
+
+logger = structlog.get_logger(__name__)
 
 
 class LocalStorage(Storage):
-    """Files by the paths of this machine."""
+    """Files of this machine."""
 
     def stat(self, path: str) -> Entry | None:
         try:
-            found = Path(path).stat()
+            status = Path(path).stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return None if Path(path).is_dir() else _entry(path, found)
+        if stat.S_ISDIR(status.st_mode):
+            return None
+        if (kind := kind_of_file(status.st_mode)) is not None:
+            raise Permanent(
+                f"cannot read {path}: expected a regular file, found {kind}",
+                code="not-a-file",
+                hint="Use a connector for messages, or write the data to a file.",
+            )
+        return _entry(path, status)
 
     def is_directory(self, path: str) -> bool:
         return Path(path).is_dir()
@@ -29,49 +47,52 @@ class LocalStorage(Storage):
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def walk(self, root: str, depth: int | None = None, hidden: bool = False) -> Iterator[Entry]:
-        seen: set[tuple[int, int]] = set()
+    def walk(
+        self,
+        root: str,
+        depth: int | None = None,
+        hidden: bool = False,
+        match: Callable[[str], bool] | None = None,
+    ) -> Iterator[Entry]:
+        visited: set[tuple[int, int]] = set()
         pending = [(root, depth)]
         while pending:
-            directory, left = pending.pop()
+            directory, levels = pending.pop()
             try:
-                with os.scandir(directory) as found:
-                    children = sorted(found, key=lambda child: child.name)
+                with os.scandir(directory) as scan:
+                    children = sorted(scan, key=lambda child: child.name)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             for child in children:
-                try:
-                    status = child.stat()
-                except FileNotFoundError:
-                    continue
                 if not child.is_dir():
-                    yield _entry(child.path, status)
-                elif left != 1 and (hidden or not child.name.startswith((".", "_"))):
-                    identity = (status.st_dev, status.st_ino)
-                    if identity not in seen:
-                        seen.add(identity)
-                        pending.append((child.path, left and left - 1))
+                    if (match is None or match(child.path)) and (entry := _regular_entry(child)):
+                        yield entry
+                elif levels != 1 and (hidden or not child.name.startswith((".", "_"))):
+                    identity = _identity(child)
+                    if identity is not None and identity not in visited:
+                        visited.add(identity)
+                        pending.append((child.path, levels and levels - 1))
 
     def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
         return Path(path).open("rb")
 
     def create(self, path: str) -> BinaryIO:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        _create_directory(Path(path).parent)
         return Path(path).open("wb")
 
-    def seal(self, file: BinaryIO) -> None:
+    def close_durably(self, file: BinaryIO) -> None:
         file.flush()
         os.fsync(file.fileno())
         file.close()
 
     def replace(self, path: str, content: bytes) -> None:
-        draft = f"{path}.tmp"
-        with self.create(draft) as file:
+        temporary = f"{path}.tmp"
+        with self.create(temporary) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        self.move(draft, path)
-        self.settle(str(Path(path).parent))
+        self.move(temporary, path)
+        self.sync_directory(str(Path(path).parent))
 
     def move(self, source: str, target: str) -> None:
         try:
@@ -79,10 +100,10 @@ class LocalStorage(Storage):
         except FileNotFoundError:
             if Path(target).parent.is_dir():
                 raise
-            Path(target).parent.mkdir(parents=True)
+            _create_directory(Path(target).parent)
             Path(source).replace(target)
 
-    def settle(self, directory: str) -> None:
+    def sync_directory(self, directory: str) -> None:
         handle = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -100,5 +121,40 @@ class LocalStorage(Storage):
                 continue
 
 
-def _entry(path: str, found: os.stat_result) -> Entry:
-    return Entry(path, found.st_size, found.st_mtime_ns, found.st_ino)
+def _create_directory(path: Path) -> None:
+    """Creates a directory and its missing parents durably, also while `prune` removes them."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        with suppress(PermissionError):
+            sync(folder.parent)
+
+
+def _regular_entry(child: os.DirEntry[str]) -> Entry | None:
+    """Returns a file; None with a warning if it is not regular, None if it was deleted."""
+    try:
+        status = child.stat()
+    except FileNotFoundError:
+        return None
+    if (kind := kind_of_file(status.st_mode)) is not None:
+        _warn_of_skipped_file(child.path, kind)
+        return None
+    return _entry(child.path, status)
+
+
+def _identity(child: os.DirEntry[str]) -> tuple[int, int] | None:
+    try:
+        status = child.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+@cache
+def _warn_of_skipped_file(path: str, kind: str) -> None:
+    """Warns once in a process."""
+    logger.warning(f"skipping {path}: expected a regular file, found {kind}")
+
+
+def _entry(path: str, status: os.stat_result) -> Entry:
+    return Entry(path, status.st_size, status.st_mtime_ns, status.st_ino)

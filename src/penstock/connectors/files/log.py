@@ -1,9 +1,11 @@
-"""The discovery log: the files of a source in the order in which they were found.
+"""Discovery log: the files of a source in the order of their discovery.
 
-A position of the source is a number of lines of this log. It is append-only and shared by all
-queries that read the source; a line that a crash tore is cut off. The log of growing files, which
-would grow with them, is shortened now and then: of what lies far back it keeps the last word on
-each file.
+An offset of the source is a number of lines of this log. The log is append-only and shared by all
+queries that read the source. An incomplete last line, left by a crash, is truncated. The log of
+growing files is compacted: for old lines it keeps only the latest state of each file. A line
+`{"archived": N}` states that the files before offset N were deleted or moved: their paths are
+unknown again, so that a later file of the same path is read. Paths below the directory of the
+pipeline file are relative to it, so that a moved project resumes.
 """
 
 from __future__ import annotations
@@ -17,20 +19,25 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from penstock.core.durable import create_directory_durably
 from penstock.core.errors import StateError
+from penstock.core.paths import Project
+from penstock.core.private_files import FILE_MODE, open_private
 
-LONGEST = 32_000_000
-"""At this size, in bytes, the log of growing files is shortened to half."""
-BEGINNING = 24
-"""So many first bytes, `{"n": 1234, ...`, tell a log from the same one before it was shortened."""
+COMPACTION_BYTES = 32_000_000
+"""The size at which the log of growing files is compacted to half."""
+HEADER_BYTES = 24
+"""The first bytes of the log, `{"n": 1234, ...`, which change with each compaction."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A file, or with `stop` the bytes of it that `line` lines come before.
+class FileRange:
+    """A file, or a byte range of a file.
 
-    `node` and `head` (a hash of the first `heads` bytes) tell a renamed file from a new one;
-    `life` counts how often a file of this name started again.
+    `stop` is None for a whole file. `line` is the number of lines before the range. `inode`,
+    `head_hash` (of the first `head_size` bytes) and `block_hash` (of the last block before `stop`)
+    identify a growing file. Offsets of a compressed growing file are those of its content.
+    `generation` counts how often the file of this path was truncated or replaced.
     """
 
     path: str
@@ -40,191 +47,241 @@ class Found:
     stop: int | None = None
     line: int = 0
     lines: int = 0
-    node: int = 0
-    life: int = 0
-    heads: int = 0
-    head: str = ""
+    inode: int = 0
+    generation: int = 0
+    head_size: int = 0
+    head_hash: str = ""
+    block_hash: str = ""
 
     @property
     def bytes(self) -> int:
-        """How much there is to read."""
+        """The number of bytes to read."""
         return self.size if self.stop is None else self.stop - self.start
 
     @property
-    def last(self) -> bool:
-        """Whether nothing of the file, as it was found, comes after this."""
+    def is_last(self) -> bool:
+        """Whether the range ends at the end of the file."""
         return self.stop is None or self.stop == self.size
 
     @property
     def origin(self) -> str:
-        """The name that records of this file have in dead letters."""
-        return f"{self.shown}#{self.life}" if self.life else self.shown
+        """The origin of the file's records in dead letters."""
+        return f"{self.display_path}#{self.generation}" if self.generation else self.display_path
 
     @property
-    def shown(self) -> str:
-        """The path as text, whatever bytes its name has."""
+    def display_path(self) -> str:
+        """The path as valid Unicode text."""
         return self.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-_DEFAULTS = {each.name: each.default for each in fields(Found)}
+_DEFAULTS = {field.name: field.default for field in fields(FileRange)}
 
 
-class Log:
-    """All files found so far; in memory only where there is no `path`."""
+class DiscoveryLog:
+    """All discovered files, on disk at `path`, or in memory without a path."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, project: Project | None = None) -> None:
         self._path = path
+        self._project = project or Project()
         self._restart(b"")
 
-    def _restart(self, beginning: bytes) -> None:
-        self._beginning = beginning
+    def _restart(self, header: bytes) -> None:
+        self._header = header
         self._read = 0
         self._base = 0
-        self._found: list[Found] = []
-        self.by_path: dict[str, Found] = {}
-        self.by_node: dict[int, Found] = {}
+        self._ranges: list[FileRange] = []
+        self._numbers: dict[str, int] = {}
+        self.archived = 0
+        self._by_path: dict[str, FileRange] = {}
+        self.by_inode: dict[int, FileRange] = {}
+        self.states: dict[tuple[str, int, int], FileRange] = {}
+        """The last range of each generation of each growing file, in the order of the log."""
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and self.last_range(path) is not None
+
+    def last_range(self, path: str) -> FileRange | None:
+        """Returns the last range of the file of a path or URL; None for an unknown file."""
+        return self._by_path.get(self._project.relative(path))
 
     def __len__(self) -> int:
-        return self._base + len(self._found)
+        return self._base + len(self._ranges)
 
-    def between(self, start: int, end: int) -> Sequence[Found]:
-        """The files from one position to another. Raises StateError if the log lost them."""
+    def ranges(self, start: int, end: int) -> Sequence[FileRange]:
+        """Returns the files between two offsets. Raises StateError if the log lacks them."""
         if start < self._base and self._path is not None:
             self._restart(b"")
         if end > len(self):
             self.refresh()
         if end > len(self) or start < self._base:
-            raise self.lost(start, end)
-        return self._found[start - self._base : end - self._base]
+            raise self.missing_error(start, end)
+        return self._ranges[start - self._base : end - self._base]
 
-    def lost(self, start: int, end: int) -> StateError:
-        """The error that this log does not reach from one position to another."""
+    def missing_error(self, start: int, end: int) -> StateError:
+        """Returns the error for offsets that the log lacks."""
         if self._path is None:
             return StateError(
-                "the list of files read so far was in memory only, and is gone",
+                "the discovery log was in memory only and is lost",
                 code="no-state",
-                hint='keep it in a directory: .option("state", DIRECTORY)',
+                hint='Set a state directory: .option("state", DIRECTORY).',
             )
         return StateError(
-            f"the list of files read so far has files {self._base} to {len(self)}, "
-            f"not {start} to {end}",
+            f"expected files {start} to {end} in the discovery log, "
+            f"found files {self._base} to {len(self)}",
             detail=str(self._path),
-            hint="the state directory is damaged; start over with --fresh",
+            hint="Reset the state with --fresh.",
         )
 
-    def forget(self, before: int) -> None:
-        """Lets go of what lies before a position, in memory."""
+    def discard(self, before: int) -> None:
+        """Releases the memory of files before an offset."""
         if self._path is not None and before > self._base:
-            del self._found[: before - self._base]
+            del self._ranges[: before - self._base]
             self._base = before
 
     def refresh(self) -> int:
-        """Takes in what others have appended. Gives the number of torn bytes at the end."""
+        """Reads lines that other processes appended.
+
+        Returns the number of bytes of an incomplete last line.
+        """
         if self._path is None or not self._path.exists():
             return 0
         with self._path.open("rb") as file:
-            beginning = file.read(BEGINNING)
-            if beginning != self._beginning:
-                self._restart(beginning)
+            header = file.read(HEADER_BYTES)
+            if header != self._header:
+                self._restart(header)
             file.seek(self._read)
-            news = file.read()
-        whole = news.rfind(b"\n") + 1
-        for line in news[:whole].splitlines():
-            self._take(line)
-        self._read += whole
-        return len(news) - whole
+            data = file.read()
+        complete = data.rfind(b"\n") + 1
+        for line in data[:complete].splitlines():
+            self._parse_line(line)
+        self._read += complete
+        return len(data) - complete
 
-    def append(self, news: Sequence[Found]) -> None:
-        """Adds files, durably. Call it under `locked`."""
-        if self._path is not None and news:
-            content = b"".join(_line(len(self) + at, found) for at, found in enumerate(news))
-            with self._path.open("ab") as file:
+    def append(self, ranges: Sequence[FileRange]) -> None:
+        """Appends files durably. The caller holds `locked`."""
+        if self._path is not None and ranges:
+            content = b"".join(
+                self._encode_line(len(self) + index, range_) for index, range_ in enumerate(ranges)
+            )
+            with open_private(self._path, "ab") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             self._read += len(content)
-        for found in news:
-            self._remember(found)
+        for range_ in ranges:
+            self._add(range_)
 
-    def shorten(self) -> None:
-        """Halves a long log of growing files. Call it under `locked`."""
-        if self._path is None or self._read < LONGEST:
+    def archive(self, before: int) -> None:
+        """Forgets the paths of the files before an offset, durably."""
+        with self.locked():
+            if before <= self.archived:
+                return
+            if self._path is not None:
+                line = _encode({"n": len(self), "archived": before})
+                with self._path.open("ab") as file:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                self._read += len(line)
+            self._forget(before)
+
+    def _forget(self, before: int) -> None:
+        self.archived = before
+        for path in [path for path, number in self._numbers.items() if number < before]:
+            range_ = self._by_path.pop(path)
+            self.by_inode.pop(range_.inode, None)
+            del self._numbers[path]
+
+    def compact(self) -> None:
+        """Compacts a large log of growing files. The caller holds `locked`."""
+        if self._path is None or self._read < COMPACTION_BYTES:
             return
         lines = self._path.read_bytes().splitlines(keepends=True)
-        cut = len(lines) // 2
-        past = Log(None)
-        for line in lines[:cut]:
-            past._take(line)
-        known = {(f.path, f.node): f for f in (*past.by_path.values(), *past.by_node.values())}
-        header = {"n": len(past), "past": [_short(found) for found in known.values()]}
-        draft = self._path.with_suffix(".tmp")
-        with draft.open("wb") as file:
-            file.write(_bytes(header))
-            file.writelines(lines[cut:])
+        half = len(lines) // 2
+        past = DiscoveryLog(None, self._project)
+        for line in lines[:half]:
+            past._parse_line(line)
+        header = {
+            "n": len(past),
+            "past": [self._to_dict(range_) for range_ in past.states.values()],
+        }
+        temporary = self._path.with_suffix(".tmp")
+        with open_private(temporary, "wb") as file:
+            file.write(_encode(header))
+            file.writelines(lines[half:])
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(self._path)
-        _sync(self._path.parent)
+        temporary.replace(self._path)
+        _sync_directory(self._path.parent)
         self.refresh()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Holds the log against all other processes, up to date and without a torn end."""
+        """Locks the log against other processes, refreshes it and truncates an incomplete line."""
         if self._path is None:
             yield
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.with_suffix(".lock").open("ab") as lock:
+        create_directory_durably(self._path.parent)
+        with open_private(self._path.with_suffix(".lock"), "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self._path.exists():
-                self._path.touch()
-                _sync(self._path.parent)
+                self._path.touch(FILE_MODE)
+                _sync_directory(self._path.parent)
             if self.refresh():
                 os.truncate(self._path, self._read)
             yield
 
-    def _take(self, line: bytes) -> None:
+    def _parse_line(self, line: bytes) -> None:
         try:
             values = json.loads(line.decode("utf-8", "surrogateescape"))
             number = values.pop("n")
             if "past" in values:
                 self._base = number
-                self._index(Found(**each) for each in values["past"])
+                self._index(self._from_dict(state) for state in values["past"])
             elif number != len(self):
-                raise ValueError(f"file {number} follows file {len(self) - 1}")
+                raise ValueError(f"expected line {len(self)}, found line {number}")
+            elif "archived" in values:
+                self._forget(int(values["archived"]))
             else:
-                self._remember(Found(**values))
+                self._add(self._from_dict(values))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateError(
-                "the list of files read so far is damaged",
+                "the discovery log is corrupt",
                 detail=f"{self._path}: {error}",
-                hint="start over with --fresh",
+                hint="Reset the state with --fresh.",
             ) from error
 
-    def _remember(self, found: Found) -> None:
-        self._found.append(found)
-        self._index([found])
+    def _add(self, range_: FileRange) -> None:
+        self._numbers[self._project.relative(range_.path)] = len(self)
+        self._ranges.append(range_)
+        self._index([range_])
 
-    def _index(self, all_found: Iterable[Found]) -> None:
-        for found in all_found:
-            self.by_path[found.path] = found
-            if found.node:
-                self.by_node[found.node] = found
+    def _index(self, ranges: Iterable[FileRange]) -> None:
+        for range_ in ranges:
+            self._by_path[self._project.relative(range_.path)] = range_
+            if range_.inode:
+                self.by_inode[range_.inode] = range_
+            if range_.head_hash:
+                key = (range_.path, range_.inode, range_.generation)
+                self.states.pop(key, None)
+                self.states[key] = range_
+
+    def _encode_line(self, number: int, range_: FileRange) -> bytes:
+        return _encode({"n": number, **self._to_dict(range_)})
+
+    def _to_dict(self, range_: FileRange) -> dict[str, Any]:
+        values = {key: value for key, value in asdict(range_).items() if value != _DEFAULTS[key]}
+        return {**values, "path": self._project.relative(range_.path)}
+
+    def _from_dict(self, values: dict[str, Any]) -> FileRange:
+        return FileRange(**{**values, "path": self._project.absolute(values["path"])})
 
 
-def _line(number: int, found: Found) -> bytes:
-    return _bytes({"n": number, **_short(found)})
-
-
-def _bytes(values: dict[str, Any]) -> bytes:
+def _encode(values: dict[str, Any]) -> bytes:
     return (json.dumps(values, ensure_ascii=False) + "\n").encode("utf-8", "surrogateescape")
 
 
-def _short(found: Found) -> dict[str, Any]:
-    return {key: value for key, value in asdict(found).items() if value != _DEFAULTS[key]}
-
-
-def _sync(directory: Path) -> None:
+def _sync_directory(directory: Path) -> None:
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Small files into larger ones: which are due, and how they become one."""
+"""Merging of small files into larger ones."""
 
 from __future__ import annotations
 
@@ -9,85 +9,93 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from penstock.connectors.files.compression import Inflated, deflated
-from penstock.connectors.files.parts import Life, Part, grouped
+from penstock.connectors.files.compression import compressed_stream
+from penstock.connectors.files.decompression import DecompressedStream
+from penstock.connectors.files.staging import Part, StagingArea, group_parts
 from penstock.sdk import FileFormat, Read
 
-COPIED = 1 << 20
+CHUNK_BYTES = 1 << 20
 
 
-def due(
+def select_due_parts(
     parts: Sequence[Part], size: int | None, interval: float | None, now: float
 ) -> tuple[list[list[Part]], list[Part]]:
-    """Which parts become which files now, and which wait for more."""
-    ready: list[list[Part]] = []
-    waiting: list[Part] = []
-    for group in grouped(parts):
+    """Returns the groups of parts to publish as one file each, and the parts that stay staged."""
+    due: list[list[Part]] = []
+    staged: list[Part] = []
+    for group in group_parts(parts):
         chunk: list[Part] = []
         for part in group:
             if size is not None and part.bytes >= size:
-                ready.append([part])
+                due.append([part])
                 continue
             chunk.append(part)
-            if size is not None and sum(each.bytes for each in chunk) >= size:
-                ready.append(chunk)
+            if size is not None and sum(member.bytes for member in chunk) >= size:
+                due.append(chunk)
                 chunk = []
-        if chunk and interval is not None and now - chunk[0].since >= interval:
-            ready.append(chunk)
+        if chunk and interval is not None and now - chunk[0].created >= interval:
+            due.append(chunk)
         else:
-            waiting += chunk
-    return ready, waiting
+            staged += chunk
+    return due, staged
 
 
 class Merger:
-    """Makes one hidden file of several."""
+    """Merges hidden files of a staging area with this suffix.
 
-    def __init__(self, life: Life, form: FileFormat[Any], codec: str | None) -> None:
-        self.life = life
-        self.format = form
+    Files with another suffix, written before a change of format or compression, stay as they are.
+    """
+
+    def __init__(
+        self, area: StagingArea, file_format: FileFormat[Any], codec: str | None, suffix: str
+    ) -> None:
+        self.area = area
+        self.format = file_format
         self.codec = codec
+        self.suffix = suffix
 
-    def moves(
+    def merge(
         self, batch: int, groups: Sequence[Sequence[Part]], prefix: str
     ) -> list[tuple[str, str]]:
-        """Hidden files and the names under which they become visible."""
+        """Merges each group and returns the hidden files with their published paths."""
         moves = []
         for group in groups:
-            merged = self._merged(batch, group) if len(group) > 1 else None
+            mergeable = len(group) > 1 and group[0].suffix == self.suffix
+            merged = self._merge(batch, group) if mergeable else None
             if merged is not None:
-                moves.append((merged, group[0].final(prefix)))
+                moves.append((merged, group[0].published_path(prefix)))
             else:
-                moves += [(part.temp, part.final(prefix)) for part in group]
+                moves += [(part.temp, part.published_path(prefix)) for part in group]
         return moves
 
-    def _merged(self, batch: int, group: Sequence[Part]) -> str | None:
-        """The file of all parts; None if they cannot become one."""
-        temp = self.life.temp(max(batch, 0), f"merged-{uuid.uuid4().hex}")
-        storage = self.life.storage
-        file = storage.create(self.life.at(temp))
-        whole = (
+    def _merge(self, batch: int, group: Sequence[Part]) -> str | None:
+        """Returns the hidden file of all parts; None if they cannot be merged losslessly."""
+        temp = self.area.temp(max(batch, 0), f"merged-{uuid.uuid4().hex}")
+        storage = self.area.storage
+        file = storage.create(self.area.path(temp))
+        complete = (
             self._concatenate(file, group)
             if self.format.concatenable
             else self._rewrite(file, group)
         )
-        storage.seal(file)
-        return temp if whole else None
+        storage.close_durably(file)
+        return temp if complete else None
 
     def _concatenate(self, file: BinaryIO, group: Sequence[Part]) -> bool:
         for part in group:
-            with self.life.storage.open(self.life.at(part.temp)) as source:
-                while piece := source.read(COPIED):
+            with self.area.storage.open(self.area.path(part.temp)) as source:
+                while piece := source.read(CHUNK_BYTES):
                     file.write(piece)
         return True
 
     def _rewrite(self, file: BinaryIO, group: Sequence[Part]) -> bool:
-        schema = schema_of(group[0].schema)
-        stream = deflated(file, self.codec)
+        reader, schema = self.format.for_merging(decode_schema(group[0].schema))
+        stream = compressed_stream(file, self.codec)
         writer = self.format.file_writer(stream, schema)
         count = 0
         for part in group:
             read = Read()
-            for rows in self._rows(part, schema, read):
+            for rows in self._rows(part, reader, schema, read):
                 if writer.write(rows) is not None:
                     return False
                 count += rows.num_rows
@@ -98,18 +106,23 @@ class Merger:
             stream.close()
         return count == sum(part.rows for part in group)
 
-    def _rows(self, part: Part, schema: pa.Schema, read: Read) -> Iterator[pa.RecordBatch]:
-        with self.life.storage.open(self.life.at(part.temp)) as raw:
-            stream = cast(BinaryIO, Inflated(raw, self.codec, False)) if self.codec else raw
-            for rows, _ in self.format.read_file(stream, schema, part.temp, read):
+    def _rows(
+        self, part: Part, reader: FileFormat[Any], schema: pa.Schema, read: Read
+    ) -> Iterator[pa.RecordBatch]:
+        with self.area.storage.open(self.area.path(part.temp)) as raw:
+            stream = raw
+            if self.codec:
+                own = DecompressedStream(raw, self.codec, lines=False, max_ratio=None)
+                stream = cast(BinaryIO, own)
+            for rows, _ in reader.read_file(stream, schema, part.temp, read):
                 yield rows
 
 
-def schema_text(schema: pa.Schema) -> str:
-    """A schema as text, for a receipt."""
+def encode_schema(schema: pa.Schema) -> str:
+    """Returns a schema as base64 text, for receipts."""
     return base64.b64encode(schema.serialize()).decode()
 
 
-def schema_of(text: str) -> pa.Schema:
-    """The schema of `schema_text`."""
+def decode_schema(text: str) -> pa.Schema:
+    """Returns the schema of a text of `encode_schema`."""
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

@@ -1,4 +1,4 @@
-"""The source of files: finds them, remembers them in a log, reads each once."""
+"""The files source."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.files.access import storage_of
-from penstock.connectors.files.compression import bare
+from penstock.connectors.files.archive import Archive
+from penstock.connectors.files.compression import strip_compression_extension
+from penstock.connectors.files.config import FilesSourceConfig, Move
 from penstock.connectors.files.discovery import Discovery
-from penstock.connectors.files.listing import Location, location_of
-from penstock.connectors.files.log import Found, Log
-from penstock.connectors.files.reading import METADATA, Form
+from penstock.connectors.files.filesystem import open_storage
+from penstock.connectors.files.inference import infer_columns
+from penstock.connectors.files.listing import Location, parse_location
+from penstock.connectors.files.locating import check_unchanged, locate
+from penstock.connectors.files.log import DiscoveryLog, FileRange
+from penstock.connectors.files.pace import ListingPace
+from penstock.connectors.files.reader import METADATA, FileReader
 from penstock.connectors.files.storage import Storage
-from penstock.connectors.files.wanted import FilesSourceConfig, Move
 from penstock.core.errors import ConnectError, Permanent, PlanError, Transient
+from penstock.core.paths import Project
 from penstock.sdk import (
     Capability,
     FileFormat,
@@ -31,28 +36,28 @@ FORMATS = {
     "avro": "avro", "arrow": "arrow", "ipc": "arrow", "feather": "arrow",
     "txt": "text", "log": "text",
 }  # fmt: skip
-SHARE = 4_000_000
-"""Small files are read together up to about this many bytes."""
-SAMPLED = 3
+PARTITION_BYTES = 4_000_000
+"""Small files are read in one partition up to about this size."""
+SAMPLED_FILES = 3
 
 
 class FilesSource(ReplayableSource[FilesSourceConfig]):
-    """Reads files on a disk or in an object store, each once, in the order they were found.
+    """Reads files on a disk or in an object store, each file once, in the order of discovery.
 
-    A large file is read in pieces where records are lines and it is not compressed; small files
-    are read together. What was found is kept in the state directory, and a file that changed in
-    between is told.
+    Large uncompressed files of lines are split into ranges; small files share a partition. The
+    discovered files are recorded in the state directory. A file that was modified or deleted
+    between discovery and reading is handled by `on_changed` and `on_missing`.
 
     ```yaml
     type: files
     path: data/flights/**/*.csv.gz
     watch: true
-    settle: 5s
+    min_age: 5s
     max_files: 100
     ```
     """
 
-    parallelism = "a file, or a piece of a large one"
+    parallelism = "a file, or a range of a large file"
     capabilities = frozenset(
         {
             Capability.REPLAY,
@@ -63,117 +68,129 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             Capability.ROWS,
         }
     )
-    unit = "bytes"
-    _log: Log | None = None
+    lag_unit = "bytes"
+    _log: DiscoveryLog | None = None
+    _listing_pace: ListingPace | None = None
     _end: int | None = None
-    _done = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_log": None, "_end": None}
+        return {**self.__dict__, "_log": None, "_listing_pace": None, "_end": None}
 
-    def format_for(self) -> str | None:
+    def default_format(self) -> str | None:
         for path in self._paths:
-            extension = PurePosixPath(bare(path)).suffix.lower().lstrip(".")
+            extension = PurePosixPath(strip_compression_extension(path)).suffix.lower().lstrip(".")
             if extension in FORMATS:
                 return FORMATS[extension]
         return None
 
-    def metadata(self) -> pa.Schema:
+    def metadata_schema(self) -> pa.Schema:
         return METADATA
 
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         return not (self.config.watch or self.config.tail)
 
     def check(self) -> None:
         self._file_format()
         if next(iter(self._discovery().entries()), None) is None:
-            raise self._nothing()
+            raise self._no_files_error()
 
-    def infer(self) -> pa.Schema | None:
-        form = Form(self._file_format(), self.config.compression, None)
+    def infer_schema(self) -> pa.Schema | None:
+        reader = FileReader(self._file_format(), self.config.compression, None)
         entries = self._discovery().entries()
-        if not entries and self.bounded():
-            raise self._nothing()
-        schemas = [
-            form.infer(storage, entry.path, Found(storage.url(entry.path), entry.size, 0))
-            for storage, entry in entries[:SAMPLED]
-        ]
-        known = [schema for schema in schemas if schema is not None]
-        return pa.unify_schemas(known, promote_options="permissive") if known else None
+        if not entries and self.is_bounded():
+            raise self._no_files_error()
+        return infer_columns(reader, entries[:SAMPLED_FILES])
 
-    def initial(self) -> Offset:
+    def initial_offset(self) -> Offset:
         return {"files": 0}
 
-    def latest(self, start: Offset) -> Offset:
-        if self._end is None or not self.bounded():
-            log = self._opened_log()
+    def latest_offset(self, start: Offset) -> Offset:
+        if self._end is None or (not self.is_bounded() and self._pace.is_due()):
+            log = self._open_log()
             with log.locked():
                 if int(start["files"]) > len(log):
-                    raise log.lost(0, int(start["files"]))
-                log.forget(int(start["files"]))
-                log.append(self._discovery().news(log))
+                    raise log.missing_error(0, int(start["files"]))
+                log.discard(int(start["files"]))
+                log.append(self._discovery().new_ranges(log, self._pace))
                 if self.config.tail:
-                    log.shorten()
-            if not len(log) and self.bounded():
-                raise self._nothing()
+                    log.compact()
+            if not len(log) and self.is_bounded():
+                raise self._no_files_error()
             self._end = len(log)
         return {"files": max(self._end, int(start["files"]))}
 
-    def advance(self, start: Offset, end: Offset) -> Offset:
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
         first, last = int(start["files"]), int(end["files"])
-        most = self.config.max_bytes or math.inf
-        taken = total = 0
-        for found in self._opened_log().between(first, last):
-            total += found.bytes
-            if taken and (total > most or taken == self.config.max_files):
+        max_size = self.config.max_size or math.inf
+        count = total = 0
+        for range_ in self._open_log().ranges(first, last):
+            total += range_.bytes
+            if count and (total > max_size or count == self.config.max_files):
                 break
-            taken += 1
-        return {"files": first + taken}
+            count += 1
+        return {"files": first + count}
 
-    def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[Found, ...]]:
-        shares: list[list[Found]] = []
-        room = 0
-        for found in self._opened_log().between(int(start["files"]), int(end["files"])):
-            if not shares or found.bytes > room:
-                shares.append([])
-                room = SHARE
-            shares[-1].append(found)
-            room -= found.bytes
-        return [tuple(share) for share in shares]
+    def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[FileRange, ...]]:
+        partitions: list[list[FileRange]] = []
+        free_bytes = 0
+        for range_ in self._open_log().ranges(int(start["files"]), int(end["files"])):
+            if not partitions or range_.bytes > free_bytes:
+                partitions.append([])
+                free_bytes = PARTITION_BYTES
+            partitions[-1].append(range_)
+            free_bytes -= range_.bytes
+        return [tuple(partition) for partition in partitions]
 
-    def read(self, partition: tuple[Found, ...], read: Read) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: tuple[FileRange, ...], read: Read) -> Iterator[pa.RecordBatch]:
         if self.columns is None:
-            raise PlanError("the columns of the files are not known")
-        form = Form(self._file_format(), self.config.compression, self.columns)
-        for found in partition:
-            storage = self._storage(found.path)
-            with storage.told("read", found.shown):
-                path = self._present(storage, found)
-            if path is None:
+            raise PlanError("the columns of the files are unknown")
+        reader = FileReader(self._file_format(), self.config.compression, self.columns)
+        for range_ in partition:
+            storage = self._storage(range_.path)
+            if range_.stop == range_.start:
                 continue
-            yield from form.rows(storage, path, found, read)
-            with storage.told("read", found.shown):
-                self._present(storage, found)
+            with storage.convert_errors("read", range_.display_path):
+                entry = locate(storage, range_, self.config)
+            if entry is None:
+                continue
+            yield from reader.rows(storage, entry.path, range_, read)
+            with storage.convert_errors("read", range_.display_path):
+                check_unchanged(storage, range_, entry, self.config)
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
+        return self._decode(payload, origin, None)
+
+    def decode_with_header(
+        self, payload: bytes, origin: str, position: int, header: bytes
+    ) -> pa.RecordBatch:
+        return self._decode(payload, origin, header)
+
+    def _decode(self, payload: bytes, origin: str, header: bytes | None) -> pa.RecordBatch:
         if self.columns is None:
-            raise PlanError("the columns of the files are not known")
+            raise PlanError("the columns of the files are unknown")
         storage = self._storage(origin)
-        form = Form(self._file_format(), self.config.compression, self.columns)
-        return form.record(storage, origin[len(storage.prefix) :], payload)
+        reader = FileReader(self._file_format(), self.config.compression, self.columns)
+        return reader.record(storage, origin[len(storage.prefix) :], payload, header)
 
     def commit(self, end: Offset) -> None:
         last = int(end["files"])
-        if self.config.after != "keep" and last > self._done:
-            for found in self._opened_log().between(self._done, last):
-                if found.last:
-                    self._put_away(found)
-            self._done = last
-            self._opened_log().forget(last)
+        if self.config.after_read == "keep":
+            return
+        log = self._open_log()
+        if last > log.archived:
+            archive = Archive(self._locations(), self._move_target())
+            for range_ in log.ranges(log.archived, last):
+                if range_.is_last:
+                    archive.put(self._storage(range_.path), range_)
+            log.archive(last)
+            log.discard(last)
 
-    def lag(self, at: Offset, latest: Offset) -> int:
-        between = self._opened_log().between(int(at["files"]), int(latest["files"]))
-        return sum(found.bytes for found in between)
+    def lag(self, current: Offset, latest: Offset) -> int:
+        ranges = self._open_log().ranges(int(current["files"]), int(latest["files"]))
+        return sum(range_.bytes for range_ in ranges)
+
+    def reads_once(self) -> bool:
+        return self.config.after_read != "keep"
 
     @property
     def _paths(self) -> list[str]:
@@ -181,17 +198,35 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return [path] if isinstance(path, str) else list(path)
 
     def _locations(self) -> list[Location]:
-        return [location_of(path, self.config.storage) for path in self._paths]
+        return [parse_location(path, self.config.storage) for path in self._paths]
 
     def _discovery(self) -> Discovery:
         config = self.config
         lines = config.compression in ("auto", "none") and getattr(self.format, "lines", False)
-        return Discovery(self._locations(), config.order, config.settle, config.tail, lines)
+        target = self._move_target()
+        archive = "" if target is None else f"{target.storage.url(target.root.rstrip('/'))}/"
+        return Discovery(
+            self._locations(), config.order, config.min_age, config.tail, lines, archive
+        )
 
-    def _opened_log(self) -> Log:
+    def _move_target(self) -> Location | None:
+        """Returns the directory of `after_read: {move: DIRECTORY}`; None without the option."""
+        after_read = self.config.after_read
+        if not isinstance(after_read, Move):
+            return None
+        return parse_location(after_read.move, self.config.storage)
+
+    @property
+    def _pace(self) -> ListingPace:
+        if self._listing_pace is None:
+            self._listing_pace = ListingPace()
+        return self._listing_pace
+
+    def _open_log(self) -> DiscoveryLog:
         if self._log is None:
             state = self.context.state
-            self._log = Log(state / "files.log" if state is not None else None)
+            path = state / "files.log" if state is not None else None
+            self._log = DiscoveryLog(path, Project(self.context.project))
             self._log.refresh()
         return self._log
 
@@ -199,75 +234,32 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         for location in self._locations():
             if url.startswith(location.storage.url(location.root)):
                 return location.storage
-        return storage_of(url, self.config.storage)[0]
+        return open_storage(url, self.config.storage)[0]
 
     def _file_format(self) -> FileFormat[Any]:
         if self.format is None:
             raise PlanError(
-                "the format of the files is missing: their names do not tell it",
+                "cannot detect the format by the file extension",
                 code="missing-option",
-                hint=f"add format: {', '.join(sorted(set(FORMATS.values())))} ...",
+                hint=f"Set format to one of {', '.join(sorted(set(FORMATS.values())))}.",
             )
         if not isinstance(self.format, FileFormat):
-            raise PlanError("this format cannot be read from files")
+            raise PlanError("the format does not support files")
         if self.config.tail and not self.format.lines:
             raise PlanError(
-                "tail needs a format whose records are lines",
-                hint="use json or text, or watch: true without tail",
+                "tail requires a format of lines",
+                hint="Use json or text, or watch: true instead of tail.",
             )
         return self.format
 
-    def _present(self, storage: Storage, found: Found) -> str | None:
-        """Where the file is; None if it is to be skipped. Raises Permanent if it is another."""
-        path = found.path[len(storage.prefix) :]
-        entry = storage.stat(path)
-        renamed = not entry or entry.node != found.node
-        if self.config.tail and found.node and renamed:
-            path = storage.find(path, found.node) or ""
-            entry = storage.stat(path) if path else None
-        if entry is None:
-            if self.config.on_missing == "skip":
-                return None
-            raise Permanent(
-                f"cannot read {found.shown}: it was there and is gone",
-                code="file-missing",
-                hint="put it back, or set on_missing: skip",
-            )
-        if self.config.tail and found.stop is not None:
-            same = entry.size >= found.stop
-        else:
-            same = (entry.size, entry.modified) == (found.size, found.modified)
-        if same or self.config.on_changed == "read":
-            return path
-        raise Permanent(
-            f"cannot read {found.shown}: it changed after it was found",
-            code="file-changed",
-            detail=f"it had {found.size:,} bytes and has {entry.size:,}",
-            hint="write files elsewhere and rename them when they are complete, or set "
-            "settle: 10s, or tail: true for files that grow; on_changed: read goes on",
-        )
-
-    def _put_away(self, found: Found) -> None:
-        storage = self._storage(found.path)
-        path = found.path[len(storage.prefix) :]
-        with storage.told("put away", found.shown):
-            entry = storage.stat(path)
-            if entry is None or (entry.size, entry.modified) != (found.size, found.modified):
-                return
-            if isinstance(self.config.after, Move):
-                target = location_of(self.config.after.move, self.config.storage).root.rstrip("/")
-                storage.move(path, f"{target}/{PurePosixPath(path).name}")
-            else:
-                storage.delete(path)
-
-    def _nothing(self) -> ConnectError:
+    def _no_files_error(self) -> ConnectError:
         location = self._locations()[0]
-        if not self.bounded():
+        if not self.is_bounded():
             return Transient(
-                f"could not find a file yet at {location.url()}",
+                f"could not find files at {location.url()}",
                 code="no-files",
-                hint=f"it waits for files; {location.hint()}",
+                hint=f"Add files: the source waits for files. {location.hint()}",
             )
         return Permanent(
-            f"cannot find a file at {location.url()}", code="no-files", hint=location.hint()
+            f"cannot find files at {location.url()}", code="no-files", hint=location.hint()
         )

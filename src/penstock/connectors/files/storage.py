@@ -1,129 +1,151 @@
-"""File systems behind one small set of operations.
+"""Storage: the file operations of the connector.
 
-Each operation that changes something is a method here and nothing else is, so that a test can
-stop the program before and after every one of them.
+Every change is one method call, so that tests can stop the program before and after each change.
 """
 
 from __future__ import annotations
 
 import errno
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from penstock.core.errors import ConnectError, Permanent, Transient
 
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095
+"""The maximum sizes of a name and of a path in local file systems."""
+
 
 @dataclass(frozen=True)
 class Entry:
-    """A file: `modified` in nanoseconds since 1970; `node` tells a renamed file from a new one."""
+    """A file. `modified` is in nanoseconds since 1970; `inode` identifies a renamed file."""
 
     path: str
     size: int
     modified: int
-    node: int = 0
+    inode: int = 0
 
 
 class Storage(ABC):
-    """Paths are absolute within the storage and use slashes."""
+    """A file system. Paths are absolute in the storage and use slashes."""
 
     prefix = ""
 
+    def excess(self, path: str) -> str | None:
+        """Returns the limit of names that a path exceeds; None if a file can have the path.
+
+        The default are the limits of local file systems.
+        """
+        longest = max(len(name.encode()) for name in path.split("/"))
+        if longest > MAX_NAME_BYTES:
+            return f"expected names of at most {MAX_NAME_BYTES} bytes, found {longest} bytes"
+        return _excess(path, MAX_PATH_BYTES)
+
     def url(self, path: str) -> str:
-        """The path as a user would write it."""
+        """Returns a path with the prefix of the storage."""
         return f"{self.prefix}{path}"
 
     @abstractmethod
     def stat(self, path: str) -> Entry | None:
-        """The file, or None if there is no such file."""
+        """Returns a file; None if it does not exist."""
 
     @abstractmethod
     def is_directory(self, path: str) -> bool:
-        """Whether there is such a directory."""
+        """Returns whether a directory exists."""
 
     @abstractmethod
     def names(self, directory: str) -> list[str]:
-        """What is in a directory; empty if there is no such directory."""
+        """Returns the names in a directory; none if it does not exist."""
 
     @abstractmethod
-    def walk(self, root: str, depth: int | None = None, hidden: bool = False) -> Iterator[Entry]:
-        """All files at most `depth` levels below `root` (1: in it).
+    def walk(
+        self,
+        root: str,
+        depth: int | None = None,
+        hidden: bool = False,
+        match: Callable[[str], bool] | None = None,
+    ) -> Iterator[Entry]:
+        """Yields the files at most `depth` levels below `root` (1: directly in it).
 
-        Directories whose names start with a dot or underscore only if `hidden`.
+        With `match` only the files whose path it accepts. Directories whose names start with a dot
+        or an underscore are skipped without `hidden`.
         """
 
     @abstractmethod
     def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
-        """The file for reading."""
+        """Opens a file for reading."""
 
     @abstractmethod
     def create(self, path: str) -> BinaryIO:
-        """A new file for writing, with the directories above it. Durable after `seal`."""
+        """Creates a file and its parent directories. It is durable after `close_durably`."""
 
     @abstractmethod
-    def seal(self, file: BinaryIO) -> None:
-        """Closes a created file; its content survives a crash of the machine."""
+    def close_durably(self, file: BinaryIO) -> None:
+        """Closes a created file and syncs its content to disk."""
 
     @abstractmethod
     def replace(self, path: str, content: bytes) -> None:
-        """Writes a small file as a whole: a reader or a crash sees the old one or the new."""
+        """Writes a small file atomically."""
 
     @abstractmethod
     def move(self, source: str, target: str) -> None:
-        """Moves a file; whole in either place at any time, in both perhaps for a moment."""
+        """Moves a file. A complete file is visible at either path, or for a moment at both."""
 
     @abstractmethod
-    def settle(self, directory: str) -> None:
-        """Makes moves into a directory survive a crash of the machine."""
+    def sync_directory(self, directory: str) -> None:
+        """Syncs a directory to disk, so that moves into it are durable."""
 
     @abstractmethod
     def delete(self, path: str) -> None:
-        """Deletes a file, if it is there."""
+        """Deletes a file if it exists."""
 
     @abstractmethod
     def prune(self, directory: str) -> None:
-        """Removes a directory and those in it, as far as they are empty."""
-
-    def find(self, path: str, node: int) -> str | None:
-        """Where the file that was at `path` is now, if it was renamed within its directory."""
-        directory = str(PurePosixPath(path).parent)
-        here = (entry for entry in self.walk(directory, 1) if node and entry.node == node)
-        return next((entry.path for entry in here), None)
+        """Removes a directory and its subdirectories if they are empty."""
 
     def read(self, path: str) -> bytes | None:
-        """The content of a small file, or None if there is none."""
+        """Returns the content of a small file; None if it does not exist."""
         if self.stat(path) is None:
             return None
         with self.open(path) as file:
             return file.read()
 
     @contextmanager
-    def told(self, doing: str, url: str) -> Iterator[None]:
-        """Raises errors of the file system within it as the user's."""
+    def convert_errors(self, operation: str, url: str) -> Iterator[None]:
+        """Converts OSError to Transient or Permanent."""
         try:
             yield
         except OSError as error:
-            raise self.outside(error, doing, url) from error
+            raise self.convert_error(error, operation, url) from error
 
-    def outside(self, error: OSError, doing: str, url: str) -> ConnectError:
-        """An error of the file system as the user's: what we were doing, to which file."""
+    def convert_error(self, error: OSError, operation: str, url: str) -> ConnectError:
+        """Returns the error for an OSError of an operation on a file."""
         detail = str(error)
         text = detail.lower()
         if isinstance(error, PermissionError) or "access denied" in text or "forbidden" in text:
-            hint = "the user that runs Penstock needs permission for it"
+            hint = "Grant the permission to the user that runs Penstock."
             return Permanent(
-                f"cannot {doing} {url}", code="no-permission", detail=detail, hint=hint
+                f"cannot {operation} {url}", code="no-permission", detail=detail, hint=hint
             )
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "free some space; nothing is lost, the pipeline goes on from here"
-            return Transient(f"could not {doing} {url}", code="disk-full", detail=detail, hint=hint)
+            hint = "Free disk space. The pipeline resumes without data loss."
+            return Transient(
+                f"could not {operation} {url}", code="disk-full", detail=detail, hint=hint
+            )
         if error.errno == errno.EROFS:
-            return Permanent(f"cannot {doing} {url}", code="read-only", detail=detail)
+            return Permanent(f"cannot {operation} {url}", code="read-only", detail=detail)
         if isinstance(error, FileNotFoundError):
-            return Permanent(f"cannot {doing} {url}", code="file-missing", detail=detail)
+            return Permanent(f"cannot {operation} {url}", code="file-missing", detail=detail)
         if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
-            return Permanent(f"cannot {doing} {url}", code="not-a-directory", detail=detail)
-        return Transient(f"could not {doing} {url}", detail=detail)
+            return Permanent(f"cannot {operation} {url}", code="not-a-directory", detail=detail)
+        if error.errno == errno.ENAMETOOLONG:
+            return Permanent(f"cannot {operation} {url}", code="path-too-long", detail=detail)
+        return Transient(f"could not {operation} {url}", detail=detail)
+
+
+def _excess(path: str, limit: int) -> str | None:
+    """Returns the limit of a path in bytes that the path exceeds, or None."""
+    size = len(path.encode())
+    return f"expected a path of at most {limit} bytes, found {size} bytes" if size > limit else None

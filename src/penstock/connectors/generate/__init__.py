@@ -1,5 +1,6 @@
-"""Rows out of nothing: for first steps, tests and load."""
+"""Generated rows, for first steps, tests and load."""
 
-from penstock.connectors.generate.source import GenerateSource, GenerateSourceConfig
+from penstock.connectors.generate.config import GenerateSourceConfig
+from penstock.connectors.generate.source import GenerateSource
 
 __all__ = ["GenerateSource", "GenerateSourceConfig"]

@@ -1,27 +1,52 @@
-"""Columns of numbers."""
+"""Field types: their base, numbers and booleans."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
-from penstock.connectors.generate.spec import Spec
-from penstock.sdk.kit.clock import Clock
-from penstock.sdk.kit.random import Integers, Stream
+from penstock.sdk import Config
+from penstock.sdk.synthetic.clock import Clock
+from penstock.sdk.synthetic.random import Integers, Stream
 
 
-class Sequence(Spec):
-    """Whole numbers that grow by `step`."""
+class FieldType(Config):
+    """Base of field types: the type of a column, and its values as a function of row numbers."""
+
+    nulls: float = Field(default=0, ge=0, le=1)
+    """The fraction of values that are null."""
+
+    @abstractmethod
+    def kind(self) -> pa.DataType:
+        """Returns the type of the column."""
+
+    @abstractmethod
+    def make(self, rows: Integers, stream: Stream, clock: Clock) -> pa.Array:
+        """Returns the values of rows."""
+
+    def column(self, rows: Integers, stream: Stream, clock: Clock) -> pa.Array:
+        """Returns the values of rows, with nulls."""
+        values = self.make(rows, stream, clock)
+        if not self.nulls:
+            return values
+        null = pa.array(stream.child("nulls").uniform(rows) < self.nulls)
+        return pc.if_else(null, pa.scalar(None, values.type), values)
+
+
+class Sequence(FieldType):
+    """Consecutive integers."""
 
     type: Literal["sequence"] = "sequence"
-    """A number that grows from row to row."""
+    """Integers that increase by `step`."""
     start: int = 0
     """The first number."""
     step: int = 1
-    """How much it grows."""
+    """The increment."""
 
     def kind(self) -> pa.DataType:
         return pa.int64()
@@ -30,20 +55,20 @@ class Sequence(Spec):
         return pa.array(rows * self.step + self.start)
 
 
-class Integer(Spec):
-    """Whole numbers between two bounds."""
+class Integer(FieldType):
+    """Random integers."""
 
     type: Literal["integer"]
-    """Whole numbers, all equally likely."""
+    """Uniformly distributed integers."""
     min: int = 0
-    """The smallest."""
+    """The minimum."""
     max: int = 100
-    """The largest."""
+    """The maximum."""
 
     @model_validator(mode="after")
-    def _ordered(self) -> Integer:
+    def _check_bounds(self) -> Integer:
         if not -(2**63) <= self.min <= self.max < 2**63:
-            raise ValueError("min must not be larger than max, and both fit into 64 bits")
+            raise ValueError("expected min to be at most max, both in the range of 64 bits")
         return self
 
     def kind(self) -> pa.DataType:
@@ -53,51 +78,51 @@ class Integer(Spec):
         return pa.array(stream.integers(rows, self.min, self.max))
 
 
-class Number(Spec):
-    """Numbers between two bounds."""
+class Number(FieldType):
+    """Random floating-point numbers."""
 
     type: Literal["number"]
-    """Numbers, all equally likely."""
+    """Uniformly distributed numbers."""
     min: float = 0
-    """The smallest."""
+    """The minimum."""
     max: float = 1
-    """The bound that is not reached."""
+    """The exclusive upper bound."""
     decimals: int | None = Field(default=None, ge=0, le=15)
-    """Round to so many decimals."""
+    """The number of decimal places. Unrounded by default."""
 
     def kind(self) -> pa.DataType:
         return pa.float64()
 
     def make(self, rows: Integers, stream: Stream, clock: Clock) -> pa.Array:
-        return _rounded(self.min + (self.max - self.min) * stream.uniform(rows), self.decimals)
+        return _round(self.min + (self.max - self.min) * stream.uniform(rows), self.decimals)
 
 
-class Normal(Spec):
-    """Numbers around a mean."""
+class Normal(FieldType):
+    """Random numbers around a mean."""
 
     type: Literal["normal"]
-    """Numbers of a normal distribution."""
+    """Normally distributed numbers."""
     mean: float = 0
-    """The middle."""
+    """The mean."""
     deviation: float = 1
     """The standard deviation."""
     decimals: int | None = Field(default=None, ge=0, le=15)
-    """Round to so many decimals."""
+    """The number of decimal places. Unrounded by default."""
 
     def kind(self) -> pa.DataType:
         return pa.float64()
 
     def make(self, rows: Integers, stream: Stream, clock: Clock) -> pa.Array:
-        return _rounded(stream.normal(rows, self.mean, self.deviation), self.decimals)
+        return _round(stream.normal(rows, self.mean, self.deviation), self.decimals)
 
 
-class Boolean(Spec):
+class Boolean(FieldType):
     """True or false."""
 
     type: Literal["boolean", "bool"]
     """True or false."""
     true: float = Field(default=0.5, ge=0, le=1)
-    """The share of true values."""
+    """The fraction of true values."""
 
     def kind(self) -> pa.DataType:
         return pa.bool_()
@@ -106,5 +131,5 @@ class Boolean(Spec):
         return pa.array(stream.uniform(rows) < self.true)
 
 
-def _rounded(values: Any, decimals: int | None) -> pa.Array:
+def _round(values: Any, decimals: int | None) -> pa.Array:
     return pa.array(values if decimals is None else np.round(values, decimals))

@@ -1,4 +1,4 @@
-"""Columns of text."""
+"""Field types of text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
-from penstock.connectors.generate.spec import Spec
+from penstock.connectors.generate.numbers import FieldType
 from penstock.connectors.generate.words import FIRST, LAST, NOUNS
-from penstock.sdk.kit.clock import Clock
-from penstock.sdk.kit.random import Integers, Stream
+from penstock.sdk.synthetic.clock import Clock
+from penstock.sdk.synthetic.random import Integers, Stream
 
 
-class Uuid(Spec):
+class Uuid(FieldType):
     """Random UUIDs."""
 
     type: Literal["uuid"]
@@ -31,7 +31,7 @@ class Uuid(Spec):
         raw[:, 6] = raw[:, 6] & 0x0F | 0x40
         raw[:, 8] = raw[:, 8] & 0x3F | 0x80
         text = np.full((len(rows), 36), ord("-"), np.uint8)
-        text[:, _HEX_PLACES] = _HEX[raw].reshape(-1, 32)
+        text[:, _HEX_POSITIONS] = _HEX[raw].reshape(-1, 32)
         ends = np.arange(len(rows) + 1, dtype=np.int32) * 36
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(text)]
         return pa.Array.from_buffers(pa.string(), len(rows), buffers)
@@ -39,14 +39,14 @@ class Uuid(Spec):
 
 _HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint8)
 _HEX = _HEX.reshape(256, 2)
-_HEX_PLACES = [at for at in range(36) if at not in (8, 13, 18, 23)]
+_HEX_POSITIONS = [index for index in range(36) if index not in (8, 13, 18, 23)]
 
 
-class Word(Spec):
-    """A plain English noun."""
+class Word(FieldType):
+    """Random English nouns."""
 
     type: Literal["word"]
-    """A word."""
+    """A random English noun."""
 
     def kind(self) -> pa.DataType:
         return pa.string()
@@ -55,11 +55,11 @@ class Word(Spec):
         return _pick(NOUNS, rows, stream)
 
 
-class Name(Spec):
-    """A person's name."""
+class Name(FieldType):
+    """Random names of persons."""
 
     type: Literal["name"]
-    """A first and a last name."""
+    """A random first and last name."""
 
     def kind(self) -> pa.DataType:
         return pa.string()
@@ -69,20 +69,20 @@ class Name(Spec):
         return pc.binary_join_element_wise(first, last, " ")
 
 
-class Sentence(Spec):
-    """Several words."""
+class Sentence(FieldType):
+    """Random words."""
 
     type: Literal["sentence"]
-    """Words with spaces between them."""
+    """Random words separated by spaces."""
     min: int = Field(default=3, ge=1)
-    """The fewest words."""
+    """The minimum number of words."""
     max: int = Field(default=8, ge=1, le=1000)
-    """The most words."""
+    """The maximum number of words."""
 
     @model_validator(mode="after")
-    def _ordered(self) -> Sentence:
+    def _check_bounds(self) -> Sentence:
         if self.min > self.max:
-            raise ValueError("min must not be larger than max")
+            raise ValueError("expected min to be at most max")
         return self
 
     def kind(self) -> pa.DataType:
@@ -90,12 +90,12 @@ class Sentence(Spec):
 
     def make(self, rows: Integers, stream: Stream, clock: Clock) -> pa.Array:
         count = stream.child("count").integers(rows, self.min, self.max)
-        words = [_pick(NOUNS, rows, stream.child(k)) for k in range(self.max)]
-        kept = [
-            word if k < self.min else pc.if_else(pa.array(count > k), word, None)
-            for k, word in enumerate(words)
+        words = [_pick(NOUNS, rows, stream.child(index)) for index in range(self.max)]
+        parts = [
+            word if index < self.min else pc.if_else(pa.array(count > index), word, None)
+            for index, word in enumerate(words)
         ]
-        return pc.binary_join_element_wise(*kept, " ", null_handling="skip")
+        return pc.binary_join_element_wise(*parts, " ", null_handling="skip")
 
 
 def _pick(words: list[str], rows: Integers, stream: Stream) -> pa.Array:

@@ -1,4 +1,4 @@
-"""What generated names and sentences are made of."""
+"""Words of generated names and sentences."""
 
 from __future__ import annotations
 

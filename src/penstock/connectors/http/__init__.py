@@ -1,4 +1,4 @@
-"""HTTP: requests that are received, and requests that are sent."""
+"""HTTP: a server that receives requests, and a client that sends them."""
 
 from penstock.connectors.http.sink import HttpSink
 from penstock.connectors.http.source import HttpSource

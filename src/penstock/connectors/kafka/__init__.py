@@ -1,6 +1,6 @@
-"""Apache Kafka, and whatever speaks its protocol."""
+"""Apache Kafka and systems with the same protocol."""
 
-from penstock.connectors.kafka.sink import KafkaSink, KafkaSinkConfig
-from penstock.connectors.kafka.source import KafkaSource, KafkaSourceConfig
+from penstock.connectors.kafka.sink import KafkaSink
+from penstock.connectors.kafka.source import KafkaSource
 
-__all__ = ["KafkaSink", "KafkaSinkConfig", "KafkaSource", "KafkaSourceConfig"]
+__all__ = ["KafkaSink", "KafkaSource"]

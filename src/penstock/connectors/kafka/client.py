@@ -1,14 +1,23 @@
-"""The clients of one cluster: made where they are used, each with its notes."""
+"""Clients of a Kafka cluster."""
 
 from __future__ import annotations
 
+import gc
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.connectors.kafka import msk
-from penstock.connectors.kafka.connection import ConnectionConfig
-from penstock.connectors.kafka.faults import Notes, fault, said, silent, told
+from penstock.connectors.kafka.config import ConnectionConfig
+from penstock.connectors.kafka.errors import (
+    ErrorTracker,
+    reason,
+    translate_error,
+    translate_errors,
+    unreachable,
+)
+from penstock.connectors.kafka.properties import client_properties
 from penstock.core.errors import ConnectError, MissingExtra, OptionError, Transient
 
 if TYPE_CHECKING:
@@ -17,23 +26,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ANSWER_SECONDS = 25.0
-"""How long an answer is waited for."""
-REFUSED_SECONDS = 5.0
-"""The same while no broker takes a connection."""
-_STEP = 1.0
-PAUSE = 0.05
-"""Between one try and the next."""
-_PASSING = {
+RESPONSE_TIMEOUT = 25.0
+"""The longest time to wait for a response, in seconds."""
+DISCONNECTED_TIMEOUT = 5.0
+"""The longest time to wait for a response while no broker accepts a connection."""
+RETRY_INTERVAL = 0.05
+"""The time between attempts, in seconds."""
+_ATTEMPT_TIMEOUT = 1.0
+_TEMPORARY = {
     "_TRANSPORT", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT", "LEADER_NOT_AVAILABLE",
     "NOT_LEADER_FOR_PARTITION", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE",
     "NOT_COORDINATOR", "UNKNOWN_TOPIC_ID", "UNSTABLE_OFFSET_COMMIT", "UNKNOWN_LEADER_EPOCH",
     "FENCED_LEADER_EPOCH",
 }  # fmt: skip
-"""What is over in a moment, as while a leader is elected."""
+"""Errors during a leader election or a restart of a broker."""
 
 
-def require() -> None:
+def require_library() -> None:
     """Raises MissingExtra if the client library is not installed."""
     try:
         import confluent_kafka  # noqa: F401
@@ -41,144 +50,189 @@ def require() -> None:
         raise MissingExtra.of("kafka", "confluent-kafka") from None
 
 
-def examine(config: ConnectionConfig) -> None:
-    """Raises UserError if the library is missing or does not know a property. Contacts nobody."""
-    require()
-    if config.signs:
-        msk.require()
+def check_properties(config: ConnectionConfig) -> None:
+    """Raises UserError if a library is missing or a property is invalid. Opens no connection."""
+    require_library()
+    if config.uses_msk_iam:
+        msk.require_library()
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    settings = {**config.client_properties(), **config.given()}
+    settings = {**client_properties(config), **config.user_properties()}
     network = ("bootstrap.servers", "security.protocol")
     try:
         AdminClient({name: value for name, value in settings.items() if name not in network})
-    except KafkaException as raised:
-        reason = said(raised.args[0])
+    except KafkaException as exception:
+        message = reason(exception.args[0])
         raise OptionError.of(
             "properties",
-            *(name for name in config.properties if f'"{name}"' in reason),
-            message=f"librdkafka refuses properties: {reason}",
+            *(name for name in config.properties if f'"{name}"' in message),
+            message=f"librdkafka rejected properties: {message}",
             code="invalid-property",
-            hint="librdkafka's CONFIGURATION.md lists what there is",
-        ) from raised
+            hint="See CONFIGURATION.md of librdkafka for valid properties.",
+        ) from exception
 
 
-def consumer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Consumer, Notes]:
-    """A consumer that commits nothing by itself."""
-    require()
+def create_consumer(
+    config: ConnectionConfig, properties: dict[str, Any]
+) -> tuple[Consumer, ErrorTracker]:
+    """Returns a consumer without automatic commits, and the tracker of its errors."""
+    require_library()
     from confluent_kafka import Consumer
 
-    config.need_files()
-    notes = Notes(config.address)
-    own = {
+    config.check_files()
+    tracker = ErrorTracker(config.address)
+    fixed = {
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
         "allow.auto.create.topics": False,
     }
-    settings = {**config.client_properties(), **properties, **config.given(), **own}
-    with told("configure a Kafka consumer", notes):
-        return Consumer({**settings, **_called(config, notes)}), notes
+    settings = {**client_properties(config), **properties, **config.user_properties(), **fixed}
+    with translate_errors("configure a Kafka consumer", tracker):
+        return Consumer({**settings, **_callbacks(config, tracker)}), tracker
 
 
-def producer(config: ConnectionConfig, properties: dict[str, Any]) -> tuple[Producer, Notes]:
-    """A producer."""
-    require()
+def create_producer(
+    config: ConnectionConfig, properties: dict[str, Any]
+) -> tuple[Producer, ErrorTracker]:
+    """Returns a producer and the tracker of its errors."""
+    require_library()
     from confluent_kafka import Producer
 
-    config.need_files()
-    notes = Notes(config.address)
-    settings = {**config.client_properties(), **properties, **config.given()}
-    with told("configure a Kafka producer", notes):
-        return Producer({**settings, **_called(config, notes)}), notes
+    config.check_files()
+    tracker = ErrorTracker(config.address)
+    settings = {**client_properties(config), **properties, **config.user_properties()}
+    with translate_errors("configure a Kafka producer", tracker):
+        return Producer({**settings, **_callbacks(config, tracker)}), tracker
 
 
-def _called(config: ConnectionConfig, notes: Notes) -> dict[str, Any]:
-    """What a client calls: with its complaints, and for tokens if they are made here.
+class _CollectionPause:
+    """Pauses garbage collection in a callback on a thread of librdkafka.
 
-    Raises as `Signer` does, because a client without a token waits, and does not say why.
+    A collection in the callback could free another client: librdkafka then aborts the process.
     """
-    if not config.signs:
-        return {"error_cb": notes.add}
-    assert config.sasl is not None
-    msk.require()
-    sign = msk.Signer(config.sasl)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entered = 0
+        self._was_enabled = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._entered == 0:
+                self._was_enabled = gc.isenabled()
+                gc.disable()
+            self._entered += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._entered -= 1
+            if self._entered == 0 and self._was_enabled:
+                gc.enable()
+
+
+_collection_paused = _CollectionPause()
+
+
+def _callbacks(config: ConnectionConfig, tracker: ErrorTracker) -> dict[str, Any]:
+    """Returns the callbacks for errors and tokens.
+
+    Requests a first token and raises the errors of `TokenSigner`: a client without a token waits
+    and reports no error.
+    """
+    if not config.uses_msk_iam:
+        return {"error_cb": tracker.add}
+    assert config.auth is not None
+    msk.require_library()
+    sign = msk.TokenSigner(config.auth)
     sign()
 
     def token(_config: str) -> tuple[str, float]:
-        try:
-            made = sign()
-        except ConnectError as error:
-            notes.no_token = error
-            raise
-        notes.no_token = None
-        return made
+        with _collection_paused:
+            try:
+                signed_token = sign()
+            except ConnectError as error:
+                tracker.token_error = error
+                raise
+            tracker.token_error = None
+            return signed_token
 
-    return {"error_cb": notes.add, "oauth_cb": token}
+    return {"error_cb": tracker.add, "oauth_cb": token}
 
 
 class Admin:
-    """Asks a cluster about itself. Keep it while it is asked."""
+    """An admin client, replaced after a failure. Raises Transient and Permanent."""
 
     def __init__(self, config: ConnectionConfig) -> None:
-        require()
-        config.need_files()
-        self.notes = Notes(config.address)
-        self._settings = {**config.client_properties(), **config.given()}
-        self._settings |= _called(config, self.notes)
-        self._client: AdminClient | None = self._made()
+        require_library()
+        config.check_files()
+        self._tracker = ErrorTracker(config.address)
+        self._settings = {**client_properties(config), **config.user_properties()}
+        self._settings |= _callbacks(config, self._tracker)
+        self._client: AdminClient | None = self._create()
 
     @property
     def client(self) -> AdminClient:
-        """The client that asks; after a failure another one, with connections of its own."""
+        """The client; after a failure a new one with new connections."""
         if self._client is None:
-            self._client = self._made()
+            self._client = self._create()
         return self._client
 
-    def ask(self, doing: str, call: Callable[[float], T]) -> T:
-        """`call(timeout)` until it is answered, as by `answered`."""
+    def request(self, action: str, call: Callable[[float], T]) -> T:
+        """Returns the result of `call(timeout)`, retried as by `request`."""
         client = self.client
 
-        def asked(timeout: float) -> T:
+        def call_and_poll(timeout: float) -> T:
             try:
                 return call(timeout)
             finally:
                 client.poll(0)
 
         try:
-            return answered(doing, asked, self.notes)
+            return request(action, call_and_poll, self._tracker)
         except Transient:
             self._client = None
             raise
 
-    def _made(self) -> AdminClient:
+    def topics(self, action: str) -> list[str]:
+        """Returns the names of all topics, including topics without a leader."""
+        metadata = self.request(action, lambda timeout: self.client.list_topics(timeout=timeout))
+        deleted = "UNKNOWN_TOPIC_OR_PART"
+        return [
+            name
+            for name, topic in metadata.topics.items()
+            if not (topic.error and topic.error.name() == deleted)
+        ]
+
+    def _create(self) -> AdminClient:
         from confluent_kafka.admin import AdminClient
 
-        with told("configure a Kafka client", self.notes):
+        with translate_errors("configure a Kafka client", self._tracker):
             return AdminClient(self._settings)
 
 
-def answered(doing: str, call: Callable[[float], T], notes: Notes) -> T:
-    """`call(timeout)` until it is answered. Raises Transient or Permanent.
+def request(action: str, call: Callable[[float], T], tracker: ErrorTracker) -> T:
+    """Returns the result of `call(timeout)`, retried until it succeeds or the timeout passes.
 
-    A cluster that refuses us, or takes no connection, is told at once.
+    Raises Transient or Permanent. Permanent errors of the connection are raised immediately.
     """
     from confluent_kafka import KafkaException
 
-    began = time.monotonic()
+    start = time.monotonic()
     while True:
         try:
-            answer = call(_STEP)
-            notes.clear()
-            return answer
-        except (KafkaException, TimeoutError) as raised:
-            notes.raise_refused(doing)
-            late = time.monotonic() - began > (REFUSED_SECONDS if notes.down else ANSWER_SECONDS)
-            if isinstance(raised, KafkaException):
-                error = raised.args[0]
-                if late or not (error.retriable() or error.name() in _PASSING):
-                    raise fault(error, doing, notes) from raised
+            result = call(_ATTEMPT_TIMEOUT)
+            tracker.clear()
+            return result
+        except (KafkaException, TimeoutError) as exception:
+            tracker.raise_permanent(action)
+            timeout = DISCONNECTED_TIMEOUT if tracker.disconnected else RESPONSE_TIMEOUT
+            late = time.monotonic() - start > timeout
+            if isinstance(exception, KafkaException):
+                error = exception.args[0]
+                if late or not (error.retriable() or error.name() in _TEMPORARY):
+                    raise translate_error(error, action, tracker) from exception
             elif late:
-                raise silent(doing, notes) from raised
-            time.sleep(PAUSE)
+                raise unreachable(action, tracker) from exception
+            time.sleep(RETRY_INTERVAL)

@@ -1,77 +1,85 @@
-"""Who we are to Amazon MSK with IAM: a token is the address of a call that our keys have signed."""
+"""Tokens of Amazon MSK with IAM access control, signed by the signer of AWS."""
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from penstock.connectors.kafka.connection import Sasl
+from penstock.connectors.kafka.config import SaslAuth
 from penstock.core.errors import MissingExtra, Permanent, Transient
 from penstock.core.secret import revealed
 
-_SECONDS = 900
-"""How long a token is good; librdkafka asks for the next one when four fifths are over."""
-_HINT = "give access_key and secret_key of sasl, or what Amazon's own tools look for"
+_HINT = (
+    "Set auth.access_key and auth.secret_key, or configure the default credential chain of the "
+    "AWS SDK."
+)
 
 
-def require() -> None:
-    """Raises MissingExtra if the library that signs is not installed."""
+def require_library() -> None:
+    """Raises MissingExtra if the signer is not installed."""
     try:
-        import boto3  # noqa: F401
+        import aws_msk_iam_sasl_signer  # noqa: F401
     except ImportError:
-        raise MissingExtra.of("aws", "boto3") from None
+        raise MissingExtra.of("kafka", "aws-msk-iam-sasl-signer-python") from None
 
 
 @dataclass
-class Signer:
-    """Makes the tokens of a client, by librdkafka's OAUTHBEARER."""
+class TokenSigner:
+    """Signs tokens for a client's OAUTHBEARER callback."""
 
-    sasl: Sasl
+    auth: SaslAuth
 
     def __call__(self) -> tuple[str, float]:
-        """A token, and when it ends, in seconds since 1970.
+        """Returns a token and its expiry in seconds since 1970.
 
-        Raises Permanent where there are no credentials, Transient where they cannot be had now.
+        Raises Permanent without credentials, Transient if the credential provider fails.
         """
-        from botocore.auth import SigV4QueryAuth
-        from botocore.awsrequest import AWSRequest
+        from aws_msk_iam_sasl_signer.MSKAuthTokenProvider import (
+            generate_auth_token_from_credentials_provider,
+        )
 
-        region = self.sasl.region
-        action = {"Action": "kafka-cluster:Connect"}
-        call = AWSRequest("GET", f"https://kafka.{region}.amazonaws.com/", params=action)
-        with _told():
-            keys = self._credentials.get_frozen_credentials()
-            SigV4QueryAuth(keys, "kafka-cluster", region, expires=_SECONDS).add_auth(call)
-        signed = datetime.strptime(call.context["timestamp"], "%Y%m%dT%H%M%SZ")
-        token = urlsafe_b64encode(f"{call.url}&User-Agent=penstock".encode()).rstrip(b"=")
-        return token.decode(), signed.replace(tzinfo=UTC).timestamp() + _SECONDS
+        with _translate_errors():
+            token, expiry = generate_auth_token_from_credentials_provider(
+                self.auth.region, self._provider
+            )
+        return token, expiry / 1000
+
+    @cached_property
+    def _provider(self) -> Any:
+        from botocore.credentials import CredentialProvider
+
+        credentials = self._credentials
+
+        class Provider(CredentialProvider):  # type: ignore[misc]
+            def load(self) -> Any:
+                return credentials.get_frozen_credentials()
+
+        return Provider()
 
     @cached_property
     def _credentials(self) -> Any:
-        """Those given or found; they renew themselves."""
+        """The configured credentials, or those of the default chain, which refresh themselves."""
         import boto3
         from botocore.credentials import Credentials
 
-        sasl = self.sasl
-        if sasl.access_key is not None:
-            secrets = revealed(sasl.secret_key), revealed(sasl.session_token)
-            return Credentials(sasl.access_key, *secrets)
-        found = boto3.Session().get_credentials()
-        if found is None:
+        auth = self.auth
+        if auth.access_key is not None:
+            secrets = revealed(auth.secret_key), revealed(auth.session_token)
+            return Credentials(auth.access_key, *secrets)
+        credentials = boto3.Session().get_credentials()
+        if credentials is None:
             raise Permanent(
-                "there are no credentials for AWS_MSK_IAM", code="authentication", hint=_HINT
+                "credentials for AWS_MSK_IAM are missing", code="authentication", hint=_HINT
             )
-        return found
+        return credentials
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Errors of the search for credentials, in our words."""
+def _translate_errors() -> Iterator[None]:
+    """Raises errors of the credential chain as Transient or Permanent."""
     from botocore import exceptions as botocore
 
     try:
@@ -80,11 +88,11 @@ def _told() -> Iterator[None]:
         botocore.CredentialRetrievalError, botocore.HTTPClientError, botocore.ConnectionError,
     ) as error:  # fmt: skip
         raise Transient(
-            f"could not get credentials for AWS_MSK_IAM: {error}",
+            f"could not load credentials for AWS_MSK_IAM: {error}",
             code="unreachable",
-            hint="who keeps them did not answer; access_key and secret_key of sasl need nobody",
+            hint="Check the credential provider, or set auth.access_key and auth.secret_key.",
         ) from None
     except (botocore.BotoCoreError, botocore.ClientError) as error:
         raise Permanent(
-            f"cannot get credentials for AWS_MSK_IAM: {error}", code="authentication", hint=_HINT
+            f"cannot load credentials for AWS_MSK_IAM: {error}", code="authentication", hint=_HINT
         ) from None

@@ -1,196 +1,205 @@
-"""Exactly once: one transaction for each partition of a batch, with a marker in it.
+"""Exactly-once writes: one transaction for each partition of a batch, with a batch marker.
 
-The marker is the offset of a consumer group that nobody reads by: the number of the next batch,
-committed in the same transaction as the batch's records. A batch that is written again finds the
-marker and is passed over. A writer that was thought dead and is not has lost its right to commit,
-since its transactional id has been taken over by the next one.
+The marker is a committed offset of a consumer group without members: the number of the next batch,
+committed in the transaction of the batch's records. The metadata of the offset is the content of
+the batch. A batch whose marker exists is skipped. A writer whose transactional ID was taken over by
+another writer is fenced and cannot commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.connectors.kafka.addressing import Addressing
-from penstock.connectors.kafka.connection import ConnectionConfig
-from penstock.connectors.kafka.faults import fault, told
-from penstock.connectors.kafka.group import Group
-from penstock.connectors.kafka.position import Partition
-from penstock.connectors.kafka.writing import Outbox
+from penstock.connectors.kafka.config import ConnectionConfig
+from penstock.connectors.kafka.errors import translate_error, translate_errors
+from penstock.connectors.kafka.group import ConsumerGroup
+from penstock.connectors.kafka.offsets import Partition
+from penstock.connectors.kafka.records import RecordMapping
+from penstock.connectors.kafka.writer import RecordProducer
 from penstock.core.errors import PenstockError, Transient
 from penstock.sdk import BatchId, Failure, Receipt, Writer
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
-INTERNAL = "__consumer_offsets"
-"""A topic that every cluster has: markers of a sink without a topic of its own stand there."""
+INTERNAL_TOPIC = "__consumer_offsets"
+"""The topic of markers of a sink whose topic depends on the row; it exists in every cluster."""
 _TIMEOUT = 60.0
+_FENCED_ERRORS = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "_STATE")
 
 
 @dataclass(frozen=True)
-class Line:
-    """The batches of one partition of a sink; `name` is its transactional id.
+class TransactionalId:
+    """The transactional ID of one partition of a sink, and the topic of its markers.
 
-    Each query has markers of its own, in the group `NAME.QUERY`, so that what is replayed by hand
-    does not hide what the pipeline has written.
+    Each query has its own markers, in the group `NAME.QUERY`, so that a replay does not skip
+    batches of the pipeline.
     """
 
     name: str
     topic: str
 
 
-class Marker:
-    """How far a query has come on a line."""
+class BatchMarker:
+    """The last committed batch of a query and a transactional ID."""
 
-    def __init__(self, line: Line, query: str, config: ConnectionConfig) -> None:
+    def __init__(self, id_: TransactionalId, query: str, config: ConnectionConfig) -> None:
         self.query = query
-        self._place = Partition(line.topic, 0)
-        self._group = Group(config, f"{line.name}.{query}")
-        self.done = self._group.committed([self._place]).get(self._place, 0) - 1
+        self._partition = Partition(id_.topic, 0)
+        self._group = ConsumerGroup(config, f"{id_.name}.{query}")
+        committed = self._group.committed([self._partition])
+        self.last_batch = committed.get(self._partition, 0) - 1
 
-    def send(self, number: int, producer: Producer) -> None:
-        """Makes the marker of a batch part of the producer's transaction."""
+    def send(self, batch: BatchId, producer: Producer) -> None:
+        """Adds the marker of a batch to the transaction of a producer."""
         from confluent_kafka import TopicPartition
 
-        at = TopicPartition(*self._place, number + 1)
-        producer.send_offsets_to_transaction([at], self._group.metadata(), _TIMEOUT)
+        position = TopicPartition(*self._partition, batch.number + 1, batch.content)
+        producer.send_offsets_to_transaction([position], self._group.metadata(), _TIMEOUT)
 
     def close(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection."""
         self._group.close()
 
 
-class Transactor:
-    """The producer of a line's transactions, and what it knows of its marker.
+def read_marker(id_: TransactionalId, query: str, config: ConnectionConfig) -> BatchId | None:
+    """Returns the last committed batch of a query and a transactional ID.
 
-    It is `spent` once a transaction was aborted: records that were discarded on their way have
-    taken sequence numbers, and the broker refuses those that follow.
+    Ignores an open transaction, which the next producer of the transactional ID aborts.
+    """
+    group = ConsumerGroup(config, f"{id_.name}.{query}", stable=False)
+    try:
+        marker = group.committed_metadata(Partition(id_.topic, 0))
+    finally:
+        group.close()
+    return None if marker is None else BatchId(query, marker[0] - 1, marker[1])
+
+
+class FencedError(Transient):
+    """The error of a producer whose transactional ID was taken over."""
+
+
+class TransactionalProducer:
+    """The producer of a transactional ID.
+
+    The producer is `unusable` after an aborted transaction: discarded records have used sequence
+    numbers, and the broker rejects the records that follow.
     """
 
-    def __init__(self, line: Line, config: ConnectionConfig, outbox: Outbox) -> None:
-        self.outbox, self.spent = outbox, False
-        self._line, self._config = line, config
-        self._marker: Marker | None = None
-        with told(outbox.doing, outbox.notes):
-            outbox.producer.init_transactions(_TIMEOUT)
+    def __init__(
+        self, id_: TransactionalId, config: ConnectionConfig, producer: RecordProducer
+    ) -> None:
+        self.producer, self.unusable = producer, False
+        self._id, self._config = id_, config
+        self._marker: BatchMarker | None = None
+        with translate_errors(producer.action, producer.tracker):
+            producer.producer.init_transactions(_TIMEOUT)
 
     def begin(self, batch: BatchId) -> bool:
-        """Begins the transaction of a batch; False if the batch is there already.
+        """Begins the transaction of a batch. Returns False if the batch was committed before.
 
-        Raises _Fenced if another writer has taken over.
+        Raises FencedError if another writer has taken over the transactional ID.
         """
         marker = self._marker_of(batch.query)
-        if batch.number <= marker.done:
+        if batch.number <= marker.last_batch:
             return False
-        with _fencing(self.outbox):
-            self.outbox.producer.begin_transaction()
-            marker.send(batch.number, self.outbox.producer)
+        with self._translate_errors():
+            self.producer.producer.begin_transaction()
+            marker.send(batch, self.producer.producer)
         return True
 
     def commit(self, batch: BatchId) -> None:
-        """Makes the batch visible."""
-        with _fencing(self.outbox):
-            self.outbox.flush()
-            self.outbox.producer.commit_transaction(_TIMEOUT)
-        self._marker_of(batch.query).done = batch.number
+        """Commits the transaction of a batch."""
+        with self._translate_errors():
+            self.producer.flush()
+            self.producer.producer.commit_transaction(_TIMEOUT)
+        self._marker_of(batch.query).last_batch = batch.number
 
     def abort(self) -> None:
-        """Nothing of the transaction becomes visible."""
-        self.spent = True
-        self.outbox.discard()
-        with told(self.outbox.doing, self.outbox.notes):
-            self.outbox.producer.abort_transaction(_TIMEOUT)
+        """Aborts the transaction."""
+        self.unusable = True
+        self.producer.discard()
+        with translate_errors(self.producer.action, self.producer.tracker):
+            self.producer.producer.abort_transaction(_TIMEOUT)
 
     def close(self) -> None:
-        """Lets go of the connections; what has not been sent yet is dropped."""
-        self._let_go_of_marker()
-        self.outbox.close()
-
-    def _let_go_of_marker(self) -> None:
+        """Discards undelivered records and closes the connections."""
         if self._marker is not None:
             self._marker.close()
+        self.producer.close()
 
-    def _marker_of(self, query: str) -> Marker:
+    def _marker_of(self, query: str) -> BatchMarker:
         if self._marker is None or self._marker.query != query:
-            self._let_go_of_marker()
-            self._marker = Marker(self._line, query, self._config)
+            if self._marker is not None:
+                self._marker.close()
+            self._marker = BatchMarker(self._id, query, self._config)
         return self._marker
 
-
-class _Fenced(Transient):
-    """Another writer has taken over the line."""
-
-
-class _fencing:
-    """Turns what a transactional producer raises into ours."""
-
-    def __init__(self, outbox: Outbox) -> None:
-        self.outbox = outbox
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, raised: BaseException | None, trace: Any) -> None:
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        """Raises exceptions of the producer as FencedError, Transient or Permanent."""
         from confluent_kafka import KafkaException
 
-        if not isinstance(raised, KafkaException):
-            return
-        error = raised.args[0]
-        if error.fatal() or error.name() in _FENCING:
-            raise _Fenced(
-                f"could not {self.outbox.doing}: another writer has taken over, or the transaction "
-                "lasted too long",
-                code="fenced",
-                hint="does the pipeline run twice? is transaction_timeout too short for a batch?",
-            ) from raised
-        raise fault(error, self.outbox.doing, self.outbox.notes) from raised
-
-
-_FENCING = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "_STATE")
+        try:
+            yield
+        except KafkaException as exception:
+            error, action = exception.args[0], self.producer.action
+            if error.fatal() or error.name() in _FENCED_ERRORS:
+                raise FencedError(
+                    f"could not {action}: the transaction was fenced by another writer or timed "
+                    "out",
+                    code="fenced",
+                    hint="Check that the pipeline runs only once, or increase transaction_timeout.",
+                ) from exception
+            raise translate_error(error, action, self.producer.tracker) from exception
 
 
 class TransactionWriter(Writer):
-    """Writes one partition of a batch, exactly once.
+    """Writes one partition of a batch exactly once.
 
-    `transactor(renew)` gives the line's transactor; a new one with `renew`.
+    `open_producer(renew)` returns the producer of the transactional ID; with `renew` a new one.
     """
 
     def __init__(
         self,
-        transactor: Callable[[bool], Transactor],
+        open_producer: Callable[[bool], TransactionalProducer],
         batch: BatchId,
-        addressing: Addressing,
+        mapping: RecordMapping,
     ) -> None:
-        self._batch, self._addressing = batch, addressing
-        self._transactor = transactor(False)
+        self._batch, self._mapping = batch, mapping
+        self._transaction = open_producer(False)
         try:
-            self._begun = self._transactor.begin(batch)
-        except _Fenced:
-            self._transactor = transactor(True)
-            self._begun = self._transactor.begin(batch)
+            self._begun = self._transaction.begin(batch)
+        except FencedError:
+            self._transaction = open_producer(True)
+            self._begun = self._transaction.begin(batch)
 
     def write(
-        self, rows: pa.RecordBatch, payloads: pa.BinaryArray | None = None
+        self,
+        rows: pa.RecordBatch,
+        payloads: pa.BinaryArray | None = None,
+        operations: pa.StringArray | None = None,
     ) -> Sequence[Failure]:
         assert payloads is not None
-        to = self._addressing.of(rows)
-        outbox = self._transactor.outbox
+        fields = self._mapping.fields(rows)
+        producer = self._transaction.producer
         if not self._begun:
-            return outbox.judge(payloads.to_pylist(), to)
-        failures = outbox.send(payloads.to_pylist(), to)
-        outbox.producer.poll(0)
+            return producer.check(payloads.to_pylist(), fields)
+        failures = producer.send(payloads.to_pylist(), fields)
+        producer.producer.poll(0)
         return failures
 
     def commit(self) -> Receipt:
         if self._begun:
-            self._transactor.commit(self._batch)
+            self._transaction.commit(self._batch)
         return {}
 
     def abort(self) -> None:
         if self._begun:
             with suppress(PenstockError):
-                self._transactor.abort()
+                self._transaction.abort()

@@ -1,4 +1,4 @@
-"""Registers of Modbus devices."""
+"""Modbus TCP devices."""
 
 from penstock.connectors.modbus.source import ModbusSource
 

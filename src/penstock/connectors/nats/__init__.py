@@ -1,6 +1,6 @@
 """NATS: subjects, JetStream streams and key-value buckets."""
 
-from penstock.connectors.nats.sink import NatsSink, NatsSinkConfig
-from penstock.connectors.nats.source import NatsSource, NatsSourceConfig
+from penstock.connectors.nats.sink import NatsSink
+from penstock.connectors.nats.source import NatsSource
 
-__all__ = ["NatsSink", "NatsSinkConfig", "NatsSource", "NatsSourceConfig"]
+__all__ = ["NatsSink", "NatsSource"]

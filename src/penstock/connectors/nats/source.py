@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from penstock.connectors.nats import bucket, listening, sharing, stream
 from penstock.connectors.nats.config import NatsSourceConfig
+from penstock.connectors.nats.queue_consumer import QueueConsumerSource
+from penstock.connectors.nats.stream import BucketSource, StreamSource
+from penstock.connectors.nats.subscriber import SubscriberSource
 from penstock.sdk import Component, Context, ReceivingSource, Source
-
-__all__ = ["NatsSource", "NatsSourceConfig"]
 
 
 class NatsSource(Source[NatsSourceConfig]):
-    """Reads NATS: a JetStream stream, a key-value bucket, or what is published to subjects.
+    """Reads a JetStream stream, a key-value bucket, or subjects of NATS.
 
-    * `stream`: a message's sequence number is kept in the pipeline's state. With `consumer` that
-      is also acknowledged, for the tools that show progress and for streams that keep messages
-      until then.
-    * `stream` with `queue_group`: a message goes to one of the group.
-    * `bucket`: a row for each change of a key that the bucket still has. A deletion has no value,
-      and `operation` of the metadata is `del` or `purge`: with the formats `raw` and `text` it is a
-      row with a null, with the others a dead letter (`no-value`).
-    * `subject` alone: what is published while we listen. Nobody keeps it for us: it is safe once it
-      is in the journal, and counted as lost where that is full.
+    * `stream`: messages are read by sequence number, and a run resumes at its offset. `consumer`
+      names a durable consumer that is acknowledged as well, for tools that show progress and for
+      streams with interest retention.
+    * `stream` with `group`: the members of the group share the messages.
+    * `bucket`: a row for each change of a key in the bucket's history. A deletion has no value, and
+      the metadata column `operation` is `del` or `purge`: with the formats `raw` and `text` it is a
+      row with a null, with other formats a dead letter (`no-value`).
+    * `subject` alone: messages that are published while the pipeline is stopped are lost. Messages
+      that do not fit into the journal count as lost.
 
     ```yaml
     type: nats
@@ -33,22 +33,20 @@ class NatsSource(Source[NatsSourceConfig]):
 
     variants = (
         "stream: ORDERS",
-        "stream: ORDERS, queue_group: workers",
+        "stream: ORDERS, group: workers",
         "bucket: settings",
         "subject: orders.new",
     )
     capabilities = ReceivingSource.capabilities
     extra = "nats"
-    clients = ("nats", "nkeys")
+    client_modules = ("nats", "nkeys")
 
     @classmethod
-    def of(
+    def create(
         cls, config: NatsSourceConfig, context: Context | None = None
     ) -> Component[NatsSourceConfig]:
         if config.bucket is not None:
-            return bucket.BucketSource(config, context)
+            return BucketSource(config, context)
         if config.stream is None:
-            return listening.SubjectSource(config, context)
-        if config.queue_group is not None:
-            return sharing.SharedSource(config, context)
-        return stream.StreamSource(config, context)
+            return SubscriberSource(config, context)
+        return (StreamSource if config.group is None else QueueConsumerSource)(config, context)

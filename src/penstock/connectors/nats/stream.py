@@ -1,4 +1,4 @@
-"""The source of a JetStream stream, which is read by sequence numbers."""
+"""Sources of JetStream streams and key-value buckets, which are read by sequence number."""
 
 from __future__ import annotations
 
@@ -9,20 +9,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from penstock.connectors.nats.client import kept
-from penstock.connectors.nats.config import NatsSourceConfig
-from penstock.connectors.nats.position import Extent, Position, gone, lost
-from penstock.connectors.nats.progress import Progress
-from penstock.connectors.nats.reading import Msg, Pull, Range
-from penstock.connectors.nats.start import StartAt, since
+from penstock.connectors.nats.client import pooled_connection
+from penstock.connectors.nats.config import NatsSourceConfig, NatsStartAt
+from penstock.connectors.nats.offsets import (
+    Extent,
+    StreamOffset,
+    data_loss_error,
+    data_loss_record,
+)
+from penstock.connectors.nats.reader import (
+    ProgressConsumer,
+    RangeReader,
+    SequenceRange,
+    StreamMessage,
+    find_sequence,
+)
 from penstock.core.errors import DecodeError, PenstockError, Permanent
 from penstock.sdk import Capability, Offset, Read, ReplayableSource
+from penstock.sdk.messages.size_limit import reject_larger
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
 T = TypeVar("T")
-METADATA = pa.schema(
+STREAM_METADATA = pa.schema(
     [
         ("subject", pa.string()),
         ("sequence", pa.int64()),
@@ -30,10 +40,20 @@ METADATA = pa.schema(
         ("headers", pa.map_(pa.string(), pa.string())),
     ]
 )
+_BUCKET_METADATA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("revision", pa.int64()),
+        ("operation", pa.string()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+    ]
+)
+_OPERATION_HEADER = "KV-Operation"
+_PUT = "PUT"
 
 
 class StreamSource(ReplayableSource[NatsSourceConfig]):
-    """Reads a stream, each of its filter subjects by itself."""
+    """Reads a stream, each subject filter as a partition."""
 
     parallelism = "a subject of `subject`, or the stream"
     acknowledges: str | None = "with `consumer`, once the batch is in all sinks"
@@ -47,12 +67,12 @@ class StreamSource(ReplayableSource[NatsSourceConfig]):
         }
     )
     extra = "nats"
-    clients = ("nats", "nkeys")
-    unit = "messages"
-    _progress: Progress | None = None
+    client_modules = ("nats", "nkeys")
+    lag_unit = "messages"
+    _progress_consumer: ProgressConsumer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_progress": None}
+        return {**self.__dict__, "_progress_consumer": None}
 
     @property
     def stream(self) -> str:
@@ -61,172 +81,222 @@ class StreamSource(ReplayableSource[NatsSourceConfig]):
 
     @property
     def filters(self) -> list[str]:
-        """The subjects that are read; all, if there are none."""
+        """The subject filters; empty for all subjects."""
         return self.config.subjects
 
-    def metadata(self) -> pa.Schema:
-        return METADATA
+    def metadata_schema(self) -> pa.Schema:
+        return STREAM_METADATA
 
     def check(self) -> None:
         self._extent()
 
-    def sample(self, most: int) -> pa.BinaryArray:
+    def sample(self, max_records: int) -> pa.BinaryArray:
         extent = self._extent()
-        ranges = self._ranges(extent.first, extent.end)
-        found = [m.data for range_ in ranges for some in self._pulled(range_, most) for m in some]
-        return pa.array(found[:most], pa.binary())
+        payloads = [
+            message.data
+            for range_ in self._ranges(extent.first, extent.end)
+            for messages in self._read_range(range_, max_records)
+            for message in messages
+        ]
+        return pa.array(payloads[:max_records], pa.binary())
 
-    def initial(self) -> Offset:
+    def initial_offset(self) -> Offset:
         extent, start = self._extent(), self.config.start
-        begin = extent.end if start == "latest" else extent.first
-        if isinstance(start, StartAt):
-            begin = self._given(start, extent)
-        position = Position(begin, extent.created)
-        progress = self._reported
-        if progress is not None:
-            self._run("make the consumer", lambda nats: progress.begin(nats, begin))
-        return position.json()
+        sequence = extent.end if start == "latest" else extent.first
+        if isinstance(start, NatsStartAt):
+            sequence = self._start_sequence(start, extent)
+        consumer = self._progress
+        if consumer is not None:
+            self._run("create the consumer of", lambda client: consumer.create(client, sequence))
+        return StreamOffset(sequence, extent.created).to_json()
 
-    def latest(self, start: Offset) -> Offset:
-        begun, extent = Position.of(start), self._extent()
-        self._judge(begun, extent)
-        end = max(extent.end, begun.sequence) if extent.same(begun) else extent.end
-        return Position(end, extent.created).json()
+    def latest_offset(self, start: Offset) -> Offset:
+        offset, extent = StreamOffset.parse(start), self._extent()
+        self._check_data_loss(offset, extent)
+        end = max(extent.end, offset.sequence) if extent.same_stream(offset) else extent.end
+        return StreamOffset(end, extent.created).to_json()
 
-    def advance(self, start: Offset, end: Offset) -> Offset:
-        most, whole = self.config.max_records, Position.of(end)
-        if most is None:
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
+        limit, latest = self.config.max_records, StreamOffset.parse(end)
+        if limit is None:
             return end
-        first = self._extent().start(Position.of(start))
-        return Position(min(whole.sequence, first + most), whole.created).json()
+        first = self._extent().first_unread(StreamOffset.parse(start))
+        return StreamOffset(min(latest.sequence, first + limit), latest.created).to_json()
 
-    def partitions(self, start: Offset, end: Offset) -> Sequence[Range]:
-        begun, whole, extent = Position.of(start), Position.of(end), self._extent()
-        missing = self._judge(begun, extent)
-        first = max(begun.sequence, extent.first) if extent.same(begun) else extent.first
-        if not missing:
-            first = begun.sequence
-        ranges = self._ranges(first, whole.sequence)
-        ranges[0] = replace(ranges[0], lost=missing)
-        return [each for each in ranges if each.start < each.end or each.lost]
+    def partitions(self, start: Offset, end: Offset) -> Sequence[SequenceRange]:
+        offset, latest = StreamOffset.parse(start), StreamOffset.parse(end)
+        extent = self._extent()
+        loss = self._check_data_loss(offset, extent)
+        first = extent.first_unread(offset) if loss else offset.sequence
+        ranges = self._ranges(first, latest.sequence)
+        ranges[0] = replace(ranges[0], data_loss=loss)
+        return [range_ for range_ in ranges if range_.start < range_.end or range_.data_loss]
 
-    def read(self, partition: Range, read: Read) -> Iterator[pa.RecordBatch]:
-        if partition.lost:
-            read.reject(None, self.stream, partition.start, gone(partition.lost))
-        for messages in self._pulled(partition):
-            yield self._batch(messages, read.metadata)
+    def read(self, partition: SequenceRange, read: Read) -> Iterator[pa.RecordBatch]:
+        if partition.data_loss:
+            gap = data_loss_record(partition.data_loss)
+            read.reject(None, self.stream, partition.start, gap)
+        for messages in self._read_range(partition):
+            batch = self._batch(messages, read.metadata)
+            yield reject_larger(batch, self.config.max_message_size, read)
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
         if payload is None:
-            raise DecodeError(f"messages of {origin} are gone", code="data-gone")
+            raise DecodeError(f"messages of {origin} were deleted", code="data-gone")
         return super().decode(payload, origin, position)
 
     def commit(self, end: Offset) -> None:
-        progress, to = self._reported, Position.of(end).sequence
-        if progress is not None:
-            self._run("acknowledge", lambda nats: progress.commit(nats, to))
+        consumer, sequence = self._progress, StreamOffset.parse(end).sequence
+        if consumer is not None:
+            self._run("acknowledge messages of", lambda client: consumer.commit(client, sequence))
 
-    def lag(self, at: Offset, latest: Offset) -> int:
-        begun, whole = Position.of(at), Position.of(latest)
-        known = begun.sequence if begun.created == whole.created else 0
-        return max(0, whole.sequence - known)
+    def lag(self, current: Offset, latest: Offset) -> int:
+        offset, end = StreamOffset.parse(current), StreamOffset.parse(latest)
+        sequence = offset.sequence if offset.created == end.created else 0
+        return max(0, end.sequence - sequence)
 
-    def payload(self, message: Msg) -> bytes | None:
-        """What the format decodes."""
+    def payload(self, message: StreamMessage) -> bytes | None:
+        """Returns the payload for the format."""
         return bytes(message.data)
 
-    def about(self, message: Msg, name: str) -> Any:
-        """A metadata column of one message."""
-        return about(message, name)
+    def metadata_value(self, message: StreamMessage, name: str) -> Any:
+        """Returns the value of a metadata column."""
+        return stream_metadata(message, name)
 
-    def _batch(self, messages: Sequence[Msg], metadata: Sequence[str]) -> pa.RecordBatch:
+    def _batch(self, messages: Sequence[StreamMessage], metadata: Sequence[str]) -> pa.RecordBatch:
         columns = [
-            pa.array([self.payload(m) for m in messages], pa.binary()),
+            pa.array([self.payload(message) for message in messages], pa.binary()),
             pa.repeat(self.stream, len(messages)),
-            pa.array([m.metadata.sequence.stream for m in messages], pa.int64()),
+            pa.array([message.metadata.sequence.stream for message in messages], pa.int64()),
         ]
         for name in metadata:
-            type_ = self.metadata().field(name).type
-            columns.append(pa.array([self.about(m, name) for m in messages], type_))
+            type_ = self.metadata_schema().field(name).type
+            values = [self.metadata_value(message, name) for message in messages]
+            columns.append(pa.array(values, type_))
         names = ["payload", "origin", "position", *metadata]
         return pa.RecordBatch.from_arrays(columns, names=names)
 
-    def _ranges(self, start: int, end: int) -> list[Range]:
-        return [Range(start, end, each) for each in self.filters] or [Range(start, end)]
+    def _ranges(self, start: int, end: int) -> list[SequenceRange]:
+        ranges = [SequenceRange(start, end, subject) for subject in self.filters]
+        return ranges or [SequenceRange(start, end)]
 
-    def _pulled(self, range_: Range, most: int | None = None) -> Iterator[list[Msg]]:
-        """The messages of a range as they come; about `most`."""
-        pull, count = Pull(self.stream, range_, self.config.timeout), 0
-        self._run("read", pull.begin)
+    def _read_range(
+        self, range_: SequenceRange, limit: int | None = None
+    ) -> Iterator[list[StreamMessage]]:
+        """Yields the messages of a range, up to the request that reaches `limit`."""
+        reader, count = RangeReader(self.stream, range_, self.config.timeout), 0
+        self._run("read", reader.open)
         try:
-            while (found := self._run("read", pull.next)) and (most is None or count < most):
-                count += len(found)
-                yield found
+            while limit is None or count < limit:
+                messages = self._run("read", reader.fetch)
+                if not messages:
+                    break
+                count += len(messages)
+                yield messages
         finally:
             with suppress(PenstockError):
-                self._run("read", pull.end)
+                self._run("read", reader.close)
 
     def _extent(self) -> Extent:
-        async def ask(nats: Client) -> Extent:
+        async def request(client: Client) -> Extent:
             from nats.js.api import RetentionPolicy
 
-            info = await nats.jetstream(timeout=self.config.timeout).stream_info(self.stream)
+            info = await client.jetstream(timeout=self.config.timeout).stream_info(self.stream)
             if info.config.retention == RetentionPolicy.WORK_QUEUE:
                 raise Permanent(
                     f'cannot read stream "{self.stream}" by sequence: it is a work queue',
                     code="work-queue",
-                    hint="queue_group: NAME takes its messages, which are gone then",
+                    hint="Set group to consume the messages, which removes them.",
                 )
-            single = (info.config.max_msgs_per_subject or 0) > 0
-            forgets = info.config.retention == RetentionPolicy.LIMITS and not single
+            per_subject = (info.config.max_msgs_per_subject or 0) > 0
+            deletion_is_loss = info.config.retention == RetentionPolicy.LIMITS and not per_subject
             created = info.created.isoformat() if info.created else ""
             first, end = max(info.state.first_seq, 1), info.state.last_seq + 1
-            return Extent(first, end, created, forgets)
+            return Extent(first, end, created, deletion_is_loss)
 
-        return self._run("find it", ask)
+        return self._run("find", request)
 
-    def _given(self, start: StartAt, extent: Extent) -> int:
-        if start.sequence is not None:
-            if start.sequence > extent.end:
+    def _start_sequence(self, start: NatsStartAt, extent: Extent) -> int:
+        if start.offset is not None:
+            if start.offset > extent.end:
                 raise Permanent(
-                    f'cannot start at message {start.sequence:,} of stream "{self.stream}": '
-                    "there is no such message",
+                    f'cannot start at offset {start.offset:,} of stream "{self.stream}": '
+                    f"the next message has the sequence number {extent.end:,}",
                     code="unknown-sequence",
-                    hint=f"its next message will have the number {extent.end:,}",
+                    hint=f"Set start.offset to at most {extent.end}.",
                 )
-            return max(start.sequence, extent.first)
-        at = start.timestamp
-        assert at is not None
-        limit = self.config.timeout
+            return max(start.offset, extent.first)
+        time = start.time
+        assert time is not None
         return self._run(
-            "find where to start", lambda nats: since(nats, self.stream, at, extent.end, limit)
+            "find the start position in",
+            lambda client: find_sequence(
+                client, self.stream, time, extent.end, self.config.timeout
+            ),
         )
 
-    def _judge(self, begun: Position, extent: Extent) -> str | None:
-        """What is lost, where the options allow that. Raises Permanent where they do not."""
-        missing = extent.loss(self.stream, begun)
-        if missing and self.config.on_data_loss == "fail":
-            raise lost(missing)
-        return missing
+    def _check_data_loss(self, offset: StreamOffset, extent: Extent) -> str | None:
+        """Describes data loss. Raises Permanent with `on_data_loss: fail`."""
+        loss = extent.data_loss(self.stream, offset)
+        if loss and self.config.on_data_loss == "fail":
+            raise data_loss_error(loss)
+        return loss
 
-    def _run(self, doing: str, call: Callable[[Client], Awaitable[T]]) -> T:
-        return kept(self.config).run(f'{doing}: stream "{self.stream}"', call)
+    def _run(self, action: str, call: Callable[[Client], Awaitable[T]]) -> T:
+        return pooled_connection(self.config).run(f'{action} stream "{self.stream}"', call)
 
     @property
-    def _reported(self) -> Progress | None:
+    def _progress(self) -> ProgressConsumer | None:
         config = self.config
-        if self._progress is None and config.consumer is not None:
-            self._progress = Progress(
+        if self._progress_consumer is None and config.consumer is not None:
+            self._progress_consumer = ProgressConsumer(
                 self.stream, config.consumer, self.filters, config.timeout,
-                config.consumer_settings.given(),
+                config.consumer_settings.non_default(),
             )  # fmt: skip
-        return self._progress
+        return self._progress_consumer
 
 
-def about(message: Msg, name: str) -> Any:
-    """What is known of a message of a stream, by the names of `METADATA`."""
+class BucketSource(StreamSource):
+    """Reads the stream of a key-value bucket."""
+
+    parallelism = "a pattern of `keys`, or the bucket"
+    acknowledges = None
+
+    @property
+    def stream(self) -> str:
+        return f"KV_{self.config.bucket}"
+
+    @property
+    def filters(self) -> list[str]:
+        return [f"{self._prefix}{key}" for key in self.config.key_filters]
+
+    def metadata_schema(self) -> pa.Schema:
+        return _BUCKET_METADATA
+
+    def payload(self, message: StreamMessage) -> bytes | None:
+        return bytes(message.data) if _operation(message) == _PUT else None
+
+    def metadata_value(self, message: StreamMessage, name: str) -> Any:
+        if name == "key":
+            return message.subject.removeprefix(self._prefix)
+        if name == "operation":
+            return _operation(message).lower()
+        return super().metadata_value(message, "sequence" if name == "revision" else name)
+
+    @property
+    def _prefix(self) -> str:
+        return f"$KV.{self.config.bucket}."
+
+
+def stream_metadata(message: StreamMessage, name: str) -> Any:
+    """Returns the value of a column of `STREAM_METADATA`."""
     if name == "sequence":
         return message.metadata.sequence.stream
     if name == "timestamp":
         return message.metadata.timestamp
     return message.headers if name == "headers" else message.subject
+
+
+def _operation(message: StreamMessage) -> str:
+    """Returns PUT, DEL or PURGE."""
+    return str((message.headers or {}).get(_OPERATION_HEADER, _PUT))

@@ -1,4 +1,4 @@
-"""What may stand as a subject, a stream and a key, and which subjects a filter matches."""
+"""Syntax of subjects, keys and names, and overlap of subject filters."""
 
 from __future__ import annotations
 
@@ -10,67 +10,74 @@ _NAME = re.compile(r"[^\s.*>/\\]+")
 _KEY = re.compile(r"[-/_=.a-zA-Z0-9]+")
 
 
-def name_mistake(subject: str) -> str | None:
-    """Why nothing can be published to it; None if it can."""
+def subject_error(subject: str) -> str | None:
+    """Returns the error of a subject to publish to; None for a valid subject."""
     if re.search(r"[\s\x00*>]", subject):
-        return "a subject to publish to has no space, no * and no >"
+        return "expected a subject without spaces and the wildcards * and >"
     if not all(subject.split(".")):
-        return "a subject is words between dots, as in orders.new"
+        return "expected non-empty tokens between dots, such as orders.new"
     return None
 
 
-def filter_mistake(subject: str) -> str | None:
-    """Why nobody can subscribe to it; None if one can."""
-    words = subject.split(".")
-    if any(">" in word for word in words[:-1]) or (">" in words[-1] and words[-1] != ">"):
-        return "> is the last word, alone: orders.>"
-    if any("*" in word and word != "*" for word in words):
-        return "* is a word alone: orders.*.new"
-    return name_mistake(subject.replace("*", "x").replace(">", "x"))
+def filter_error(subject: str) -> str | None:
+    """Returns the error of a subject filter; None for a valid filter."""
+    tokens = subject.split(".")
+    if any(">" in token for token in tokens[:-1]) or (">" in tokens[-1] and tokens[-1] != ">"):
+        return "expected > only as the entire last token: orders.>"
+    if any("*" in token and token != "*" for token in tokens):
+        return "expected * only as an entire token: orders.*.new"
+    return subject_error(subject.replace("*", "x").replace(">", "x"))
 
 
-def key_mistake(key: str) -> str | None:
-    """Why a bucket has no such key; None if it may."""
+def key_error(key: str) -> str | None:
+    """Returns the error of a key of a bucket; None for a valid key."""
     if not _KEY.fullmatch(key) or key[0] == "." or key[-1] == ".":
-        return "a key has letters, digits and - / _ = . and no dot at its ends"
+        return "expected a key of letters, digits and - / _ = . without a dot at either end"
     return None
 
 
-def need_name(name: str | None) -> str | None:
-    """The name of a stream, bucket or consumer. Raises ValueError if it cannot be one."""
+def header_error(name: str, value: str) -> str | None:
+    """Returns the error of a header's value; None for a valid value."""
+    if "\r" in value or "\n" in value:
+        return f'expected a header "{name}" without line breaks'
+    return None
+
+
+def check_name(name: str | None) -> str | None:
+    """Returns the name of a stream, bucket or consumer. Raises ValueError if it is invalid."""
     if name is not None and not _NAME.fullmatch(name):
-        raise ValueError("a name has no space, and none of . * > / \\")
+        raise ValueError("expected a name without spaces and . * > / \\")
     return name
 
 
-def need_filters(subjects: str | list[str] | None) -> str | list[str] | None:
-    """Subjects to subscribe to. Raises ValueError if one is wrong, or two share messages."""
-    found = listed(subjects)
-    if subjects is not None and not found:
-        raise ValueError("give at least one")
-    for each in found:
-        if (mistake := filter_mistake(each)) is not None:
-            raise ValueError(f'"{each}": {mistake}')
-    for one, other in combinations(found, 2):
-        if overlap(one, other):
-            raise ValueError(f'"{one}" and "{other}" match the same subjects')
+def check_filters(subjects: str | list[str] | None) -> str | list[str] | None:
+    """Returns subject filters. Raises ValueError if they are invalid or overlap."""
+    filters = as_list(subjects)
+    if subjects is not None and not filters:
+        raise ValueError("expected at least one subject")
+    for subject in filters:
+        if (error := filter_error(subject)) is not None:
+            raise ValueError(f'"{subject}": {error}')
+    for first, second in combinations(filters, 2):
+        if overlap(first, second):
+            raise ValueError(f'"{first}" and "{second}" overlap')
     return subjects
 
 
-def listed(subjects: str | list[str] | None) -> list[str]:
-    """One or several as a list."""
-    return [subjects] if isinstance(subjects, str) else list(subjects or ())
+def as_list(option: str | list[str] | None) -> list[str]:
+    """Returns an option that is one text or several as a list."""
+    return [option] if isinstance(option, str) else list(option or ())
 
 
-def overlap(one: str, other: str) -> bool:
-    """Whether there is a subject that both match; a subject without wildcards matches itself."""
-    return _overlap(one.split("."), other.split("."))
+def overlap(first: str, second: str) -> bool:
+    """Returns whether a subject exists that both filters match."""
+    return _overlap(first.split("."), second.split("."))
 
 
-def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
-    if not one or not other:
-        return not one and not other
-    if ">" in (one[0], other[0]):
+def _overlap(first: Sequence[str], second: Sequence[str]) -> bool:
+    if not first or not second:
+        return not first and not second
+    if ">" in (first[0], second[0]):
         return True
-    same = one[0] == other[0] or "*" in (one[0], other[0])
-    return same and _overlap(one[1:], other[1:])
+    same = first[0] == second[0] or "*" in (first[0], second[0])
+    return same and _overlap(first[1:], second[1:])

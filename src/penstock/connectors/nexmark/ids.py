@@ -1,60 +1,60 @@
-"""Which persons and auctions there are at an event, and which of them events refer to.
+"""IDs of persons and auctions: existing IDs at an event, and IDs that an event refers to.
 
-Events come in rounds of fifty: a person, three auctions, forty-six bids.
+A round of events has fifty: one person, three auctions and forty-six bids.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from penstock.sdk.kit.random import Integers, Stream
+from penstock.sdk.synthetic.random import Integers, Stream
 
 ROUND, PERSONS, AUCTIONS = 50, 1, 3
 FIRST = 1000
-"""The number of the first person and of the first auction."""
+"""The ID of the first person and of the first auction."""
 LEAD = 10
-"""So many persons and auctions are referred to before they appear."""
+"""The number of persons and auctions that are referred to before they exist."""
 ACTIVE_PERSONS = 1000
 OPEN_AUCTIONS = 100
 HUNDRED = 100
 
 
 def last_person(events: Integers) -> Integers:
-    """The latest person at each event, counted from 0."""
+    """Returns the index of the latest person at each event."""
     return events // ROUND
 
 
 def last_auction(events: Integers) -> Integers:
-    """The latest auction at each event that is not a person, counted from 0."""
-    rounds, place = np.divmod(events, ROUND)
-    last: Integers = rounds * AUCTIONS + np.minimum(place - PERSONS, AUCTIONS - 1)
+    """Returns the index of the latest auction at each event after the person of a round."""
+    rounds, indexes = np.divmod(events, ROUND)
+    last: Integers = rounds * AUCTIONS + np.minimum(indexes - PERSONS, AUCTIONS - 1)
     return last
 
 
-def some_person(events: Integers, stream: Stream, hot: int) -> Integers:
-    """A person for each event: three of four times that at place `hot` of the latest hundred."""
+def random_persons(events: Integers, stream: Stream, hot: int) -> Integers:
+    """Returns a person for each event; three of four are number `hot` of the latest hundred."""
     last = last_person(events)
     active = np.minimum(last + 1, ACTIVE_PERSONS)
-    some = last + 1 - active + _below(active + LEAD, events, stream)
-    return _mixed(last // HUNDRED * HUNDRED + hot, some, 1 / 4, events, stream)
+    cold_ids = last + 1 - active + _random_below(active + LEAD, events, stream)
+    return _mix(last // HUNDRED * HUNDRED + hot, cold_ids, 1 / 4, events, stream)
 
 
-def some_auction(events: Integers, stream: Stream) -> Integers:
-    """An auction for each event: every other time the first of the latest hundred."""
+def random_auctions(events: Integers, stream: Stream) -> Integers:
+    """Returns an auction for each event; half of them are the first of the latest hundred."""
     last = last_auction(events)
     first = np.maximum(last - OPEN_AUCTIONS, 0)
-    some = first + _below(last + 1 - first + LEAD, events, stream)
-    return _mixed(last // HUNDRED * HUNDRED, some, 1 / 2, events, stream)
+    cold_ids = first + _random_below(last + 1 - first + LEAD, events, stream)
+    return _mix(last // HUNDRED * HUNDRED, cold_ids, 1 / 2, events, stream)
 
 
-def _mixed(
-    hot: Integers, some: Integers, share: float, events: Integers, stream: Stream
+def _mix(
+    hot: Integers, cold_ids: Integers, share: float, events: Integers, stream: Stream
 ) -> Integers:
     cold = stream.child("cold").uniform(events) < share
-    mixed: Integers = FIRST + np.where(cold, some, hot)
-    return mixed
+    ids: Integers = FIRST + np.where(cold, cold_ids, hot)
+    return ids
 
 
-def _below(bound: Integers, events: Integers, stream: Stream) -> Integers:
-    drawn: Integers = (stream.uniform(events) * bound).astype(np.int64)
-    return drawn
+def _random_below(bound: Integers, events: Integers, stream: Stream) -> Integers:
+    numbers: Integers = (stream.uniform(events) * bound).astype(np.int64)
+    return numbers

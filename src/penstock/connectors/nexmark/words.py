@@ -1,4 +1,4 @@
-"""What the names and places of persons are made of."""
+"""Words of names and places."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pulsar: topics, subscriptions and readers."""
+"""Apache Pulsar."""
 
-from penstock.connectors.pulsar.sink import PulsarSink, PulsarSinkConfig
-from penstock.connectors.pulsar.source import PulsarSource, PulsarSourceConfig
+from penstock.connectors.pulsar.sink import PulsarSink
+from penstock.connectors.pulsar.source import PulsarSource
 
-__all__ = ["PulsarSink", "PulsarSinkConfig", "PulsarSource", "PulsarSourceConfig"]
+__all__ = ["PulsarSink", "PulsarSource"]

@@ -1,4 +1,4 @@
-"""The source of a subscription, which hands out messages and wants them acknowledged."""
+"""Pulsar source of a subscription, whose messages are journaled and acknowledged."""
 
 from __future__ import annotations
 
@@ -7,56 +7,56 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.connectors.pulsar.about import METADATA, about, payload
-from penstock.connectors.pulsar.client import closed, using
+from penstock.connectors.pulsar.client import close_client, connect, use_client
 from penstock.connectors.pulsar.config import PulsarSourceConfig
-from penstock.connectors.pulsar.connection import connected
-from penstock.connectors.pulsar.faults import faults
-from penstock.connectors.pulsar.greeting import unreachable
-from penstock.connectors.pulsar.topics import partitions
+from penstock.connectors.pulsar.errors import translate_errors, unreachable
+from penstock.connectors.pulsar.metadata import METADATA, message_metadata, message_payload
+from penstock.connectors.pulsar.reader import list_partitions
 from penstock.sdk import Journal, Message, ReceivingSource
 
 if TYPE_CHECKING:
     from pulsar import Client, Consumer
-    from pulsar import Message as Taken
+    from pulsar import Message as PulsarMessage
 
-_MOST = 500
-"""Messages that are made durable together."""
-_MOST_BYTES = 4 << 20
-_LOOK = 300
-"""How long is waited for a message before the connection is looked at, in milliseconds."""
-_AHEAD = 200
-"""Messages of a partition that are fetched before they are wanted."""
+_MAX_BATCH_RECORDS = 500
+"""The largest number of messages that are journaled together."""
+_MAX_BATCH_SIZE = 4 << 20
+_POLL_TIMEOUT = 300
+"""Milliseconds to wait for a message before the connection is checked."""
+_PREFETCH = 200
+"""The number of messages of a partition that the consumer prefetches."""
 
 
 class SubscriptionSource(ReceivingSource[PulsarSourceConfig]):
-    """A consumer of a subscription; what is in the journal is acknowledged."""
+    """Consumes a subscription and acknowledges journaled messages."""
 
     extra = "pulsar"
-    clients = ("pulsar",)
+    client_modules = ("pulsar",)
     parallelism = "the consumer"
-    acknowledges = "the subscription gets its ack once the message is on disk"
+    acknowledges = "acknowledged to the subscription once the message is on disk"
 
-    def about(self) -> pa.Schema:
+    def message_metadata_schema(self) -> pa.Schema:
         return METADATA
 
     def check(self) -> None:
-        with using(self.config, self._doing("find")) as client:
-            partitions(client, self.config.topics)
+        with use_client(self.config, self._action("find")) as client:
+            list_partitions(client, self.config.topics)
 
     async def receive(self, journal: Journal) -> None:
-        client = await asyncio.to_thread(connected, self.config)
+        client = await asyncio.to_thread(connect, self.config)
         try:
-            with faults(self.config, self._doing("subscribe")):
-                consumer = await asyncio.to_thread(self._subscribed, client)
+            with translate_errors(self.config, self._action("subscribe")):
+                consumer = await asyncio.to_thread(self._subscribe, client)
                 journal.ready.set()
                 while True:
-                    some = await asyncio.to_thread(self._taken, consumer)
-                    await asyncio.gather(*(_kept(each, consumer, journal) for each in some))
+                    messages = await asyncio.to_thread(self._poll, consumer)
+                    await asyncio.gather(
+                        *(_append(message, consumer, journal) for message in messages)
+                    )
         finally:
-            await asyncio.to_thread(closed, client)
+            await asyncio.to_thread(close_client, client)
 
-    def _subscribed(self, client: Client) -> Consumer:
+    def _subscribe(self, client: Client) -> Consumer:
         from pulsar import ConsumerType, InitialPosition
 
         type_ = {
@@ -65,32 +65,32 @@ class SubscriptionSource(ReceivingSource[PulsarSourceConfig]):
             "failover": ConsumerType.Failover,
             "key_shared": ConsumerType.KeyShared,
         }[self.config.subscription_type or "exclusive"]
-        from_ = {"earliest": InitialPosition.Earliest, "latest": InitialPosition.Latest}
+        start = {"earliest": InitialPosition.Earliest, "latest": InitialPosition.Latest}
         return client.subscribe(
-            self.config.topics, self.config.subscription, type_, receiver_queue_size=_AHEAD,
-            consumer_name=self.config.consumer_name, initial_position=from_[str(self.config.start)],
+            self.config.topics, self.config.subscription, type_, receiver_queue_size=_PREFETCH,
+            consumer_name=self.config.consumer, initial_position=start[str(self.config.start)],
         )  # fmt: skip
 
-    def _taken(self, consumer: Consumer) -> list[Taken]:
-        """The next messages that are there; it may be that there are none."""
+    def _poll(self, consumer: Consumer) -> list[PulsarMessage]:
+        """Returns the next messages, possibly none."""
         from pulsar import Timeout
 
-        some: list[Taken] = []
+        messages: list[PulsarMessage] = []
         size = 0
         try:
-            while len(some) < _MOST and size < _MOST_BYTES:
-                some.append(consumer.receive(0 if some else _LOOK))
-                size += len(some[-1].data())
+            while len(messages) < _MAX_BATCH_RECORDS and size < _MAX_BATCH_SIZE:
+                messages.append(consumer.receive(0 if messages else _POLL_TIMEOUT))
+                size += len(messages[-1].data())
         except Timeout:
-            if not some and not consumer.is_connected():
+            if not messages and not consumer.is_connected():
                 raise unreachable(self.config, "the connection was lost") from None
-        return some
+        return messages
 
-    def _doing(self, what: str) -> str:
-        return f'{what}: topic "{", ".join(self.config.topics)}"'
+    def _action(self, verb: str) -> str:
+        return f'{verb}: topic "{", ".join(self.config.topics)}"'
 
 
-async def _kept(message: Taken, consumer: Consumer, journal: Journal) -> None:
-    known = {name: about(message, name) for name in METADATA.names}
-    await journal.append([Message(payload(message), known)])
+async def _append(message: PulsarMessage, consumer: Consumer, journal: Journal) -> None:
+    metadata = {name: message_metadata(message, name) for name in METADATA.names}
+    await journal.append([Message(message_payload(message), metadata)])
     consumer.acknowledge(message)

@@ -1,4 +1,4 @@
-"""Queues, streams and exchanges of RabbitMQ, by AMQP 0-9-1."""
+"""RabbitMQ queues, streams and exchanges over AMQP 0-9-1."""
 
 from penstock.connectors.rabbitmq.sink import RabbitmqSink
 from penstock.connectors.rabbitmq.source import RabbitmqSource

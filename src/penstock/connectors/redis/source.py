@@ -1,25 +1,25 @@
-"""The source: one of four, as the options say."""
+"""The source of Redis: streams, consumer groups, lists and channels."""
 
 from __future__ import annotations
 
-from penstock.connectors.redis.channels import ChannelSource
-from penstock.connectors.redis.group import GroupSource
-from penstock.connectors.redis.lists import ListSource
-from penstock.connectors.redis.options import RedisSourceConfig
-from penstock.connectors.redis.streams import StreamSource
+from penstock.connectors.redis.config import RedisSourceConfig
+from penstock.connectors.redis.consumer_group import ConsumerGroupSource
+from penstock.connectors.redis.list import ListSource
+from penstock.connectors.redis.pubsub import PubSubSource
+from penstock.connectors.redis.stream import StreamSource
 from penstock.sdk import Component, Context, Source
 
 
 class RedisSource(Source[RedisSourceConfig]):
     """Reads streams, lists or channels of a Redis server or cluster.
 
-    * `stream`: entries are read by their ids, and can be read again. Nothing changes on the server,
-      and whoever else reads the streams is not disturbed.
-    * `stream` with `group`: the entries are shared with the other consumers of the group. Those of
-      a consumer that died are taken over.
-    * `list`: messages are moved to a list of ours, and removed there once they are on disk.
-    * `channel`, `pattern`: what is published while we are away is lost, and so is what a full
-      journal cannot take, which is counted.
+    * `stream`: entries are read by ID, and a run resumes at its offset. The streams do not change,
+      and other readers are not affected.
+    * `stream` with `group`: the consumers of the group share the entries. Pending entries of a dead
+      consumer are claimed.
+    * `list`: messages are moved to a processing list and removed once they are on disk.
+    * `channel`, `pattern`: messages that are published while the pipeline is stopped are lost.
+      Messages that do not fit into the journal count as lost.
 
     ```yaml
     type: redis
@@ -35,14 +35,14 @@ class RedisSource(Source[RedisSourceConfig]):
     variants = ("stream: orders", "stream: orders, group: workers", "list: jobs", "channel: news")
     capabilities = StreamSource.capabilities
     extra = "redis"
-    clients = ("redis",)
+    client_modules = ("redis",)
 
     @classmethod
-    def of(
+    def create(
         cls, config: RedisSourceConfig, context: Context | None = None
     ) -> Component[RedisSourceConfig]:
         if config.list is not None:
             return ListSource(config, context)
         if config.stream is None:
-            return ChannelSource(config, context)
-        return (GroupSource if config.group is not None else StreamSource)(config, context)
+            return PubSubSource(config, context)
+        return (ConsumerGroupSource if config.group is not None else StreamSource)(config, context)

@@ -1,4 +1,4 @@
-"""Messages in streams of bytes over TCP."""
+"""TCP: messages in byte streams."""
 
 from penstock.connectors.tcp.sink import TcpSink
 from penstock.connectors.tcp.source import TcpSource

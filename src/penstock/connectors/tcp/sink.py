@@ -1,4 +1,4 @@
-"""The sink of TCP connections."""
+"""The TCP sink."""
 
 from __future__ import annotations
 
@@ -6,33 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 
-from penstock.connectors.tcp.broadcast import Broadcast
-from penstock.connectors.tcp.connection import ConnectionConfig
-from penstock.connectors.tcp.sending import Link
-from penstock.sdk import BatchId, Capability, Context, Duration, Failure, Receipt, Sink, Writer
-from penstock.sdk.kit.framing import Framing, all_framed
-from penstock.sdk.kit.handing import handed, taken
-
-
-class TcpSinkConfig(ConnectionConfig):
-    patience: Duration = 60.0
-    """How long the other side may read nothing; who listens leaves it then."""
-    subscribers: int = Field(default=0, ge=0)
-    """How many must be connected to us before a batch is sent, for those who listen."""
+from penstock.connectors.tcp.client import TcpClient
+from penstock.connectors.tcp.config import TcpSinkConfig
+from penstock.connectors.tcp.server import BroadcastServer
+from penstock.connectors.tcp.writer import BroadcastWriter, TcpWriter
+from penstock.sdk import BatchId, Capability, Context, Receipt, Sink, Writer
+from penstock.sdk.messages.packing import unpack_messages
 
 
 class TcpSink(Sink[TcpSinkConfig]):
-    """Sends rows over TCP connections: one that is made, or those of all who connect to us.
+    """Sends rows over TCP, as a client (`connect`) or as a server (`listen`).
 
-    Who connects: a batch is done when the other side's system has acknowledged all of it, which
-    is not to say that the program there has read it. Each partition of a batch has a connection.
+    With `connect`, a batch is complete when the operating system of the peer has acknowledged all
+    bytes; the program of the peer may not have read the bytes yet. Each partition of a batch has a
+    connection.
 
-    Who listens: everybody who is connected gets everything, and who leaves misses the rest. The
-    driver sends it, so a batch has to fit into its memory.
+    With `listen`, all connected subscribers receive all rows, and subscribers that disconnect miss
+    the remaining rows. The driver sends the rows, so a batch has to fit into its memory.
 
-    Rows that have a delimiter in them, or are longer than their prefix can tell, become dead
+    Rows that contain the delimiter, or are longer than the length prefix allows, become dead
     letters.
 
     ```yaml
@@ -44,10 +37,10 @@ class TcpSink(Sink[TcpSinkConfig]):
     ```
     """
 
-    acknowledges: str | None = "the system at the other side has acknowledged all bytes"
+    acknowledges: str | None = "the operating system of the peer has acknowledged all bytes"
     variants = ("connect: collector.example.com:9000", "listen: 0.0.0.0:9000")
     capabilities = frozenset({Capability.BYTES, Capability.ORDERED})
-    _broadcast: Broadcast | None = None
+    _server: BroadcastServer | None = None
 
     def __init__(self, config: TcpSinkConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
@@ -55,81 +48,45 @@ class TcpSink(Sink[TcpSinkConfig]):
             self.parallelism, self.acknowledges = "the driver", None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_broadcast": None}
+        return {**self.__dict__, "_server": None}
 
     def check(self) -> None:
         if self.config.connect is not None:
-            Link(self.config, self.config.patience).close()
-        elif self._broadcast is None:
-            Broadcast(self.config, self.config.patience).close()
+            TcpClient(self.config).close()
+        elif self._server is None:
+            BroadcastServer(self.config).close()
 
-    def open(self) -> Link | None:
-        if self.config.connect is None:
-            return None
-        return Link(self.config, self.config.patience)
+    def open(self) -> TcpClient | None:
+        return None if self.config.connect is None else TcpClient(self.config)
 
     def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
         if client is None:
-            return HandingWriter(partition, self.config.framing)
+            return BroadcastWriter(partition, self.config.framing)
         return TcpWriter(client, self.config.framing)
 
     def recover(self) -> None:
         if self.config.listen is not None:
-            self._listening().look()
+            self._open_server().update_subscribers()
 
-    def finish(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
+    def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
         if self.config.listen is not None and receipts:
-            broadcast = self._listening()
-            broadcast.await_takers(self.config.subscribers)
-            broadcast.send(data for parts in taken(receipts) for data in parts)
+            server = self._open_server()
+            server.await_subscribers(self.config.min_subscribers)
+            server.send(frame for frames in unpack_messages(receipts) for frame in frames)
 
     def tick(self) -> None:
-        if self._broadcast is not None:
-            self._broadcast.look()
+        if self._server is not None:
+            self._server.update_subscribers()
 
     def complete(self) -> None:
         self.close()
 
     def close(self) -> None:
-        if self._broadcast is not None:
-            self._broadcast.close()
-            self._broadcast = None
+        if self._server is not None:
+            self._server.close()
+            self._server = None
 
-    def _listening(self) -> Broadcast:
-        if self._broadcast is None:
-            self._broadcast = Broadcast(self.config, self.config.patience)
-        return self._broadcast
-
-
-class TcpWriter(Writer):
-    """Sends the rows that it is given before it takes more."""
-
-    def __init__(self, link: Link, framing: Framing) -> None:
-        self._link, self._framing = link, framing
-        self._count = 0
-
-    def write(self, rows: pa.RecordBatch, payloads: Any = None) -> Sequence[Failure]:
-        data, failures = all_framed(payloads, self._framing)
-        self._link.send(b"".join(data))
-        self._count += len(data)
-        return failures
-
-    def commit(self) -> Receipt:
-        self._link.await_receipt()
-        return {"messages": self._count}
-
-
-class HandingWriter(Writer):
-    """Hands the rows to the driver."""
-
-    def __init__(self, partition: int, framing: Framing) -> None:
-        self._partition, self._framing = partition, framing
-        self._data: list[bytes] = []
-
-    def write(self, rows: pa.RecordBatch, payloads: Any = None) -> Sequence[Failure]:
-        data, failures = all_framed(payloads, self._framing)
-        self._data += data
-        return failures
-
-    def commit(self) -> Receipt:
-        return handed(self._partition, [self._data])
+    def _open_server(self) -> BroadcastServer:
+        if self._server is None:
+            self._server = BroadcastServer(self.config)
+        return self._server

@@ -1,4 +1,4 @@
-"""The source of TCP connections."""
+"""The TCP source."""
 
 from __future__ import annotations
 
@@ -8,32 +8,26 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 
-from penstock.connectors.tcp.connection import ConnectionConfig
-from penstock.connectors.tcp.taking import CHUNK, Taking
-from penstock.sdk import ByteSize, Journal, ReceivingConfig, ReceivingSource
+from penstock.connectors.tcp.config import TcpSourceConfig
+from penstock.connectors.tcp.errors import connection_lost, open_error
+from penstock.connectors.tcp.reader import CHUNK_BYTES, ConnectionHandler
+from penstock.sdk import Journal, ReceivingSource
 
-Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-class TcpSourceConfig(ConnectionConfig, ReceivingConfig):
-    max_message: ByteSize = Field(default=16 << 20, ge=1)
-    """The largest message, and never more than half of the journal. What is larger is left out,
-    and counted as lost."""
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class TcpSource(ReceivingSource[TcpSourceConfig]):
-    """Takes messages from TCP connections: of those who connect to us, or of one that we make.
+    """Receives messages over TCP, as a server (`listen`) or as a client (`connect`).
 
-    While the journal is full nothing is read, which makes senders wait. TCP tells a sender
-    nothing of what became of its messages: those on their way are lost when we are killed. A
-    message without an end, when its sender leaves, is taken where messages end with a delimiter,
-    and is lost where its length says that more should come.
+    While the journal is full the source stops reading, so that TCP flow control stops the senders.
+    TCP has no acknowledgement of messages: messages in flight are lost when the source is killed.
+    When a sender disconnects in the middle of a message, the partial message is received with
+    a delimiter, and lost with a length prefix.
 
-    Where a length in digits is no number, nothing that follows can be told apart: the connection
-    is left, what came is counted as lost, and an error says what it was, or `receiver.log` beside
-    the journal where others connect to us.
+    After an invalid length prefix in digits the source closes the connection, because the
+    boundaries of the following messages are unknown. The data counts as lost, and the error is
+    reported, with `listen` in `receiver.log` beside the journal.
 
     ```yaml
     type: tcp
@@ -46,53 +40,54 @@ class TcpSource(ReceivingSource[TcpSourceConfig]):
     parallelism = "the process that listens or connects"
     acknowledges = None
 
-    def about(self) -> pa.Schema:
+    def message_metadata_schema(self) -> pa.Schema:
         return pa.schema([("remote", pa.string()), ("remote_port", pa.int32())])
 
     def check(self) -> None:
-        """Needs the certificates, and an address to listen at or somebody to connect to."""
-        asyncio.run(self._tried())
+        """Loads the certificates, and listens or connects once."""
+        asyncio.run(self._check())
 
     async def receive(self, journal: Journal) -> None:
-        most = min(self.config.max_message, self.config.journal.size // 2)
-        taking = Taking(self.config, most, journal)
+        handler = ConnectionHandler(self.config, journal)
         if self.config.connect is not None:
-            async with self._connected() as connection:
+            async with self._connect() as streams:
                 journal.ready.set()
-                await taking.take(*connection)
-            raise self.config.lost("it was closed there")
-        server = await self._listening(taking)
+                await handler.receive(*streams)
+            raise connection_lost(self.config, "closed by the peer")
+        server = await self._listen(handler)
         try:
             journal.ready.set()
-            await taking.failed
+            await handler.failed
         finally:
             server.close()
-            await taking.close()
+            await handler.close()
 
-    async def _tried(self) -> None:
+    async def _check(self) -> None:
         if self.config.connect is None:
-            (await self._listening(lambda *_: None)).close()
+            (await self._listen(lambda *_: None)).close()
             return
-        async with self._connected():
+        async with self._connect():
             return
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Connection]:
-        tls = self.config.context()
-        opening = asyncio.open_connection(*self.config.host_and_port, ssl=tls, limit=CHUNK)
+    async def _connect(self) -> AsyncIterator[Streams]:
+        context = self.config.ssl_context()
+        connecting = asyncio.open_connection(
+            *self.config.host_and_port, ssl=context, limit=CHUNK_BYTES
+        )
         try:
-            reader, writer = await asyncio.wait_for(opening, self.config.timeout)
+            reader, writer = await asyncio.wait_for(connecting, self.config.timeout)
         except OSError as error:
-            raise self.config.failed(error) from None
+            raise open_error(self.config, error) from None
         try:
             yield reader, writer
         finally:
             writer.transport.abort()
 
-    async def _listening(self, serve: Callable[..., Any]) -> asyncio.Server:
+    async def _listen(self, handler: Callable[..., Any]) -> asyncio.Server:
         host, port = self.config.host_and_port
-        tls = self.config.context()
+        context = self.config.ssl_context()
         try:
-            return await asyncio.start_server(serve, host, port, ssl=tls, limit=CHUNK)
+            return await asyncio.start_server(handler, host, port, ssl=context, limit=CHUNK_BYTES)
         except OSError as error:
-            raise self.config.failed(error) from None
+            raise open_error(self.config, error) from None

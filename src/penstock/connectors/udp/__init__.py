@@ -1,4 +1,4 @@
-"""Messages in UDP datagrams."""
+"""UDP: messages in datagrams."""
 
 from penstock.connectors.udp.sink import UdpSink
 from penstock.connectors.udp.source import UdpSource

@@ -1,4 +1,4 @@
-"""The sink of UDP datagrams."""
+"""The UDP sink."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 
-from penstock.connectors.udp.datagrams import LARGEST, DatagramConfig, resolved
+from penstock.connectors.udp.config import MAX_DATAGRAM_BYTES, UdpSinkConfig, resolve_address
 from penstock.sdk import (
     BatchId,
     Capability,
@@ -21,24 +20,15 @@ from penstock.sdk import (
     Transient,
     Writer,
 )
-from penstock.sdk.kit.address import Address
-from penstock.sdk.kit.framing import framed
-
-
-class UdpSinkConfig(DatagramConfig):
-    connect: Address
-    """Where datagrams go, as `host:port`; the host may be a multicast group."""
-    max_datagram: int = Field(default=1400, ge=1, le=LARGEST)
-    """The most bytes of a datagram that holds several messages."""
-    hops: int = Field(default=1, ge=0, le=255)
-    """How many routers a datagram to a multicast group passes; 0 stays on this machine."""
+from penstock.sdk.messages.framing import encode_frame
 
 
 class UdpSink(Sink[UdpSinkConfig]):
-    """Sends rows as UDP datagrams, also to a multicast group.
+    """Sends rows as UDP datagrams, to one host or to a multicast group.
 
-    Nobody tells whether a datagram arrived. Rows that do not fit into one (65,507 bytes) become
-    dead letters. With another framing than `datagram` there are as many rows in each as fit.
+    UDP has no acknowledgements: lost datagrams are not detected. Rows larger than a datagram
+    (65,507 bytes) become dead letters. With a framing other than `datagram`, rows are packed into
+    datagrams of up to `max_datagram_size`.
 
     ```yaml
     type: udp
@@ -52,22 +42,22 @@ class UdpSink(Sink[UdpSinkConfig]):
     capabilities = frozenset({Capability.BYTES})
 
     def check(self) -> None:
-        """Needs an address that is known; nobody can say whether somebody listens there."""
+        """Resolves the address. UDP cannot detect whether a program listens."""
         self.open().close()
 
     def open(self) -> socket.socket:
         config = self.config
-        family, address = resolved(config.connect)
+        family, address = resolve_address(config.connect)
         sock = socket.socket(family, socket.SOCK_DGRAM)
         try:
             if family == socket.AF_INET:
-                through = socket.inet_aton(config.interface)
-                sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, through)
+                interface = socket.inet_aton(config.interface)
+                sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
                 sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, config.hops)
             sock.connect(address)
         except OSError as error:
             sock.close()
-            raise _failed(config, error) from None
+            raise _send_error(config, error) from None
         return sock
 
     def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
@@ -75,57 +65,63 @@ class UdpSink(Sink[UdpSinkConfig]):
 
 
 class UdpWriter(Writer):
-    """Sends the rows that it is given before it takes more."""
+    """Sends all rows of a call before `write` returns."""
 
     def __init__(self, sock: socket.socket, config: UdpSinkConfig) -> None:
         self._socket, self._config = sock, config
         self._count = 0
 
-    def write(self, rows: pa.RecordBatch, payloads: Any = None) -> Sequence[Failure]:
+    def write(
+        self, rows: pa.RecordBatch, payloads: Any = None, operations: pa.StringArray | None = None
+    ) -> Sequence[Failure]:
         failures: list[Failure] = []
-        held = b""
-        for at, payload in enumerate(payloads.to_pylist()):
+        datagram = b""
+        for index, payload in enumerate(payloads.to_pylist()):
             try:
-                data = self._framed(payload)
+                frame = self._encode(payload)
             except Rejected as error:
-                failures.append(Failure(at, error))
+                failures.append(Failure(index, error))
                 continue
             if self._config.framing == "datagram":
-                self._send(data)
+                self._send(frame)
                 continue
-            if held and len(held) + len(data) > self._config.max_datagram:
-                self._send(held)
-                held = b""
-            held += data
-        if held:
-            self._send(held)
+            if datagram and len(datagram) + len(frame) > self._config.max_datagram_size:
+                self._send(datagram)
+                datagram = b""
+            datagram += frame
+        if datagram:
+            self._send(datagram)
         return failures
 
     def commit(self) -> Receipt:
         return {"datagrams": self._count}
 
-    def _framed(self, payload: bytes) -> bytes:
+    def _encode(self, payload: bytes) -> bytes:
         framing = self._config.framing
-        data = payload if framing == "datagram" else framed(payload, framing)
-        if len(data) > LARGEST:
-            raise Rejected(f"{len(data):,} bytes do not fit into a datagram", code="too-long")
-        return data
+        frame = payload if framing == "datagram" else encode_frame(payload, framing)
+        if len(frame) > MAX_DATAGRAM_BYTES:
+            raise Rejected(
+                f"expected at most {MAX_DATAGRAM_BYTES:,} bytes, found {len(frame):,}",
+                code="too-long",
+            )
+        return frame
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, datagram: bytes) -> None:
         try:
-            with suppress(ConnectionRefusedError):  # said of an earlier one; this one is not sent
-                self._socket.send(data)
+            # The error is of an earlier datagram (ICMP); the current datagram was not sent.
+            with suppress(ConnectionRefusedError):
+                self._socket.send(datagram)
                 self._count += 1
                 return
-            self._socket.send(data)
+            self._socket.send(datagram)
         except OSError as error:
-            raise _failed(self._config, error) from None
+            raise _send_error(self._config, error) from None
         self._count += 1
 
 
-def _failed(config: UdpSinkConfig, error: OSError) -> Transient:
+def _send_error(config: UdpSinkConfig, error: OSError) -> Transient:
     return Transient(
         f"could not send to {config.connect}: {error.strerror}",
         code="unreachable",
-        hint="does the machine have a way there?",
+        hint="Check the address and the network route.",
     )

@@ -1,4 +1,4 @@
-"""One datum of Avro: its schema, and rows from it and to it."""
+"""Avro datums: schemas, and conversion from and to rows."""
 
 from __future__ import annotations
 
@@ -12,81 +12,88 @@ import fastavro
 import pyarrow as pa
 from fastavro.schema import SchemaParseException
 
-from penstock.core.errors import DecodeError, EncodeError, PlanError
-from penstock.sdk.kit.avrotypes import arrow_schema, from_arrow, to_arrow, without_times
-from penstock.sdk.kit.columns import reason
+from penstock.core.errors import DecodeError, EncodeError, OptionError, PlanError
+from penstock.core.regular_files import check_regular_file
+from penstock.sdk.columns.avro_types import arrow_schema, from_arrow, to_arrow, without_times
+from penstock.sdk.columns.conform import error_text
 
 
-def given(datum: Any, schema_file: str | None) -> Any:
-    """The parsed schema that the options give, if they do. Raises PlanError."""
+def configured_schema(datum: Any, schema_file: str | None) -> Any:
+    """Returns the parsed schema of the options, if any. Raises PlanError."""
     if schema_file is not None:
         try:
+            check_regular_file(Path(schema_file))
             datum = Path(schema_file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"cannot read {schema_file}: {error}"
-            raise PlanError(message, code="unreadable-file") from error
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise OptionError.of(
+                "schema_file",
+                message=f"cannot read {schema_file}: {reason}",
+                code="unreadable-file",
+                hint="Set schema_file to a file with an Avro schema in JSON.",
+            ) from error
     if datum is None:
         return None
-    found = parsed(datum)
-    arrow_schema(found)
-    return found
+    schema = parse_schema(datum)
+    arrow_schema(schema)
+    return schema
 
 
-def parsed(datum: Any, named: dict[str, Any] | None = None) -> Any:
-    """A schema as fastavro wants it, of text or JSON; `named` are types that it may mention."""
+def parse_schema(datum: Any, named: dict[str, Any] | None = None) -> Any:
+    """Parses a schema given as text or JSON. `named` are the types of references."""
     try:
-        plain = json.loads(datum) if isinstance(datum, str) else datum
-        return fastavro.parse_schema(plain, named_schemas={} if named is None else named)
+        schema = json.loads(datum) if isinstance(datum, str) else datum
+        return fastavro.parse_schema(schema, named_schemas={} if named is None else named)
     except (ValueError, SchemaParseException, KeyError, TypeError, AttributeError) as error:
-        message = f"not an Avro schema: {reason(error)}"
+        message = f"not an Avro schema: {error_text(error)}"
         raise PlanError(message, code="invalid-schema") from error
 
 
 def codec(datum: Any) -> Any:
-    """The schema by which values are read and written: times are numbers."""
+    """Returns the schema for reading and writing: times are numbers."""
     return fastavro.parse_schema(without_times(datum))
 
 
 def value_of(payload: bytes, header: int, writer: Any, reader: Any = None) -> Any:
-    """The value behind a header. Raises DecodeError for what is left over."""
+    """Decodes the value after a header. Raises DecodeError for trailing bytes."""
     stream = io.BytesIO(payload)
     stream.seek(header)
     value = fastavro.schemaless_reader(stream, writer, reader)
-    left = len(payload) - stream.tell()
-    if left:
-        raise DecodeError(f"not Avro of this schema: {left:,} bytes left over", code="not-avro")
+    trailing = len(payload) - stream.tell()
+    if trailing:
+        raise DecodeError(f"not Avro of this schema: {trailing:,} trailing bytes", code="not-avro")
     return value
 
 
-def payload_of(value: dict[str, Any], writer: Any, header: bytes) -> bytes:
-    """A value behind a header."""
+def row_payload(value: dict[str, Any], writer: Any, header: bytes) -> bytes:
+    """Encodes a value after a header."""
     out = io.BytesIO()
     out.write(header)
     fastavro.schemaless_writer(out, writer, value)
     return out.getvalue()
 
 
-def rows_of(values: list[Any], whole: pa.Schema) -> pa.RecordBatch:
-    """Values of a record as rows."""
-    columns = [to_arrow([value[f.name] for value in values], f.type) for f in whole]
-    return pa.RecordBatch.from_arrays(columns, schema=whole)
+def rows_of(values: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Converts record values to rows."""
+    columns = [to_arrow([value[field.name] for value in values], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def values_of(rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Rows as values of a record."""
+    """Converts rows to record values."""
     names = rows.schema.names
     for values in zip(*map(from_arrow, rows.columns), strict=True):
         yield dict(zip(names, values, strict=True))
 
 
 def undecodable(error: Exception) -> DecodeError:
-    """Why a datum gives no row."""
+    """Returns the error of a datum that cannot be decoded."""
     if isinstance(error, pa.ArrowInvalid):
-        return DecodeError(reason(error), code="wrong-type")
-    why = "it ends too early" if isinstance(error, EOFError) else reason(error)
-    return DecodeError(f"not Avro of this schema: {why}", code="not-avro")
+        return DecodeError(error_text(error), code="wrong-type")
+    reason = "unexpected end" if isinstance(error, EOFError) else error_text(error)
+    return DecodeError(f"not Avro of this schema: {reason}", code="not-avro")
 
 
 def unencodable(error: Exception) -> EncodeError:
-    """Why a row gives no datum."""
-    return EncodeError(f"the row does not fit the Avro schema: {reason(error)}")
+    """Returns the error of a row that cannot be encoded."""
+    return EncodeError(f"the row does not fit the Avro schema: {error_text(error)}")

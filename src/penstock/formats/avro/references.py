@@ -1,46 +1,47 @@
-"""Avro schemas of a registry that mention types of other schemas there."""
+"""References between Avro schemas in a registry."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from penstock.formats.avro.datum import parsed
-from penstock.sdk.kit.avrotypes import plain
-from penstock.sdk.kit.registry import Registered, Registry
+from penstock.formats.avro.datum import parse_schema
+from penstock.sdk.columns.avro_types import strip_parsed_keys
+from penstock.sdk.schema_registry import Registered, Registry
 
 
-def inlined(schema: Registered, registry: Registry) -> Any:
-    """The parsed schema, with the types that it takes from others in their first place."""
+def inline_references(schema: Registered, registry: Registry) -> Any:
+    """Returns the parsed schema with referenced types inlined at first use."""
     if not schema.references:
-        return parsed(schema.text)
+        return parse_schema(schema.text)
     named: dict[str, Any] = {}
-    return parsed(_whole(plain(_loaded(schema, registry, named, set())), named, set()))
+    datum = strip_parsed_keys(_load(schema, registry, named, set()))
+    return parse_schema(_inline(datum, named, set()))
 
 
-def _loaded(schema: Registered, registry: Registry, named: dict[str, Any], seen: set[int]) -> Any:
-    """The schema, parsed after those that it mentions, whose types are in `named` then."""
-    for _, other in registry.referenced(schema):
+def _load(schema: Registered, registry: Registry, named: dict[str, Any], seen: set[int]) -> Any:
+    """Parses a schema after its references, and adds their types to `named`."""
+    for _, other in registry.get_references(schema):
         if other.id not in seen:
             seen.add(other.id)
-            _loaded(other, registry, named, seen)
-    return parsed(schema.text, named)
+            _load(other, registry, named, seen)
+    return parse_schema(schema.text, named)
 
 
-def _whole(datum: Any, named: dict[str, Any], seen: set[str]) -> Any:
+def _inline(datum: Any, named: dict[str, Any], seen: set[str]) -> Any:
     if isinstance(datum, list):
-        return [_whole(each, named, seen) for each in datum]
+        return [_inline(branch, named, seen) for branch in datum]
     if isinstance(datum, str):
         if datum not in named or datum in seen:
             return datum
-        return _whole(plain(named[datum]), named, seen)
+        return _inline(strip_parsed_keys(named[datum]), named, seen)
     if "name" in datum:
         seen.add(datum["name"])
-    found = dict(datum)
+    inlined = dict(datum)
     for key in ("type", "items", "values"):
         if key in datum:
-            found[key] = _whole(datum[key], named, seen)
+            inlined[key] = _inline(datum[key], named, seen)
     if "fields" in datum:
-        found["fields"] = [
-            {**each, "type": _whole(each["type"], named, seen)} for each in datum["fields"]
+        inlined["fields"] = [
+            {**field, "type": _inline(field["type"], named, seen)} for field in datum["fields"]
         ]
-    return found
+    return inlined

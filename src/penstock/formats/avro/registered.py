@@ -1,4 +1,4 @@
-"""Avro whose payloads begin with the id of their schema in a registry."""
+"""Avro whose payloads start with the ID of their schema in a registry."""
 
 from __future__ import annotations
 
@@ -12,107 +12,114 @@ from fastavro.read import SchemaResolutionError
 
 from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro import datum as avro
-from penstock.formats.avro.references import inlined
+from penstock.formats.avro.references import inline_references
+from penstock.sdk.columns.avro_types import arrow_schema, avro_schema, strip_parsed_keys
+from penstock.sdk.columns.conform import collect_encoded, conform, is_list
 from penstock.sdk.component import Context
+from penstock.sdk.encoding.arrow_files import spark_compatible
+from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.isolate import isolate
-from penstock.sdk.kit.avrotypes import arrow_schema, avro_schema, plain
-from penstock.sdk.kit.closely import decode_parts
-from penstock.sdk.kit.columns import conform, gather_payloads, is_list
-from penstock.sdk.kit.registry import Draft, Registered, RegistryFormat
-from penstock.sdk.kit.registry.fit import need_fit
-from penstock.sdk.kit.registry.format import Decode, Encoder
-from penstock.sdk.kit.registry.frame import Origin
-from penstock.sdk.kit.tables import portable
 from penstock.sdk.record import Decoded, Encoded
+from penstock.sdk.schema_registry import Draft, Registered, RegistryFormat
+from penstock.sdk.schema_registry.compatibility import check_compatible
+from penstock.sdk.schema_registry.format import Decode, Encoder
+from penstock.sdk.schema_registry.wire_format import Origin
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 class RegisteredAvro(RegistryFormat):
-    """Resolves what was written to the schema given, or pinned, by Avro's rules."""
+    """Avro that resolves the writer schema to the configured or pinned reader schema."""
 
     kind = "AVRO"
 
     def __init__(self, config: Any, context: Context | None = None) -> None:
         super().__init__(config, context)
-        self.datum = avro.given(config.datum, config.schema_file)
+        self.datum = avro.configured_schema(config.datum, config.schema_file)
 
-    def declared(self) -> pa.Schema | None:
-        return None if self.datum is None else portable(arrow_schema(self.datum))
+    def declared_schema(self) -> pa.Schema | None:
+        return None if self.datum is None else spark_compatible(arrow_schema(self.datum))
 
     def columns_of(self, schema: Registered) -> pa.Schema:
-        return portable(arrow_schema(inlined(schema, self.registry)))
+        return spark_compatible(arrow_schema(inline_references(schema, self.registry)))
 
     def pinned(self, schema: Registered) -> Registered:
-        text = json.dumps(plain(inlined(schema, self.registry)))
+        text = json.dumps(strip_parsed_keys(inline_references(schema, self.registry)))
         return replace(schema, text=text, references=())
 
     def decoder(self, origin: Origin, writer: Registered, reader: Registered | None) -> Decode:
-        wrote = inlined(writer, self.registry)
-        meant, of = self._reader(reader)
-        if meant is None:
-            meant = wrote
-        whole = arrow_schema(meant)
-        _need_same_times(pa.struct(list(arrow_schema(wrote))), pa.struct(list(whole)), origin.id)
-        read, as_ = avro.codec(wrote), None if meant == wrote else avro.codec(meant)
+        writer_datum = inline_references(writer, self.registry)
+        reader_datum, reader_name = self._reader(reader)
+        if reader_datum is None:
+            reader_datum = writer_datum
+        columns = arrow_schema(reader_datum)
+        _check_time_units(
+            pa.struct(list(arrow_schema(writer_datum))), pa.struct(list(columns)), origin.id
+        )
+        writer_codec = avro.codec(writer_datum)
+        reader_codec = None if reader_datum == writer_datum else avro.codec(reader_datum)
 
-        def blame(error: Exception) -> DecodeError:
+        def convert_error(error: Exception) -> DecodeError:
             if isinstance(error, SchemaResolutionError):
-                return _incompatible(f"schema {origin.id} cannot be read as {of}: {error}")
+                return _incompatible(f"schema {origin.id} cannot be read as {reader_name}: {error}")
             return avro.undecodable(error)
 
         def decode(payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
-            def attempt(some: pa.BinaryArray) -> pa.RecordBatch:
-                values = [avro.value_of(payload, 0, read, as_) for payload in some.to_pylist()]
-                return conform(avro.rows_of(values, whole), schema)
+            def attempt(part: pa.BinaryArray) -> pa.RecordBatch:
+                values = [
+                    avro.value_of(payload, 0, writer_codec, reader_codec)
+                    for payload in part.to_pylist()
+                ]
+                return conform(avro.rows_of(values, columns), schema)
 
-            return decode_parts(payloads, schema, attempt, blame)
+            return decode_in_parts(payloads, schema, attempt, convert_error)
 
         return decode
 
     def _reader(self, pinned: Registered | None) -> tuple[Any, str]:
-        """The schema as which data are read, if there is one, and what it is called."""
+        """Returns the reader schema, if any, and its name in messages."""
         if self.datum is not None:
-            return self.datum, "the schema given"
+            return self.datum, "the configured schema"
         if pinned is None:
             return None, ""
-        return avro.parsed(pinned.text), f"schema {pinned.id}, which the first run found"
+        return avro.parse_schema(pinned.text), f"schema {pinned.id}, pinned by the first run"
 
     def encoder(self, columns: pa.Schema, schema: Registered | None) -> Encoder:
         datum = self.datum if self.datum is not None else avro_schema(columns)
-        wrong = [name for name in columns.names if not _NAME.fullmatch(name)]
-        if wrong:
+        invalid = [name for name in columns.names if not _NAME.fullmatch(name)]
+        if invalid:
             raise PlanError(
-                f'"{wrong[0]}" is not a name in Avro: letters, digits and underscores',
+                f'"{invalid[0]}" is not a name in Avro: letters, digits and underscores',
                 code="invalid-name",
             )
         if schema is not None:
-            datum = inlined(schema, self.registry)
-        whole, codec = arrow_schema(datum), avro.codec(datum)
-        need_fit(columns, whole, "the Avro schema")
+            datum = inline_references(schema, self.registry)
+        target, codec = arrow_schema(datum), avro.codec(datum)
+        check_compatible(columns, target, "the Avro schema")
 
         def encode(rows: pa.RecordBatch) -> Encoded:
             def attempt(start: int, stop: int) -> pa.BinaryArray:
-                some = avro.values_of(conform(rows.slice(start, stop - start), whole))
-                return pa.array([avro.payload_of(each, codec, b"") for each in some], pa.binary())
+                values = avro.values_of(conform(rows.slice(start, stop - start), target))
+                payloads = [avro.row_payload(value, codec, b"") for value in values]
+                return pa.array(payloads, pa.binary())
 
-            return gather_payloads(isolate(rows.num_rows, attempt, avro.unencodable))
+            return collect_encoded(isolate(rows.num_rows, attempt, avro.unencodable))
 
-        return Encoder(encode, Draft(self.kind, json.dumps(plain(datum))))
+        return Encoder(encode, Draft(self.kind, json.dumps(strip_parsed_keys(datum))))
 
 
-def _need_same_times(wrote: pa.DataType, meant: pa.DataType, id_: int) -> None:
-    """Avro takes a time of another unit for the same number. Raises DecodeError."""
-    if pa.types.is_struct(wrote) and pa.types.is_struct(meant):
-        for field in wrote:
-            if meant.get_field_index(field.name) >= 0:
-                _need_same_times(field.type, meant.field(field.name).type, id_)
-    elif is_list(wrote) and is_list(meant):
-        _need_same_times(wrote.value_type, meant.value_type, id_)
-    elif pa.types.is_map(wrote) and pa.types.is_map(meant):
-        _need_same_times(wrote.item_type, meant.item_type, id_)
-    elif pa.types.is_temporal(wrote) and pa.types.is_temporal(meant) and wrote != meant:
-        raise _incompatible(f"schema {id_} has a {wrote} where a {meant} is read")
+def _check_time_units(writer: pa.DataType, reader: pa.DataType, id_: int) -> None:
+    """Raises DecodeError for times of different units, which Avro reads as equal numbers."""
+    if pa.types.is_struct(writer) and pa.types.is_struct(reader):
+        for field in writer:
+            if reader.get_field_index(field.name) >= 0:
+                _check_time_units(field.type, reader.field(field.name).type, id_)
+    elif is_list(writer) and is_list(reader):
+        _check_time_units(writer.value_type, reader.value_type, id_)
+    elif pa.types.is_map(writer) and pa.types.is_map(reader):
+        _check_time_units(writer.item_type, reader.item_type, id_)
+    elif pa.types.is_temporal(writer) and pa.types.is_temporal(reader) and writer != reader:
+        raise _incompatible(f"schema {id_} has {writer}, expected {reader}")
 
 
 def _incompatible(message: str) -> DecodeError:

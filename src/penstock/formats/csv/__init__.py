@@ -1,95 +1,117 @@
-"""CSV: one record of fields; a file has a header line."""
+"""CSV: one record per payload; files with a header line."""
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Annotated, BinaryIO, ClassVar, Self, cast
+from typing import Annotated, Any, BinaryIO, ClassVar, Self, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from penstock.core.errors import EncodeError, PlanError
+from penstock.core.errors import DecodeError, EncodeError, Permanent, PlanError
 from penstock.formats.csv import write
+from penstock.formats.csv.header import Header, MissingColumns, check_columns
+from penstock.formats.csv.lines import Lines, read_lines
 from penstock.formats.csv.read import Reader
 from penstock.formats.csv.records import Dialect, read_records
+from penstock.sdk.columns.binary_arrays import decode_non_null, join_lines
+from penstock.sdk.columns.conform import collect_encoded, conform, error_text, sql_name
+from penstock.sdk.columns.inference import infer_text_type, merge_types
+from penstock.sdk.columns.text_values import Times
 from penstock.sdk.config import Config
+from penstock.sdk.encoding.fallback import decode_with_fallback
+from penstock.sdk.encoding.lines import Framing, split_payloads
+from penstock.sdk.encoding.transcoding import AUTO, ESCAPE, as_utf8
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
-from penstock.sdk.kit.arrays import joined, without_nulls
-from penstock.sdk.kit.closely import decode_closely
-from penstock.sdk.kit.columns import conform, gather_payloads, reason, sql_name
-from penstock.sdk.kit.infer import merged, of_text
-from penstock.sdk.kit.lines import Framing, Lines, Recoded, read_lines, records_of
-from penstock.sdk.kit.values import Times
 from penstock.sdk.record import Decoded, Encoded, Read, Records
 
 _SAMPLE = 1000
+_BYTE_ENCODINGS = (AUTO, "utf-8", "ascii", "iso8859-1")
+"""Encodings whose line ends are single bytes."""
 _INT = re.compile(r"-?(0|[1-9]\d{0,17})\Z")
 _FLOAT = re.compile(r"-?(0|[1-9]\d*)?\.?\d+([eE][+-]?\d+)?\Z")
 
 
 def _encoding(name: str) -> str:
+    if name == AUTO:
+        return name
     try:
         return codecs.lookup(name).name
     except LookupError:
-        raise ValueError("expected an encoding such as utf-8, latin-1 or utf-16") from None
+        raise ValueError("expected auto, or an encoding such as utf-8, latin-1 or utf-16") from None
+
+
+def _null_as_text(value: Any) -> Any:
+    return "null" if value is None else value
 
 
 class CsvConfig(Config):
     """Options of `csv`."""
 
     delimiter: str = Field(default=",", min_length=1, max_length=1, pattern=r"^[\x01-\x7f]$")
-    """The character between fields; `"\\t"` for tabs."""
+    """The field separator; `"\\t"` for tabs."""
     quote: str = Field(default='"', max_length=1, pattern=r"^[\x01-\x7f]?$")
-    """The character around fields that hold a delimiter, a quote or a line end; empty for none."""
+    """The quote character of fields with delimiters, quotes or line ends; empty for none."""
     escape: str = Field(default="", max_length=1, pattern=r"^[\x01-\x7f]?$")
-    """A character before quotes inside quotes, beside doubling them. For reading."""
+    """The escape character before quotes inside quotes, beside doubled quotes. For reading."""
     header: bool = True
-    """Whether the first line of a file has the names of its columns."""
+    """Read column names from the first line of a file, and write them."""
+    missing_columns: Annotated[
+        MissingColumns,
+        BeforeValidator(_null_as_text),
+        WithJsonSchema({"enum": ["error", "null", None]}),
+    ] = "error"
+    """For a declared column that is not in the header: `error`, or `null` for nulls. A header
+    without any declared column is an error in both cases."""
     columns: list[str] = []
-    """The names of the fields of payloads and of files without a header, in order.
+    """The field names of payloads and of files without a header, in order.
 
-    The declared columns when absent."""
+    The declared columns by default."""
     nulls: list[str] = [""]
-    """What stands for null, where it is not quoted."""
+    """Unquoted texts that mean null."""
     comment: str = Field(default="", max_length=1)
-    """Lines of a file that begin with this character are left out."""
+    """Skip lines of a file that start with this character."""
     framing: Framing = "none"
-    """What a payload holds: one record, or with `lines` one on each line that is not blank."""
+    """The content of a payload: one record, or with `lines` one on each line that is not blank."""
     timestamps: Times = "iso"
-    """How times are written: ISO 8601 text, or numbers since 1970 in this unit."""
-    encoding: Annotated[str, AfterValidator(_encoding)] = "utf-8"
-    """The encoding when reading. Written is always UTF-8."""
+    """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
+    encoding: Annotated[str, AfterValidator(_encoding)] = AUTO
+    """The encoding for reading, such as `latin-1` or `utf-16-le`. With `auto` the byte order mark
+    of a file determines UTF-16 or UTF-32; other files and payloads are UTF-8. Files are written as
+    UTF-8."""
 
     @model_validator(mode="after")
-    def _lines_of_bytes(self) -> Self:
-        if self.framing == "lines" and self.encoding not in ("utf-8", "ascii", "iso8859-1"):
-            raise ValueError("framing: lines is for payloads in utf-8, ascii or latin-1")
+    def _check_encoding(self) -> Self:
+        if self.framing == "lines" and self.encoding not in _BYTE_ENCODINGS:
+            raise ValueError("framing: lines requires the encoding auto, utf-8, ascii or latin-1")
         return self
 
 
 class Csv(FileFormat[CsvConfig]):
-    """Comma-separated values after RFC 4180: one record a payload; files have a header (`.csv`).
+    """Comma-separated values (RFC 4180): one record per payload; files have a header (`.csv`).
 
     ```yaml
     format: {type: csv, delimiter: ";", nulls: ["", NA]}
     ```
 
-    Columns of a file go by the names in its header, in any order; a declared column that the
-    header lacks is null, other columns are ignored. Payloads have no header: their fields are the
-    declared columns in order, or those of `columns`. A record with more or fewer fields than that
-    is an error.
+    Columns of a file are matched by the names in its header, in any order. Upper and lower case are
+    equal, unless the header has several names that differ only by case. A declared column that is
+    not in the header is an error, which ends the query, unless `missing_columns` is null. Other
+    columns of a file are ignored. Payloads have no header: their fields are the declared columns in
+    order, or those of `columns`. A record with another number of fields is an error.
 
-    An empty field is null, `""` the empty text (null if the column is neither STRING nor BINARY).
-    Integers, DECIMAL, DOUBLE, TIMESTAMP, DATE and BINARY (base64) are read as by the format `json`,
-    from text; BOOLEAN is true, false, 1 or 0; white space around anything but text is ignored.
-    ARRAY, MAP and STRUCT are not possible. A bad value is an error of its record only, and so is a
-    quote that is not closed within 1 MB. The position is the number of a record's first line; blank
-    lines are skipped. Written with quotes where they are needed, and `\\n` as line end.
+    An empty field is null, and `""` is an empty text (null if the column is neither STRING nor
+    BINARY). Integers, DECIMAL, DOUBLE, TIMESTAMP, DATE and BINARY (base64) are read from text as in
+    the format `json`. BOOLEAN is true, false, 1 or 0. White space around values other than text is
+    ignored. ARRAY, MAP and STRUCT are not supported. An invalid value, or a quote that is not
+    closed within 1 MB, fails only its record. The position is the number of a record's first line.
+    Lines end with `\\n`, `\\r\\n` or `\\r`; inside quotes these are part of the value, unchanged.
+    Blank lines are skipped. Fields are written with quotes if needed, and lines end with `\\n`.
     """
 
     extension: ClassVar[str] = ".csv"
@@ -100,100 +122,122 @@ class Csv(FileFormat[CsvConfig]):
         return Dialect(self.config.delimiter, self.config.quote, self.config.escape)
 
     def records(self, payloads: pa.BinaryArray) -> Records:
-        return records_of(payloads) if self.config.framing == "lines" else Records(payloads, None)
+        return (
+            split_payloads(payloads) if self.config.framing == "lines" else Records(payloads, None)
+        )
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
-        names = self.config.columns or schema.names
-        if self.config.encoding != "utf-8":
-            texts = [p if p is None else self._recoded(p) for p in payloads.to_pylist()]
+        names = self._names(schema)
+        if self.config.encoding not in (AUTO, "utf-8"):
+            texts = [
+                payload if payload is None else self._to_utf8(payload)
+                for payload in payloads.to_pylist()
+            ]
             payloads = pa.array(texts, pa.binary())
-        return without_nulls(payloads, lambda some: self._decode(some, names, schema))
+        return decode_non_null(payloads, lambda present: self._decode(present, names, schema))
 
-    def _recoded(self, payload: bytes) -> bytes:
-        text = payload.decode(self.config.encoding, errors="surrogateescape")
+    def _to_utf8(self, payload: bytes) -> bytes:
+        text = payload.decode(self.config.encoding, errors=ESCAPE)
         return text.encode(errors="surrogateescape")
 
     def _decode(self, records: pa.BinaryArray, names: Sequence[str], schema: pa.Schema) -> Decoded:
-        _refuse_nested(schema)
+        _check_flat(schema)
         nulls = tuple(self.config.nulls)
         reader = Reader(tuple(names), schema, self._dialect, nulls, self.config.timestamps)
-        return decode_closely(records, schema, reader.read, reader.mend, reader.read_mended)
+        return decode_with_fallback(
+            records, schema, reader.read, reader.normalize, reader.read_normalized
+        )
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        _refuse_nested(rows.schema)
+        _check_flat(rows.schema)
         if self.config.quote != '"' or self.config.escape:
-            raise PlanError('csv is written with the quote " only', code="unsupported")
+            raise PlanError('csv can only be written with the quote "', code="unsupported")
         if self.config.columns:
-            rows = conform(rows, pa.schema([rows.schema.field(n) for n in self.config.columns]))
+            rows = conform(
+                rows, pa.schema([rows.schema.field(name) for name in self.config.columns])
+            )
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
-            some = rows.slice(start, stop - start)
+            part = rows.slice(start, stop - start)
             config = self.config
-            return write.records(some, config.delimiter, config.nulls, config.timestamps)
+            return write.records(part, config.delimiter, config.nulls, config.timestamps)
 
-        return gather_payloads(isolate(rows.num_rows, attempt, _unencodable))
+        return collect_encoded(isolate(rows.num_rows, attempt, _unencodable))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         names: Sequence[str] | None = None if self.config.header else self._names(schema)
+        header: bytes | None = None
         for texts, numbers, bad in read_records(self._lines(file), self._dialect):
             for number, text, error in bad:
-                read.reject(text, origin, number, error)
+                read.reject(text, origin, number, error, header=header)
             if names is None and len(texts):
-                names = self._header(texts[0].as_py())
+                header = texts[0].as_py()
+                missing = self.config.missing_columns
+                names = Header(header, self._dialect).match(schema, missing, origin)
                 texts, numbers = texts.slice(1), numbers[1:]
             if names is None or not len(texts):
                 continue
-            found = self._decode(texts, names, schema)
-            for index, error in found.failures:
-                read.reject(texts[index].as_py(), origin, int(numbers[index]), error)
-            places = numbers if found[1] is None else numbers[found[1].to_numpy()]
-            if found.rows.num_rows:
-                yield found.rows, pa.array(places)
+            decoded = self._decode(texts, names, schema)
+            for index, error in decoded.failures:
+                record, number = texts[index].as_py(), int(numbers[index])
+                read.reject(record, origin, number, error, header=header)
+            positions = numbers if decoded[1] is None else numbers[decoded[1].to_numpy()]
+            if decoded.rows.num_rows:
+                yield decoded.rows, pa.array(positions)
 
-    def head(self, file: BinaryIO) -> bytes:
-        if not self.config.header:
-            return b""
-        records = (r.texts for r in read_records(self._lines(file), self._dialect))
-        first = next((texts[0].as_py() for texts in records if len(texts)), b"")
-        return cast(bytes, first.decode().encode(self.config.encoding) + b"\n")
+    @property
+    def needs_header(self) -> bool:
+        return self.config.header
+
+    def header(self, file: BinaryIO) -> bytes:
+        records = (block.texts for block in read_records(self._lines(file), self._dialect))
+        return next((texts[0].as_py() for texts in records if len(texts)), b"")
+
+    def read_record(
+        self, payload: bytes, header: bytes, schema: pa.Schema, origin: str, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        """Yields the rows of a record. Payload and header are UTF-8, whatever the encoding."""
+        decoded = Csv(self.config.model_copy(update={"encoding": "utf-8"}))
+        lines = [header, payload] if self.config.header else [payload]
+        try:
+            yield from decoded.read_file(io.BytesIO(b"\n".join(lines)), schema, origin, read)
+        except Permanent as error:
+            raise DecodeError(error.message, code=error.code, hint=error.hint) from error
+
+    def for_merging(self, schema: pa.Schema) -> tuple[FileFormat[CsvConfig], pa.Schema]:
+        written = {"encoding": "utf-8", "nulls": [""], "comment": ""}
+        names = self.config.columns or schema.names
+        columns = pa.schema([schema.field(name) for name in names])
+        return Csv(self.config.model_copy(update=written)), columns
 
     def _names(self, schema: pa.Schema) -> Sequence[str]:
+        if self.config.columns:
+            check_columns(self.config.columns, schema, self.config.missing_columns)
         return self.config.columns or cast("list[str]", schema.names)
 
     def _lines(self, file: BinaryIO) -> Iterator[Lines]:
-        if self.config.encoding != "utf-8":
-            file = cast(BinaryIO, Recoded(file, self.config.encoding))
-        for lines in read_lines(file, blank=True):
-            if self.config.comment:
-                keep = pc.invert(pc.starts_with(lines.texts, pattern=self.config.comment))
-                numbers = lines.numbers[keep.to_numpy(zero_copy_only=False)]
-                lines = Lines(lines.texts.filter(keep), numbers, lines.too_long)
-            yield lines
-
-    def _header(self, record: bytes) -> list[str]:
-        fields = self._dialect.fields(record) or []
-        return [text.decode(errors="replace").strip() for text, _ in fields]
+        return read_lines(as_utf8(file, self.config.encoding), self.config.comment)
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return _Writer(file, self, schema)
 
-    def infer(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        sample = [p for p in payloads.slice(0, _SAMPLE).to_pylist() if p]
-        return self._inferred(self.config.columns, sample) if self.config.columns else None
+    def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+        sample = [payload for payload in payloads.slice(0, _SAMPLE).to_pylist() if payload]
+        return self._infer(self.config.columns, sample) if self.config.columns else None
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        found = read_records(self._lines(file), self._dialect)
-        records = next((r.texts for r in found if len(r.texts)), None)
+        blocks = read_records(self._lines(file), self._dialect)
+        records = next((block.texts for block in blocks if len(block.texts)), None)
         if records is None:
             return None
         if not self.config.header:
-            return self.infer(records)
+            return self.infer_schema(records)
         sample = records.slice(1, _SAMPLE).to_pylist()
-        return self._inferred(self._header(records[0].as_py()), sample)
+        return self._infer(Header(records[0].as_py(), self._dialect).names, sample)
 
-    def _inferred(self, names: Sequence[str], records: list[bytes]) -> pa.Schema:
+    def _infer(self, names: Sequence[str], records: list[bytes]) -> pa.Schema:
         types = dict.fromkeys(names, pa.null())
         for record in records:
             fields = self._dialect.fields(record) or []
@@ -201,9 +245,13 @@ class Csv(FileFormat[CsvConfig]):
                 for name, (text, _) in zip(names, fields, strict=True):
                     value = text.decode(errors="replace")
                     if value and value not in self.config.nulls:
-                        types[name] = merged(types[name], _type(value.strip()))
-        found = {n: pa.string() if pa.types.is_null(t) else t for n, t in types.items()}
-        return pa.schema(list(found.items()))
+                        types[name] = merge_types(types[name], _infer_type(value.strip()))
+        return pa.schema(
+            [
+                (name, pa.string() if pa.types.is_null(type_) else type_)
+                for name, type_ in types.items()
+            ]
+        )
 
 
 class _Writer(FileWriter):
@@ -216,27 +264,27 @@ class _Writer(FileWriter):
 
     def write(self, rows: pa.RecordBatch) -> Encoded | None:
         encoded = self.format.encode(rows)
-        self.file.write(joined(encoded.payloads))
+        self.file.write(join_lines(encoded.payloads))
         return encoded if encoded.failures else None
 
     def close(self) -> None:
         pass
 
 
-def _type(text: str) -> pa.DataType:
+def _infer_type(text: str) -> pa.DataType:
     if _INT.match(text):
         return pa.int64()
     if _FLOAT.match(text) and not re.match(r"-?0\d", text):
         return pa.float64()
-    return pa.bool_() if text.lower() in ("true", "false") else of_text(text)
+    return pa.bool_() if text.lower() in ("true", "false") else infer_text_type(text)
 
 
-def _refuse_nested(schema: pa.Schema) -> None:
+def _check_flat(schema: pa.Schema) -> None:
     for field in chain(schema):
         if pa.types.is_nested(field.type):
             message = f'csv has no {sql_name(field.type)} (column "{field.name}")'
-            raise PlanError(message, code="unsupported-type", hint="use the format json")
+            raise PlanError(message, code="unsupported-type", hint="Use the format json.")
 
 
 def _unencodable(error: Exception) -> EncodeError:
-    return EncodeError(f"the row has no CSV: {reason(error)}")
+    return EncodeError(f"cannot write the row as CSV: {error_text(error)}")

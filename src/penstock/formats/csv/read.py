@@ -1,4 +1,4 @@
-"""CSV records to Arrow by pyarrow.csv, and record by record where it fails."""
+"""CSV records to Arrow by pyarrow.csv, with a fallback for single records."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pyarrow import csv
 from penstock.core.errors import DecodeError
 from penstock.core.text import plural, shorten
 from penstock.formats.csv.records import Dialect, may_be_open
-from penstock.sdk.kit.arrays import joined, spans
-from penstock.sdk.kit.columns import article, conform, sql_name
-from penstock.sdk.kit.values import Times, canonical, from_text
+from penstock.sdk.columns.binary_arrays import join_lines, values_and_offsets
+from penstock.sdk.columns.conform import conform, sql_name, with_article
+from penstock.sdk.columns.text_values import Times, canonical, from_text
 
-_PLAIN = Dialect()
+_NORMAL = Dialect()
 _TRUE, _FALSE = ["true", "True", "TRUE", "1"], ["false", "False", "FALSE", "0"]
 
 
 class Suspect(ValueError):
-    """Records that have to be looked at one by one."""
+    """The error of records that require the fallback."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads records whose fields are `names`, in order, as `schema`."""
+    """A reader of records with the fields `names`, in order, as rows of `schema`."""
 
     names: tuple[str, ...]
     schema: pa.Schema
@@ -35,19 +35,22 @@ class Reader:
     times: Times
 
     def read(self, records: pa.BinaryArray) -> pa.RecordBatch:
-        """One row for each record, none of which is blank; raises where any is wrong."""
-        values, offsets = spans(records)
+        """Returns one row per record; no record is blank.
+
+        Raises any exception for invalid records.
+        """
+        values, offsets = values_and_offsets(records)
         if (np.diff(offsets) == 0).any() or (values == 10).any() or (values == 13).any():
             raise Suspect
         if may_be_open(values, offsets, self.dialect):
             raise Suspect
-        return self._parse(joined(records), self.names, self.dialect, self.nulls, len(records))
+        return self._parse(join_lines(records), self.names, self.dialect, self.nulls, len(records))
 
-    def read_mended(self, records: list[bytes]) -> pa.RecordBatch:
-        """One row for each of the texts that `mend` made."""
+    def read_normalized(self, records: list[bytes]) -> pa.RecordBatch:
+        """Returns one row per text from `normalize`."""
         names = tuple(self.schema.names)
         text = b"".join(record + b"\n" for record in records)
-        return self._parse(text, names, _PLAIN, ("",), len(records), several_lines=True)
+        return self._parse(text, names, _NORMAL, ("",), len(records), several_lines=True)
 
     def _parse(
         self,
@@ -58,8 +61,12 @@ class Reader:
         count: int,
         several_lines: bool = False,
     ) -> pa.RecordBatch:
-        unique = [n if n not in names[:i] else f"\0{i}" for i, n in enumerate(names)]
-        types = {f.name: self._wide(f.type) for f in self.schema if f.name in unique}
+        unique = [
+            name if name not in names[:index] else f"\0{index}" for index, name in enumerate(names)
+        ]
+        types = {
+            field.name: self._wide_type(field.type) for field in self.schema if field.name in unique
+        }
         table = csv.read_csv(
             pa.BufferReader(text),
             read_options=csv.ReadOptions(
@@ -84,19 +91,19 @@ class Reader:
         )
         if table.num_rows != count:
             raise Suspect
-        return conform(table, self.schema, lambda a, type_: from_text(a, type_, self.times))
+        return conform(table, self.schema, lambda array, type_: from_text(array, type_, self.times))
 
-    def _wide(self, type_: pa.DataType) -> pa.DataType:
+    def _wide_type(self, type_: pa.DataType) -> pa.DataType:
         if pa.types.is_decimal(type_):
             return pa.decimal128(38, type_.scale)
         if pa.types.is_integer(type_):
-            return pa.decimal128(38, 0)  # pyarrow would take 0xFF for an integer
+            return pa.decimal128(38, 0)  # pyarrow parses 0xFF as an integer
         if pa.types.is_timestamp(type_):
             return pa.string() if self.times == "iso" else pa.float64()
         return pa.string() if pa.types.is_binary(type_) or pa.types.is_time(type_) else type_
 
-    def mend(self, record: bytes) -> bytes:
-        """The columns of `schema` as one plainly written record. Raises DecodeError."""
+    def normalize(self, record: bytes) -> bytes:
+        """Returns the columns of `schema` as a record in normal form. Raises DecodeError."""
         record = record.rstrip(b"\r\n")
         if not record:
             raise DecodeError("the record is empty", code="no-value")
@@ -104,37 +111,39 @@ class Reader:
         if fields is None:
             raise DecodeError("a quote is not closed", code="open-quote")
         if any(not quoted and (b"\n" in text or b"\r" in text) for text, quoted in fields):
-            raise DecodeError("more than one line, and a record is one", code="several-records")
+            raise DecodeError("expected one line, found several", code="several-records")
         if len(fields) != len(self.names):
             code = "too-many-columns" if len(fields) > len(self.names) else "too-few-columns"
             expected = plural(len(self.names), "column")
             raise DecodeError(f"expected {expected}, found {len(fields)}", code=code)
-        found = dict(zip(reversed(self.names), reversed(fields), strict=True))
-        return b",".join(self._value(field, found.get(field.name)) for field in self.schema)
+        values = dict(zip(reversed(self.names), reversed(fields), strict=True))
+        return b",".join(self._value(field, values.get(field.name)) for field in self.schema)
 
-    def _value(self, field: pa.Field, found: tuple[bytes, bool] | None) -> bytes:
-        text, quoted = found or (b"", False)
+    def _value(self, field: pa.Field, csv_field: tuple[bytes, bool] | None) -> bytes:
+        text, quoted = csv_field or (b"", False)
         value = _text(text, field.name)
         may_be_empty = pa.types.is_string(field.type) or pa.types.is_binary(field.type)
-        loose = not quoted or not may_be_empty
-        if found is None or (loose and (value in self.nulls or (quoted and not value))):
+        may_be_null = not quoted or not may_be_empty
+        if csv_field is None or (may_be_null and (value in self.nulls or (quoted and not value))):
             if not field.nullable:
-                raise DecodeError(f'column "{field.name}" may not be null', code="missing-value")
+                raise DecodeError(
+                    f'column "{field.name}" is null; expected a value', code="missing-value"
+                )
             return b""
         if not pa.types.is_string(field.type):
             value = value.strip()
-        plain = canonical(value, field.type, self.times)
-        if plain is None:
-            wanted = article(sql_name(field.type))
-            shown = json.dumps(shorten(value, 100), ensure_ascii=False)
-            message = f'column "{field.name}": {shown} is not {wanted}'
+        normalized = canonical(value, field.type, self.times)
+        if normalized is None:
+            expected = with_article(sql_name(field.type))
+            quoted_value = json.dumps(shorten(value, 100), ensure_ascii=False)
+            message = f'column "{field.name}": {quoted_value} is not {expected}'
             raise DecodeError(message, code="wrong-type")
-        return b'"' + plain.encode().replace(b'"', b'""') + b'"'
+        return b'"' + normalized.encode().replace(b'"', b'""') + b'"'
 
 
 def _text(value: bytes, column: str) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError as error:
-        at = f"byte 0x{value[error.start]:02x}"
-        raise DecodeError(f'column "{column}" is not UTF-8: {at}', code="not-utf8") from None
+        byte = f"byte 0x{value[error.start]:02x}"
+        raise DecodeError(f'column "{column}" is not UTF-8: {byte}', code="not-utf8") from None

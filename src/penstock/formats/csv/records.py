@@ -1,4 +1,4 @@
-"""Where CSV records end: a record is a line, or more lines while a quoted field is open."""
+"""Boundaries of CSV records: a record is a line, or several lines within a quoted field."""
 
 from __future__ import annotations
 
@@ -13,32 +13,41 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, RecordError
-from penstock.sdk.kit.arrays import Bytes, Offsets, spans
-from penstock.sdk.kit.lines import Lines, too_long_error
+from penstock.formats.csv.lines import LINE_ENDS, Lines
+from penstock.sdk.columns.binary_arrays import Bytes, Offsets, values_and_offsets
+from penstock.sdk.encoding.lines import too_long_error
 
-_MOST = 1 << 20
+_MAX_RECORD_SIZE = 1 << 20
 Bad = tuple[int, bytes, RecordError]
 
 
 class Records(NamedTuple):
-    """Records, the number of the first line of each, and what is none."""
+    """Records, the number of the first line of each, and invalid records."""
 
     texts: pa.BinaryArray
     numbers: npt.NDArray[np.int64]
     bad: list[Bad]
 
 
+class Line(NamedTuple):
+    """A line, its number, and the index of its end in `LINE_ENDS`."""
+
+    number: int
+    text: bytes
+    end: int
+
+
 @dataclass(frozen=True)
 class Dialect:
-    """How fields are separated and quoted. `quote` and `escape` may be empty."""
+    """Separator, quote and escape characters. `quote` and `escape` may be empty."""
 
     delimiter: str = ","
     quote: str = '"'
     escape: str = ""
 
     @cached_property
-    def rest(self) -> re.Pattern[bytes]:
-        """What follows an opening quote, with the quote that closes it."""
+    def quoted_text(self) -> re.Pattern[bytes]:
+        """Pattern of the text after an opening quote, including the closing quote."""
         quote, escape = re.escape(self.quote.encode()), re.escape(self.escape.encode())
         if self.escape and self.escape != self.quote:
             text = rb"((?:[^%b%b]++|%b.|%b%b)*+)%b" % (quote, escape, escape, quote, quote, quote)
@@ -47,32 +56,31 @@ class Dialect:
         return re.compile(text, re.DOTALL)
 
     def fields(self, record: bytes) -> list[tuple[bytes, bool]] | None:
-        """The fields, and whether each was quoted; None where a quoted field does not end."""
-        rest = self.rest if self.quote else None
+        """Splits a record into fields and whether each is quoted; None for an unclosed quote."""
+        quoted_text = self.quoted_text if self.quote else None
         quote, delimiter = self.quote.encode(), self.delimiter.encode()
-        found, position = [], 0
+        fields, position = [], 0
         while True:
-            quoted = rest is not None and record.startswith(quote, position)
+            quoted = quoted_text is not None and record.startswith(quote, position)
             text = b""
-            if rest is not None and quoted:
-                match = rest.match(record, position + 1)
+            if quoted_text is not None and quoted:
+                match = quoted_text.match(record, position + 1)
                 if match is None:
                     return None
-                text, position = self._plain(match[1]), match.end()
+                text, position = self._unescape(match[1]), match.end()
             end = record.find(delimiter, position)
             text += record[position:] if end < 0 else record[position:end]
-            found.append((text, quoted))
+            fields.append((text, quoted))
             if end < 0:
-                return found
+                return fields
             position = end + 1
 
     def closes(self, line: bytes) -> bool | None:
-        """Whether a quoted field that is open before `line` is closed and none open after it.
+        """Returns whether a line closes an open quoted field and opens no other field.
 
-        None where the text after the closing quote is no delimiter: then the opening one was not
-        meant as one.
+        Returns None if no delimiter follows the closing quote: the opening quote is then text.
         """
-        match = self.rest.match(line)
+        match = self.quoted_text.match(line)
         if match is None:
             return False
         if match.end() == len(line):
@@ -81,7 +89,7 @@ class Dialect:
             return None
         return self.fields(line[match.end() + 1 :]) is not None
 
-    def _plain(self, text: bytes) -> bytes:
+    def _unescape(self, text: bytes) -> bytes:
         quote, escape = self.quote.encode(), self.escape.encode()
         if escape and escape != quote:
             text = re.sub(re.escape(escape) + rb"(.)", rb"\1", text, flags=re.DOTALL)
@@ -89,17 +97,19 @@ class Dialect:
 
 
 def read_records(blocks: Iterable[Lines], dialect: Dialect) -> Iterator[Records]:
-    """The records among lines. A quote that is not closed costs its line only.
+    """Yields the records in lines. An unclosed quote fails only its line.
 
-    That is one without an end within 1 MB, or followed by text that does not belong there.
+    A quote is unclosed if no closing quote follows within 1 MB, or if no delimiter follows the
+    closing quote.
     """
-    open_lines: list[tuple[int, bytes]] = []
-    for texts, numbers, too_long in blocks:
+    open_lines: list[Line] = []
+    for texts, numbers, ends, too_long in blocks:
         bad: list[Bad] = [(number, head, too_long_error()) for number, head in too_long]
-        if not open_lines and not may_be_open(*spans(texts), dialect):
-            yield Records(*_not_blank(texts, numbers), bad)
+        if not open_lines and not may_be_open(*values_and_offsets(texts), dialect):
+            yield Records(*_remove_blank(texts, numbers), bad)
             continue
-        lines = [*open_lines, *zip(numbers.tolist(), texts.to_pylist(), strict=True)]
+        block = zip(numbers.tolist(), texts.to_pylist(), ends.tolist(), strict=True)
+        lines = [*open_lines, *(Line(*line) for line in block)]
         records, open_lines = _join(lines, dialect, bad, last=False)
         yield _records(records, bad)
     if open_lines:
@@ -109,7 +119,7 @@ def read_records(blocks: Iterable[Lines], dialect: Dialect) -> Iterator[Records]
 
 
 def may_be_open(text: Bytes, offsets: Offsets, dialect: Dialect) -> bool:
-    """Whether one of the texts has an odd number of quotes."""
+    """Returns whether a record may have an unclosed quote."""
     if not dialect.quote:
         return False
     quotes = np.flatnonzero(text == ord(dialect.quote))
@@ -120,58 +130,59 @@ def may_be_open(text: Bytes, offsets: Offsets, dialect: Dialect) -> bool:
 
 
 def _join(
-    lines: list[tuple[int, bytes]],
+    lines: list[Line],
     dialect: Dialect,
     bad: list[Bad],
     last: bool,
-) -> tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]]:
-    """The records that end among `lines`, and the lines of one that does not yet."""
+) -> tuple[list[tuple[int, bytes]], list[Line]]:
+    """Returns the records that end in `lines`, and the lines of an incomplete record."""
     records: list[tuple[int, bytes]] = []
     start = 0
     quote = dialect.quote.encode()
     while start < len(lines):
-        number, text = lines[start]
+        number, text, _ = lines[start]
         stop = start + 1
         if quote in text and dialect.fields(text) is None:
             try:
-                whole = _closed(lines, start, dialect)
-                if whole is None and not last:
+                record = _close_record(lines, start, dialect)
+                if record is None and not last:
                     return records, lines[start:]
             except _Unclosed:
-                whole = None
-            if whole is None:
+                record = None
+            if record is None:
                 bad.append((number, text, DecodeError("a quote is not closed", code="open-quote")))
                 start = stop
                 continue
-            text, stop = whole
+            text, stop = record
         if text:
             records.append((number, text))
         start = stop
     return records, []
 
 
-def _closed(
-    lines: list[tuple[int, bytes]], start: int, dialect: Dialect
-) -> tuple[bytes, int] | None:
-    """The record that starts at a line, and where the next one does."""
-    pieces, size = [lines[start][1]], 0
-    for place in range(start + 1, len(lines)):
-        line = lines[place][1]
-        pieces.append(line)
+def _close_record(lines: list[Line], start: int, dialect: Dialect) -> tuple[bytes, int] | None:
+    """Returns the record that starts at a line, and the start of the next record.
+
+    The line ends inside the record are kept.
+    """
+    parts, size = [lines[start].text], 0
+    for index in range(start + 1, len(lines)):
+        line = lines[index].text
+        parts += [LINE_ENDS[lines[index - 1].end], line]
         size += len(line) + 1
         closes = dialect.closes(line) if dialect.quote.encode() in line else False
         if closes:
-            return b"\n".join(pieces), place + 1
-        if closes is None or size > _MOST:
+            return b"".join(parts), index + 1
+        if closes is None or size > _MAX_RECORD_SIZE:
             raise _Unclosed
     return None
 
 
 class _Unclosed(Exception):
-    """A quote that is not closed where it could be."""
+    """The error of an unclosed quote."""
 
 
-def _not_blank(
+def _remove_blank(
     texts: pa.BinaryArray, numbers: npt.NDArray[np.int64]
 ) -> tuple[pa.BinaryArray, npt.NDArray[np.int64]]:
     sizes = np.diff(np.frombuffer(texts.buffers()[1], np.int32)[: len(texts) + 1])

@@ -9,40 +9,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from penstock.sdk.kit.arrays import joined
-from penstock.sdk.kit.columns import rebuild
-from penstock.sdk.kit.lines import split
-from penstock.sdk.kit.values import Times, text_type, to_text
+from penstock.sdk.columns.binary_arrays import join_lines
+from penstock.sdk.columns.conform import rebuild
+from penstock.sdk.columns.text_values import Times, text_type, to_text
+from penstock.sdk.encoding.lines import split_lines
 
 
 def records(
     rows: pa.RecordBatch, delimiter: str, nulls: Sequence[str], times: Times
 ) -> pa.BinaryArray:
-    """One record for each row, without its line end. Raises where several have to be told apart."""
-    table = pa.table([_writable(c, times) for c in rows.columns], names=rows.schema.names)
+    """Returns one record per row, without line ends. Raises for rows that cannot be separated."""
+    table = pa.table([_writable(column, times) for column in rows.columns], names=rows.schema.names)
     text = _text(table, delimiter, nulls)
-    found = split(text)
-    if len(found) == rows.num_rows:
-        return found
+    texts = split_lines(text)
+    if len(texts) == rows.num_rows:
+        return texts
     if rows.num_rows > 1:
-        raise ValueError("a record has several lines")
+        raise ValueError("a record contains a line break")
     return pa.array([text.removesuffix(b"\n")], pa.binary())
 
 
 def header(names: Sequence[str], delimiter: str) -> bytes:
-    """The line of column names."""
+    """Returns the header line."""
     table = pa.table([[name] for name in names], names=list(names))
-    return joined(pa.array([_text(table, delimiter, ("",)).removesuffix(b"\n")], pa.binary()))
+    return join_lines(pa.array([_text(table, delimiter, ("",)).removesuffix(b"\n")], pa.binary()))
 
 
 def _text(table: pa.Table, delimiter: str, nulls: Sequence[str]) -> bytes:
-    """Quotes only where needed: for a delimiter, a quote, a line end, or what would be a null."""
+    """Quotes fields only if needed: for delimiters, quotes, line ends and texts that mean null."""
     if not any(_like_null(column, nulls) for column in table.columns):
         try:
-            return _written(table, delimiter, "none")
+            return _write(table, delimiter, "none")
         except pa.ArrowInvalid:
             pass
-    return _written(table, delimiter, "needed")
+    return _write(table, delimiter, "needed")
 
 
 def _like_null(column: pa.ChunkedArray, nulls: Sequence[str]) -> bool:
@@ -52,7 +52,7 @@ def _like_null(column: pa.ChunkedArray, nulls: Sequence[str]) -> bool:
     return bool(pc.any(pc.is_in(column.drop_null(), texts)).as_py())
 
 
-def _written(table: pa.Table, delimiter: str, quoting: str) -> bytes:
+def _write(table: pa.Table, delimiter: str, quoting: str) -> bytes:
     out = io.BytesIO()
     options = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=quoting)
     csv.write_csv(table, out, options)
@@ -60,5 +60,5 @@ def _written(table: pa.Table, delimiter: str, quoting: str) -> bytes:
 
 
 def _writable(array: pa.Array, times: Times) -> pa.Array:
-    wanted = text_type(array.type, times)
-    return rebuild(array, wanted, lambda values, type_: to_text(values, type_, times))
+    target = text_type(array.type, times)
+    return rebuild(array, target, lambda values, type_: to_text(values, type_, times))

@@ -1,9 +1,10 @@
-"""JSON texts to Arrow by arro3 (arrow-json), without the ways in which that loses information.
+"""JSON texts to Arrow by arro3 (arrow-json), without its losses of information.
 
-arrow-json cuts 1.5 to 1 for an integer and 1.239 to 1.23 for a decimal, takes numbers for
-timestamps and dates, and binary as hexadecimal. So it is asked for wider types (`_wide`), which
-are narrowed by exact casts. It also aborts the process when the text of an error holds a NUL or
-quotes a value nested a million levels deep: such payloads are never shown to it (`_risky`).
+arrow-json truncates 1.5 to the integer 1 and 1.239 to the decimal 1.23, accepts numbers as
+timestamps and dates, and reads binary as hexadecimal. Therefore it reads wider types (`_wide`),
+which are narrowed by exact casts. arrow-json also aborts the process if the text of an error
+contains NUL or a value nested a million levels deep: such payloads bypass arrow-json
+(`_is_risky`).
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.sdk.kit.arrays import Bytes, spans
-from penstock.sdk.kit.columns import conform, is_list, leaves
-from penstock.sdk.kit.values import Times, from_text
+from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
+from penstock.sdk.columns.conform import conform, is_list, leaf_types
+from penstock.sdk.columns.text_values import Times, from_text
 
 _DEEP = 10_000
 _EXACT = float(2**53)
@@ -31,35 +32,39 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class Suspect(ValueError):
-    """Texts that have to be looked at one by one."""
+    """The error of texts that require the fallback."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads payloads of `schema`; all of them are right, or it raises some exception."""
+    """A bulk reader of payloads of `schema`. Raises any exception for an invalid payload."""
 
     schema: pa.Schema
     times: Times = "iso"
 
     def read(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
-        """One row for each payload, exactly. Payloads may be surrounded by white space."""
-        text, offsets = spans(payloads)
-        if _risky(text, offsets) or not _framed(text, offsets):
+        """Returns one row per payload. White space around payloads is allowed."""
+        text, offsets = values_and_offsets(payloads)
+        if _is_risky(text, offsets) or not _is_framed(text, offsets):
             raise Suspect
         return self.parse(memoryview(text.data), len(payloads))
 
     def parse(self, text: memoryview | bytes, count: int) -> pa.RecordBatch:
-        """The rows of `count` JSON objects one after the other."""
-        rows = _native(text, pa.schema([self._wide(f) for f in self.schema]), count)
-        exact = [f for f in self.schema if _needs_exact(f.type, rows.column(f.name))]
+        """Returns the rows of `count` concatenated JSON objects."""
+        rows = _read_json(text, pa.schema([self._wide(field) for field in self.schema]), count)
+        exact = [
+            field for field in self.schema if _needs_exact(field.type, rows.column(field.name))
+        ]
         if exact:
-            again = _native(text, pa.schema([self._wide(f, exact=True) for f in exact]), count)
+            exact_rows = _read_json(
+                text, pa.schema([self._wide(field, exact=True) for field in exact]), count
+            )
             for field in exact:
-                _agree(rows.column(field.name), again.column(field.name))
-                place = rows.schema.get_field_index(field.name)
-                rows = rows.set_column(place, field.name, again.column(field.name))
+                _check_agreement(rows.column(field.name), exact_rows.column(field.name))
+                index = rows.schema.get_field_index(field.name)
+                rows = rows.set_column(index, field.name, exact_rows.column(field.name))
         for field in self.schema:
-            _no_twins(rows.column(field.name))
+            _check_duplicate_fields(rows.column(field.name))
         return conform(rows, self.schema, self._narrow)
 
     def _wide(self, field: pa.Field, exact: bool = False) -> pa.Field:
@@ -67,7 +72,7 @@ class Reader:
 
     def _wide_type(self, type_: pa.DataType, exact: bool) -> pa.DataType:
         if pa.types.is_struct(type_):
-            return pa.struct([self._wide(f, exact) for f in type_])
+            return pa.struct([self._wide(field, exact) for field in type_])
         if is_list(type_):
             return pa.list_(self._wide_type(type_.value_type, exact))
         if pa.types.is_map(type_):
@@ -86,26 +91,27 @@ class Reader:
         return from_text(array, type_, self.times)
 
 
-def _native(text: memoryview | bytes, schema: pa.Schema, count: int) -> pa.RecordBatch:
+def _read_json(text: memoryview | bytes, schema: pa.Schema, count: int) -> pa.RecordBatch:
     batches = pa.table(arro3.io.read_json(text, schema, batch_size=count + 1)).to_batches()
     if len(batches) != 1 or batches[0].num_rows != count:
         raise Suspect
     return batches[0]
 
 
-def _risky(text: Bytes, offsets: npt.NDArray[np.int32]) -> bool:
+def _is_risky(text: Bytes, offsets: npt.NDArray[np.int32]) -> bool:
     if (text == 0).any():
         return True
     if (text == 92).any() and b"\\u0000" in text.tobytes():
         return True
     lengths = np.diff(offsets)
     return any(
-        _deep(text[offsets[i] : offsets[i + 1]].tobytes()) for i in np.flatnonzero(lengths > _DEEP)
+        _is_deep(text[offsets[index] : offsets[index + 1]].tobytes())
+        for index in np.flatnonzero(lengths > _DEEP)
     )
 
 
-def _deep(payload: bytes) -> bool:
-    """Whether it is nested more than 10,000 levels deep."""
+def _is_deep(payload: bytes) -> bool:
+    """Returns whether a payload is nested more than 10,000 levels deep."""
     if payload.count(b"[") + payload.count(b"{") <= _DEEP:
         return False
     bare = np.frombuffer(_STRING.sub(b"", payload), np.uint8)
@@ -114,12 +120,12 @@ def _deep(payload: bytes) -> bool:
     return bool(np.cumsum(step[bare]).max(initial=0) > _DEEP)
 
 
-def _framed(text: Bytes, offsets: npt.NDArray[np.int32]) -> bool:
-    """Whether objects can begin and end only where payloads do.
+def _is_framed(text: Bytes, offsets: npt.NDArray[np.int32]) -> bool:
+    """Returns whether every payload is exactly one object.
 
-    arrow-json reads objects one after the other, wherever payloads end. Each payload starts with
-    `{` and ends with `}`, and apart from the ends of payloads no `}` is followed by `{`: then as
-    many objects as payloads are one in each payload.
+    arrow-json reads concatenated objects regardless of the boundaries of payloads. If each payload
+    starts with `{` and ends with `}`, and `}` is followed by `{` at boundaries only, equal numbers
+    of objects and payloads mean one object per payload.
     """
     first, last = offsets[:-1].copy(), offsets[1:] - 1
     if (last < first).any():
@@ -136,70 +142,70 @@ def _framed(text: Bytes, offsets: npt.NDArray[np.int32]) -> bool:
     following = following[_SPACE[text[following]] | (text[following] == 123)]
     if len(following) == len(last) - 1:
         return True
-    return _objects_that_follow(text, following) == len(last) - 1
+    return _count_following_objects(text, following) == len(last) - 1
 
 
-def _objects_that_follow(text: Bytes, at: npt.NDArray[np.intp]) -> int:
-    found = 0
-    while len(at):
-        space = _SPACE[text[at]]
-        found += int((text[at[~space]] == 123).sum())
-        at = at[space] + 1
-        at = at[at < len(text)]
-    return found
+def _count_following_objects(text: Bytes, positions: npt.NDArray[np.intp]) -> int:
+    count = 0
+    while len(positions):
+        space = _SPACE[text[positions]]
+        count += int((text[positions[~space]] == 123).sum())
+        positions = positions[space] + 1
+        positions = positions[positions < len(text)]
+    return count
 
 
 def _wide_decimal(type_: pa.DataType) -> pa.DataType:
-    whole = type_.precision - type_.scale
-    room = 38 - whole
-    return pa.decimal128(38, room) if room - type_.scale >= 6 else pa.decimal256(76, 76 - whole)
+    digits = type_.precision - type_.scale
+    scale = 38 - digits
+    return pa.decimal128(38, scale) if scale - type_.scale >= 6 else pa.decimal256(76, 76 - digits)
 
 
 def _needs_exact(type_: pa.DataType, approximate: pa.Array) -> bool:
-    kinds = list(leaves(type_))
+    kinds = list(leaf_types(type_))
     if any(map(pa.types.is_decimal, kinds)):
         return True
     if pa.int64() not in kinds:
         return False
     return any(
         pc.any(pc.greater_equal(pc.abs(leaf), _EXACT)).as_py()
-        for leaf in _flat(approximate)
+        for leaf in _leaf_arrays(approximate)
         if pa.types.is_floating(leaf.type)
     )
 
 
-def _agree(approximate: pa.Array, exact: pa.Array) -> None:
-    """Raises where a decimal is far from the float that was read of the same text.
+def _check_agreement(approximate: pa.Array, exact: pa.Array) -> None:
+    """Raises Suspect if a decimal differs from the float read from the same text.
 
-    arrow-json takes "e5" and 1e99999999999 for small decimals.
+    arrow-json reads "e5" and 1e99999999999 as small decimals.
     """
-    for near, leaf in zip(_flat(approximate), _flat(exact), strict=True):
-        if pa.types.is_decimal(leaf.type):
-            if pc.any(pc.invert(pc.is_finite(near))).as_py():
+    for rough, exact_leaf in zip(_leaf_arrays(approximate), _leaf_arrays(exact), strict=True):
+        if pa.types.is_decimal(exact_leaf.type):
+            if pc.any(pc.invert(pc.is_finite(rough))).as_py():
                 raise Suspect
-            gap = pc.abs(pc.subtract(near, leaf.cast(pa.float64())))
-            bound = pc.add(pc.multiply(pc.abs(near), 1e-9), 1e-9)
+            gap = pc.abs(pc.subtract(rough, exact_leaf.cast(pa.float64())))
+            bound = pc.add(pc.multiply(pc.abs(rough), 1e-9), 1e-9)
             if pc.any(pc.greater(gap, bound)).as_py():
                 raise Suspect
 
 
-def _flat(array: Any) -> Iterator[pa.Array]:
+def _leaf_arrays(array: Any) -> Iterator[pa.Array]:
     if pa.types.is_struct(array.type):
-        for place in range(array.type.num_fields):
-            yield from _flat(array.field(place))
+        for index in range(array.type.num_fields):
+            yield from _leaf_arrays(array.field(index))
     elif pa.types.is_map(array.type):
-        yield from _flat(array.items)
+        yield from _leaf_arrays(array.items)
     elif is_list(array.type):
-        yield from _flat(array.values)
+        yield from _leaf_arrays(array.values)
     else:
         yield array
 
 
-def _no_twins(array: Any) -> None:
-    """Raises where a map has a key twice."""
+def _check_duplicate_fields(array: Any) -> None:
+    """Raises Suspect for duplicate keys of a map."""
     if pa.types.is_struct(array.type):
-        for place in range(array.type.num_fields):
-            _no_twins(array.field(place))
+        for index in range(array.type.num_fields):
+            _check_duplicate_fields(array.field(index))
     elif pa.types.is_map(array.type):
         sizes = np.diff(array.offsets.to_numpy())
         rows = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
@@ -207,6 +213,6 @@ def _no_twins(array: Any) -> None:
         pairs = rows * max(len(keys.dictionary), 1) + keys.indices.to_numpy()
         if len(np.unique(pairs)) != len(pairs):
             raise Suspect
-        _no_twins(array.items)
+        _check_duplicate_fields(array.items)
     elif is_list(array.type):
-        _no_twins(array.values)
+        _check_duplicate_fields(array.values)

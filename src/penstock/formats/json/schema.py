@@ -1,4 +1,4 @@
-"""JSON Schema and columns."""
+"""Conversion between JSON Schema and columns."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
-from penstock.sdk.kit.columns import is_list
-from penstock.sdk.kit.values import Times
+from penstock.sdk.columns.conform import is_list
+from penstock.sdk.columns.json_text import is_json
+from penstock.sdk.columns.text_values import Times
 
-_PLAIN = {
+_TYPES = {
     "string": pa.string(),
     "integer": pa.int64(),
     "number": pa.float64(),
@@ -21,18 +22,18 @@ _TEXT = {"date": pa.date32(), "date-time": pa.timestamp("us", "UTC")}
 
 
 def columns_of(schema: Any, others: Mapping[str, Any], times: Times) -> pa.Schema:
-    """The columns of an object's schema; `others` are schemas by the names it has for them.
+    """Returns the columns of an object's schema. `others` are referenced schemas by name.
 
-    What has no type of its own (a choice of several, no type at all) is text: the value's JSON.
-    Raises PlanError where it is not the schema of an object, or contains itself.
+    A value of several types or without a type is its JSON text. Raises PlanError for a recursive
+    schema and for a schema of another type than object.
     """
-    found = _Reading(others, times).type_of(schema, schema, ())
-    if not pa.types.is_struct(found):
-        raise PlanError("the JSON Schema is not that of an object", code="unsupported-type")
-    return pa.schema(list(found))
+    type_ = _SchemaReader(others, times).type_of(schema, schema, ())
+    if not pa.types.is_struct(type_):
+        raise PlanError("expected the JSON Schema of an object", code="unsupported-type")
+    return pa.schema(list(type_))
 
 
-class _Reading:
+class _SchemaReader:
     def __init__(self, others: Mapping[str, Any], times: Times) -> None:
         self.others, self.times = others, times
 
@@ -40,11 +41,11 @@ class _Reading:
         if not isinstance(schema, dict):
             return pa.string()
         if "$ref" in schema:
-            return self._referred(schema["$ref"], root, within)
-        some = _choices(schema)
-        if len(some) == 1:
-            return self.type_of(some[0], root, within)
-        if some:
+            return self._resolve_reference(schema["$ref"], root, within)
+        choices = _choices(schema)
+        if len(choices) == 1:
+            return self.type_of(choices[0], root, within)
+        if choices:
             return pa.string()
         kinds = _kinds(schema)
         if kinds == ["object"]:
@@ -57,52 +58,58 @@ class _Reading:
             return self._text(schema)
         if sorted(kinds) == ["integer", "number"]:
             return pa.float64()
-        return _PLAIN.get(kinds[0], pa.string()) if len(kinds) == 1 else pa.string()
+        return _TYPES.get(kinds[0], pa.string()) if len(kinds) == 1 else pa.string()
 
     def _text(self, schema: dict[str, Any]) -> pa.DataType:
         if schema.get("contentEncoding") == "base64":
             return pa.binary()
-        found = _TEXT.get(str(schema.get("format")), pa.string())
-        return pa.string() if pa.types.is_timestamp(found) and self.times != "iso" else found
+        type_ = _TEXT.get(str(schema.get("format")), pa.string())
+        return pa.string() if pa.types.is_timestamp(type_) and self.times != "iso" else type_
 
     def _object(self, schema: dict[str, Any], root: Any, within: tuple[str, ...]) -> pa.DataType:
-        properties, more = schema.get("properties"), schema.get("additionalProperties")
+        properties, additional = schema.get("properties"), schema.get("additionalProperties")
         if not properties:
-            values = self.type_of(more, root, within) if isinstance(more, dict) else pa.string()
-            return pa.map_(pa.string(), pa.field("value", values, _nullable(more)))
-        needed = schema.get("required", ())
+            values = (
+                self.type_of(additional, root, within)
+                if isinstance(additional, dict)
+                else pa.string()
+            )
+            return pa.map_(pa.string(), pa.field("value", values, _nullable(additional)))
+        required = schema.get("required", ())
         return pa.struct(
             [
                 pa.field(
-                    name, self.type_of(each, root, within), name not in needed or _nullable(each)
+                    name,
+                    self.type_of(value, root, within),
+                    name not in required or _nullable(value),
                 )
-                for name, each in properties.items()
+                for name, value in properties.items()
             ]
         )
 
-    def _referred(self, reference: str, root: Any, within: tuple[str, ...]) -> pa.DataType:
-        name, _, place = reference.partition("#")
+    def _resolve_reference(self, reference: str, root: Any, within: tuple[str, ...]) -> pa.DataType:
+        name, _, pointer = reference.partition("#")
         if name and name not in self.others:
             raise PlanError(f'the JSON Schema refers to "{name}"', code="unsupported-type")
         root = self.others[name] if name else root
-        here = f"{name or id(root)}#{place}"
-        if here in within:
+        target_id = f"{name or id(root)}#{pointer}"
+        if target_id in within:
             raise PlanError(
-                f'"{reference}" of JSON Schema contains itself', code="unsupported-type"
+                f'"{reference}" of the JSON Schema is recursive', code="unsupported-type"
             )
-        found = root
-        for step in filter(None, place.split("/")):
+        target = root
+        for step in filter(None, pointer.split("/")):
             key = step.replace("~1", "/").replace("~0", "~")
-            found = found.get(key) if isinstance(found, dict) else None
-        if found is None:
+            target = target.get(key) if isinstance(target, dict) else None
+        if target is None:
             raise PlanError(f'there is no "{reference}" in the JSON Schema', code="invalid-schema")
-        return self.type_of(found, root, (*within, here))
+        return self.type_of(target, root, (*within, target_id))
 
 
 def _choices(schema: dict[str, Any]) -> list[Any]:
-    """The alternatives of a choice, without null."""
-    some = schema.get("oneOf") or schema.get("anyOf") or []
-    return [each for each in some if each != {"type": "null"}]
+    """Returns the alternatives of a schema, without null."""
+    alternatives = schema.get("oneOf") or schema.get("anyOf") or []
+    return [choice for choice in alternatives if choice != {"type": "null"}]
 
 
 def _kinds(schema: dict[str, Any]) -> list[str]:
@@ -111,8 +118,9 @@ def _kinds(schema: dict[str, Any]) -> list[str]:
         if "properties" in schema:
             return ["object"]
         values = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())]
-        return ["string"] if values and all(isinstance(each, str) for each in values) else []
-    return [each for each in ([kind] if isinstance(kind, str) else kind) if each != "null"]
+        return ["string"] if values and all(isinstance(value, str) for value in values) else []
+    kinds = [kind] if isinstance(kind, str) else kind
+    return [name for name in kinds if name != "null"]
 
 
 def _nullable(schema: Any) -> bool:
@@ -121,12 +129,12 @@ def _nullable(schema: Any) -> bool:
     kind = schema.get("type")
     if kind is not None:
         return kind == "null" or (not isinstance(kind, str) and "null" in kind)
-    some = schema.get("oneOf") or schema.get("anyOf")
-    return bool(some is None and "$ref" not in schema) or {"type": "null"} in (some or ())
+    choices = schema.get("oneOf") or schema.get("anyOf")
+    return bool(choices is None and "$ref" not in schema) or {"type": "null"} in (choices or ())
 
 
 def json_schema(columns: pa.Schema, times: Times) -> dict[str, Any]:
-    """The schema of the objects that rows of these columns become."""
+    """Returns the JSON Schema of rows with these columns."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "row",
@@ -135,16 +143,18 @@ def json_schema(columns: pa.Schema, times: Times) -> dict[str, Any]:
 
 
 def _object_schema(fields: Sequence[pa.Field], times: Times) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {field.name: _field(field, times) for field in fields},
         "additionalProperties": False,
     }
-    needed = [field.name for field in fields if not field.nullable]
-    return {**found, "required": needed} if needed else found
+    required = [field.name for field in fields if not field.nullable]
+    return {**schema, "required": required} if required else schema
 
 
 def _field(field: pa.Field, times: Times) -> dict[str, Any]:
+    if is_json(field):
+        return {}
     schema = _type(field.type, times)
     return {"oneOf": [{"type": "null"}, schema]} if field.nullable else schema
 

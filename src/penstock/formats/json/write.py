@@ -1,4 +1,4 @@
-"""Arrow to JSON texts by arro3 (arrow-json), with what it lacks done beforehand."""
+"""Arrow to JSON texts by arro3 (arrow-json), after conversion of types that arro3 lacks."""
 
 from __future__ import annotations
 
@@ -12,79 +12,89 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import EncodeError
-from penstock.sdk.kit.columns import cast, is_list, rebuild
-from penstock.sdk.kit.lines import split
-from penstock.sdk.kit.values import Times, text_type, to_text
+from penstock.sdk.columns.conform import cast, is_list, rebuild
+from penstock.sdk.columns.json_text import Embedding
+from penstock.sdk.columns.text_values import Times, text_type, to_text
+from penstock.sdk.encoding.lines import split_lines
 
 
 def lines(rows: pa.RecordBatch, times: Times, nulls: bool) -> bytes:
-    """One line for each row. Raises where a row has no JSON."""
-    columns = [_writable(column, times) for column in rows.columns]
+    """Returns one line per row. Columns of JSON text become the values of the text.
+
+    Raises an exception for a row that JSON cannot express.
+    """
+    embedding = Embedding()
+    columns = [
+        _writable(embedding.with_placeholders(column, field), times)
+        for column, field in zip(rows.columns, rows.schema, strict=True)
+    ]
     if not columns:
         return b"{}\n" * int(rows.num_rows)
-    ready = pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+    writable = pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
     out = io.BytesIO()
-    arro3.io.write_ndjson(ready, out, explicit_nulls=nulls)
-    return out.getvalue()
+    arro3.io.write_ndjson(writable, out, explicit_nulls=nulls)
+    return embedding.embed(out.getvalue())
 
 
 def payloads(rows: pa.RecordBatch, times: Times, nulls: bool) -> pa.BinaryArray:
-    """One payload for each row. Raises where a row has no JSON."""
-    texts = split(lines(rows, times, nulls))
+    """Returns one payload per row. Raises an exception for a row that JSON cannot express."""
+    texts = split_lines(lines(rows, times, nulls))
     if len(texts) != rows.num_rows:
-        raise EncodeError("the rows have no JSON")
+        raise EncodeError("cannot write the rows as JSON")
     return texts
 
 
 Group = tuple[npt.NDArray[np.int64] | None, frozenset[str]]
-"""Rows (None: all) and the columns that hold NaN or infinity in each of them."""
+"""Indexes of rows (None: all), and the columns with NaN or infinity in all of them."""
 
 
 def groups(rows: pa.RecordBatch) -> list[Group]:
-    """The rows by their columns that hold NaN or infinity, which JSON can only say as text."""
-    bad = {name: _not_finite(rows.column(name)) for name in rows.schema.names}
-    names = [name for name, rows_of in bad.items() if rows_of.any()]
+    """Groups rows by their columns with NaN or infinity, which JSON can only express as text."""
+    masks = {name: _not_finite(rows.column(name)) for name in rows.schema.names}
+    names = [name for name, mask in masks.items() if mask.any()]
     if not names:
         return [(None, frozenset())]
-    kinds, which = np.unique(np.column_stack([bad[n] for n in names]), axis=0, return_inverse=True)
+    patterns, pattern_of_row = np.unique(
+        np.column_stack([masks[name] for name in names]), axis=0, return_inverse=True
+    )
     return [
         (
-            np.flatnonzero(which.ravel() == i),
-            frozenset(n for n, b in zip(names, kind, strict=True) if b),
+            np.flatnonzero(pattern_of_row.ravel() == index),
+            frozenset(name for name, selected in zip(names, pattern, strict=True) if selected),
         )
-        for i, kind in enumerate(kinds)
+        for index, pattern in enumerate(patterns)
     ]
 
 
 def _not_finite(array: Any) -> np.ndarray:
     if pa.types.is_floating(array.type):
         return np.asarray(pc.fill_null(pc.invert(pc.is_finite(array)), False), bool)
-    bad = np.zeros(len(array), bool)
+    mask = np.zeros(len(array), bool)
     if pa.types.is_struct(array.type):
-        for place in range(array.type.num_fields):
-            bad |= _not_finite(array.field(place))
+        for index in range(array.type.num_fields):
+            mask |= _not_finite(array.field(index))
     elif is_list(array.type) or pa.types.is_map(array.type):
         inner = array.values if is_list(array.type) else array.items
         before = np.concatenate([[0], np.cumsum(_not_finite(inner))])
         offsets = array.offsets.to_numpy()
-        bad = before[offsets[1:]] > before[offsets[:-1]]
-    return bad
+        mask = before[offsets[1:]] > before[offsets[:-1]]
+    return mask
 
 
 def _writable(array: pa.Array, times: Times) -> pa.Array:
-    wanted = _mapped(array.type, lambda leaf: text_type(leaf, times))
-    if wanted.equals(array.type):
+    target = _map_leaves(array.type, lambda leaf: text_type(leaf, times))
+    if target.equals(array.type):
         return array
-    return rebuild(array, wanted, lambda values, type_: to_text(values, type_, times))
+    return rebuild(array, target, lambda values, type_: to_text(values, type_, times))
 
 
-def quoted(rows: pa.RecordBatch, names: frozenset[str]) -> pa.RecordBatch:
-    """The rows with the floats of these columns as text."""
-    for place, name in enumerate(rows.schema.names):
+def quote_floats(rows: pa.RecordBatch, names: frozenset[str]) -> pa.RecordBatch:
+    """Converts the floats of columns to text."""
+    for index, name in enumerate(rows.schema.names):
         if name in names:
-            column = rows.column(place)
-            texts = rebuild(column, _quoted(column.type), _float_text)
-            rows = rows.set_column(place, name, texts)
+            column = rows.column(index)
+            texts = rebuild(column, _quoted_type(column.type), _float_text)
+            rows = rows.set_column(index, name, texts)
     return rows
 
 
@@ -92,19 +102,22 @@ def _float_text(array: pa.Array, type_: pa.DataType) -> pa.Array:
     if not pa.types.is_floating(array.type):
         return cast(array, type_)
     names = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
-    texts = [None if v is None else names.get(repr(v), repr(v)) for v in array.to_pylist()]
+    texts = [
+        None if value is None else names.get(repr(value), repr(value))
+        for value in array.to_pylist()
+    ]
     return pa.array(texts, pa.string())
 
 
-def _quoted(type_: pa.DataType) -> pa.DataType:
-    return _mapped(type_, lambda leaf: pa.string() if pa.types.is_floating(leaf) else leaf)
+def _quoted_type(type_: pa.DataType) -> pa.DataType:
+    return _map_leaves(type_, lambda leaf: pa.string() if pa.types.is_floating(leaf) else leaf)
 
 
-def _mapped(type_: pa.DataType, leaf: Any) -> pa.DataType:
+def _map_leaves(type_: pa.DataType, leaf: Any) -> pa.DataType:
     if pa.types.is_struct(type_):
-        return pa.struct([f.with_type(_mapped(f.type, leaf)) for f in type_])
+        return pa.struct([field.with_type(_map_leaves(field.type, leaf)) for field in type_])
     if is_list(type_):
-        return pa.list_(_mapped(type_.value_type, leaf))
+        return pa.list_(_map_leaves(type_.value_type, leaf))
     if pa.types.is_map(type_):
-        return pa.map_(pa.string(), _mapped(type_.item_type, leaf))
+        return pa.map_(pa.string(), _map_leaves(type_.item_type, leaf))
     return leaf(type_)

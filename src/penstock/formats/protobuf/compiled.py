@@ -1,4 +1,4 @@
-"""Descriptors of `.proto` files, by the compiler."""
+"""Compilation of `.proto` files to descriptors."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from penstock.core.errors import MissingExtra, PlanError
+from penstock.core.regular_files import check_regular_file
 
 
-def descriptors_of(schema_file: str, include: Sequence[str]) -> bytes:
-    """A serialized FileDescriptorSet, of a `.proto` file or one that holds such a set."""
+def read_descriptors(schema_file: str, include: Sequence[str]) -> bytes:
+    """Returns the serialized FileDescriptorSet of a `.proto` file, or of a file with such a set."""
     path = Path(schema_file)
     try:
+        check_regular_file(path)
         content = path.read_bytes()
-    except OSError as error:
-        raise PlanError(f"cannot read {path}: {error.strerror}", code="unreadable-file") from error
-    return _compiled(path, include) if path.suffix == ".proto" else content
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise PlanError(f"cannot read {path}: {reason}", code="unreadable-file") from error
+    return _compile(path, include) if path.suffix == ".proto" else content
 
 
-def compiled_text(name: str, text: str, imported: Mapping[str, str]) -> bytes:
-    """The same of a text, whose imports are texts by their paths."""
+def compile_text(name: str, text: str, imported: Mapping[str, str]) -> bytes:
+    """Compiles a text whose imports are texts by path."""
     with tempfile.TemporaryDirectory() as directory:
         for path, content in {**imported, name: text}.items():
             if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-                raise PlanError(f'"{path}" is not a path to import', code="invalid-schema")
-            place = Path(directory) / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(content, encoding="utf-8")
-        return _compiled(Path(directory) / name, ())
+                raise PlanError(f'"{path}" is not a valid import path', code="invalid-schema")
+            file = Path(directory) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, encoding="utf-8")
+        return _compile(Path(directory) / name, ())
 
 
-def _compiled(path: Path, include: Sequence[str]) -> bytes:
+def _compile(path: Path, include: Sequence[str]) -> bytes:
     try:
         import grpc_tools
     except ModuleNotFoundError as error:
@@ -44,8 +47,8 @@ def _compiled(path: Path, include: Sequence[str]) -> bytes:
         out = Path(directory) / "set"
         command = [sys.executable, "-m", "grpc_tools.protoc", *roots, "--include_imports"]
         command += [f"--descriptor_set_out={out}", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        if done.returncode or not out.exists():
+        process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        if process.returncode or not out.exists():
             message = f"{path.name} does not compile"
-            raise PlanError(message, code="invalid-schema", detail=done.stderr)
+            raise PlanError(message, code="invalid-schema", detail=process.stderr)
         return out.read_bytes()

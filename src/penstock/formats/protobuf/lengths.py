@@ -1,4 +1,4 @@
-"""Messages behind their lengths, which are varints: one in a payload, or many in a file."""
+"""Length-delimited messages: one in a payload, many in a file."""
 
 from __future__ import annotations
 
@@ -7,68 +7,68 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from penstock.core.errors import DecodeError
-from penstock.sdk.kit.streams import buffered
+from penstock.sdk.encoding.buffered_reader import buffered_reader
 
 _BLOCK = 4096
 _LONGEST = 64 << 20
 
 
-def behind_length(message: bytes) -> bytes:
-    """A message with its length before it."""
-    value, found = len(message), bytearray()
+def delimit(message: bytes) -> bytes:
+    """Adds the length before a message."""
+    value, prefix = len(message), bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        prefix.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*found, value]) + message
+    return bytes([*prefix, value]) + message
 
 
-def unpacked(payload: bytes) -> bytes:
-    """The message of a payload. Raises DecodeError unless its length is that of all the rest."""
+def undelimit(payload: bytes) -> bytes:
+    """Returns the message of a payload. Raises DecodeError if the length does not match."""
     stream = io.BytesIO(payload)
-    length, error = _length(stream, "payload")
+    length, error = _read_length(stream, "payload")
     if length is None:
-        raise error or DecodeError("the payload is empty, without a length", code="cut-off")
+        raise error or DecodeError("the payload is empty", code="cut-off")
     message = stream.read()
     if len(message) != length:
         raise DecodeError(
-            f"the length says {length:,} bytes, and {len(message):,} follow",
+            f"expected a message of {length:,} bytes, found {len(message):,}",
             code="wrong-length",
-            hint="payloads that are messages alone need no `length_delimited`",
+            hint="Remove `length_delimited` if payloads have no length prefix.",
         )
     return message
 
 
-def messages(file: BinaryIO) -> Iterator[tuple[list[bytes], DecodeError | None]]:
-    """Messages in groups; with the last, what is wrong with the rest of the file."""
-    stream = buffered(file)
-    found: list[bytes] = []
+def read_messages(file: BinaryIO) -> Iterator[tuple[list[bytes], DecodeError | None]]:
+    """Yields messages in groups, and with the last group the error after its messages."""
+    stream = buffered_reader(file)
+    messages: list[bytes] = []
     size = 0
     while True:
-        length, error = _length(stream, "file")
+        length, error = _read_length(stream, "file")
         if length is not None:
             payload = stream.read(length)
             if len(payload) == length:
-                found.append(payload)
+                messages.append(payload)
                 size += length
             else:
                 length, error = None, DecodeError("the file ends within a message", code="cut-off")
-        if length is None or len(found) >= _BLOCK or size >= 1 << 22:
-            if found or error is not None:
-                yield found, error
-            found, size = [], 0
+        if length is None or len(messages) >= _BLOCK or size >= 1 << 22:
+            if messages or error is not None:
+                yield messages, error
+            messages, size = [], 0
         if length is None:
             return
 
 
-def _length(stream: BinaryIO, whole: str) -> tuple[int | None, DecodeError | None]:
-    """The length that comes next; or what is wrong with it, if it is not the end."""
+def _read_length(stream: BinaryIO, container: str) -> tuple[int | None, DecodeError | None]:
+    """Reads the next length. Returns the error if the length is invalid; neither at the end."""
     value = 0
-    for place in range(10):
+    for index in range(10):
         byte = stream.read(1)
         if not byte:
-            cut = DecodeError(f"the {whole} ends within a length", code="cut-off")
-            return None, cut if place else None
-        value |= (byte[0] & 0x7F) << (7 * place)
+            cut = DecodeError(f"the {container} ends within a length", code="cut-off")
+            return None, cut if index else None
+        value |= (byte[0] & 0x7F) << (7 * index)
         if byte[0] < 0x80:
             break
     else:

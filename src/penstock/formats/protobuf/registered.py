@@ -1,4 +1,4 @@
-"""Protocol Buffers whose payloads begin with the id of their schema and the way to the message."""
+"""Protocol Buffers whose payloads start with a schema ID and message indexes."""
 
 from __future__ import annotations
 
@@ -12,111 +12,112 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, PlanError
-from penstock.formats.protobuf import given
-from penstock.formats.protobuf.compiled import compiled_text
+from penstock.formats.protobuf.compiled import compile_text
 from penstock.formats.protobuf.message import Message
+from penstock.formats.protobuf.plain import configured_message
 from penstock.formats.protobuf.serialized import serialized_set
 from penstock.sdk.component import Context
-from penstock.sdk.kit.registry import Draft, Registered, RegistryFormat
-from penstock.sdk.kit.registry.format import Decode, Encoder
-from penstock.sdk.kit.registry.frame import Origin
+from penstock.sdk.schema_registry import Draft, Registered, RegistryFormat
+from penstock.sdk.schema_registry.format import Decode, Encoder
+from penstock.sdk.schema_registry.wire_format import Origin
 
 _STANDARD = "google/protobuf/"
 
 
 class RegisteredProtobuf(RegistryFormat):
-    """Reads payloads as the message given, or pinned: fields by their numbers."""
+    """Protocol Buffers read as the configured or pinned message, with fields matched by number."""
 
     kind = "PROTOBUF"
     extra: ClassVar[str | None] = "protobuf"
-    clients = ("ptars", "grpc_tools")
+    client_modules = ("ptars", "grpc_tools")
 
     def __init__(self, config: Any, context: Context | None = None) -> None:
         super().__init__(config, context)
-        self.message = None if config.schema_file is None else given(config)
+        self.message = None if config.schema_file is None else configured_message(config)
 
-    def declared(self) -> pa.Schema | None:
+    def declared_schema(self) -> pa.Schema | None:
         return None if self.message is None else self.message.columns
 
     def columns_of(self, schema: Registered) -> pa.Schema:
-        return self._chosen(schema).columns
+        return self._select_message(schema).columns
 
     def pinned(self, schema: Registered) -> Registered:
-        message = self._chosen(schema)
-        kept = {"message": message.name, "set": base64.b64encode(message.descriptors).decode()}
-        return replace(schema, text=json.dumps(kept), references=())
+        message = self._select_message(schema)
+        pinned = {"message": message.name, "set": base64.b64encode(message.descriptors).decode()}
+        return replace(schema, text=json.dumps(pinned), references=())
 
     def decoder(self, origin: Origin, writer: Registered, reader: Registered | None) -> Decode:
-        wrote = self._written(writer, origin)
-        meant = self.message or self._pinned(reader) or wrote
-        wanted = self.config.message or meant.name
-        if wrote.name != wanted:
+        written = self._writer_message(writer, origin)
+        message = self.message or self._pinned_message(reader) or written
+        expected = self.config.message or message.name
+        if written.name != expected:
             raise DecodeError(
-                f"the payload is a {wrote.name} of schema {origin.id}, not a {wanted}",
+                f"expected the message {expected}, found {written.name} of schema {origin.id}",
                 code="another-message",
             )
-        return meant.decode
+        return message.decode
 
-    def _pinned(self, reader: Registered | None) -> Message | None:
+    def _pinned_message(self, reader: Registered | None) -> Message | None:
         if reader is None:
             return None
-        kept = json.loads(reader.text)
-        return self._message(base64.b64decode(kept["set"]), kept["message"], reader)
+        pinned = json.loads(reader.text)
+        return self._message(base64.b64decode(pinned["set"]), pinned["message"], reader)
 
-    def _written(self, schema: Registered, origin: Origin) -> Message:
+    def _writer_message(self, schema: Registered, origin: Origin) -> Message:
         descriptors = self._descriptors(schema)
         try:
-            name = {way: name for name, way in messages(descriptors)}[origin.message]
+            name = {path: name for name, path in list_messages(descriptors)}[origin.message]
         except KeyError:
-            way = ".".join(map(str, origin.message))
+            path = ".".join(map(str, origin.message))
             raise DecodeError(
-                f"schema {schema.id} has no message at {way}", code="unknown-message"
+                f"schema {schema.id} has no message at {path}", code="unknown-message"
             ) from None
         return self._message(descriptors, name, schema)
 
-    def _chosen(self, schema: Registered) -> Message:
-        """The message called `message`, or the first."""
+    def _select_message(self, schema: Registered) -> Message:
+        """Returns the message named by the option `message`, or the first message."""
         descriptors = self._descriptors(schema)
-        first = next(messages(descriptors), None)
+        first = next(list_messages(descriptors), None)
         if first is None:
             raise PlanError(f"schema {schema.id} has no message", code="unknown-message")
         return self._message(descriptors, self.config.message or first[0], schema)
 
     def _message(self, descriptors: bytes, name: str, schema: Registered) -> Message:
-        shown = f"schema {schema.id} of the registry"
-        return Message(descriptors, name, self.config.enums == "name", shown)
+        label = f"schema {schema.id} of the registry"
+        return Message(descriptors, name, self.config.enums == "name", label)
 
     def _descriptors(self, schema: Registered) -> bytes:
-        def compiled() -> bytes:
+        def compile_schema() -> bytes:
             imported: dict[str, str] = {}
             self._collect(schema, imported)
-            found = serialized_set(schema.text, imported)
-            name = f"penstock-{schema.id}.proto"
-            return compiled_text(name, schema.text, imported) if found is None else found
+            serialized = serialized_set(schema.text, imported)
+            if serialized is not None:
+                return serialized
+            return compile_text(f"penstock-{schema.id}.proto", schema.text, imported)
 
-        found: bytes = self.registry.kept(("descriptors", schema.id), compiled)
-        return found
+        descriptors: bytes = self.registry.cached(("descriptors", schema.id), compile_schema)
+        return descriptors
 
     def _collect(self, schema: Registered, imported: dict[str, str]) -> None:
-        for name, other in self.registry.referenced(schema):
+        for name, other in self.registry.get_references(schema):
             if name not in imported:
                 imported[name] = other.text
                 self._collect(other, imported)
 
     def encoder(self, columns: pa.Schema, schema: Registered | None) -> Encoder:
-        message = self._own() if schema is None else self._chosen(schema)
+        message = self._configured_message() if schema is None else self._select_message(schema)
         draft = schema if schema is not None else Draft(self.kind, self._text(message))
         message.encode(pa.RecordBatch.from_pylist([], columns))
-        way = dict(messages(message.descriptors))[message.name]
-        return Encoder(message.encode, draft, way)
+        path = dict(list_messages(message.descriptors))[message.name]
+        return Encoder(message.encode, draft, path)
 
-    def _own(self) -> Message:
+    def _configured_message(self) -> Message:
         if self.message is None or not str(self.config.schema_file).endswith(".proto"):
             raise PlanError(
-                "rows become Protobuf by a schema, which cannot be made from columns",
+                "expected a Protobuf schema; none can be derived from columns",
                 code="missing-schema",
-                hint="say `schema_file: FILE.proto` and `message:`; or `register: false` in "
-                "`registry`, if it has the schema already",
+                hint="Set schema_file and message, or registry.register: false for a schema of the "
+                "registry.",
             )
         return self.message
 
@@ -124,24 +125,26 @@ class RegisteredProtobuf(RegistryFormat):
         for path in _files(message.descriptors)[-1].dependency:
             if not path.startswith(_STANDARD):
                 raise PlanError(
-                    f"{message.shown} imports {path}, and only single files can be registered",
+                    f"{message.label} imports {path}, but only single files can be registered",
                     code="unsupported-import",
-                    hint="register them with the registry's own tools, and say `register: false`",
+                    hint="Register the files with other tools and set registry.register: false.",
                 )
         return Path(self.config.schema_file).read_text(encoding="utf-8")
 
 
-def messages(descriptors: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The messages of the last file of a set, with the way to each."""
+def list_messages(descriptors: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yields the names and indexes of the messages in the last file of a set."""
     file = _files(descriptors)[-1]
-    yield from _inside(file.message_type, f"{file.package}." if file.package else "", ())
+    yield from _nested(file.message_type, f"{file.package}." if file.package else "", ())
 
 
-def _inside(found: Any, prefix: str, way: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    for index, each in enumerate(found):
-        here = (*way, index)
-        yield prefix + each.name, here
-        yield from _inside(each.nested_type, f"{prefix}{each.name}.", here)
+def _nested(
+    types: Any, prefix: str, path: tuple[int, ...]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for index, message in enumerate(types):
+        nested_path = (*path, index)
+        yield prefix + message.name, nested_path
+        yield from _nested(message.nested_type, f"{prefix}{message.name}.", nested_path)
 
 
 def _files(descriptors: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""Descriptors that a registry keeps in serialized form, as some clients register them."""
+"""Serialized descriptors in a registry, as registered by some clients."""
 
 from __future__ import annotations
 
@@ -14,46 +14,50 @@ _STANDARD = "google/protobuf/"
 
 
 def serialized_set(text: str, imported: Mapping[str, str]) -> bytes | None:
-    """A serialized FileDescriptorSet of a file and its imports; None where it is a text.
+    """Returns the serialized FileDescriptorSet of a file and its imports; None for a text.
 
-    Raises PlanError where an import is missing, or is a text.
+    Raises PlanError if an import is missing or is a text.
     """
-    main = _file(text)
+    main = _parse(text)
     if main is None:
         return None
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-    found: dict[str, Any] = {}
-    _collect(main, imported, found)
-    return bytes(FileDescriptorSet(file=[*found.values(), main]).SerializeToString())
+    files: dict[str, Any] = {}
+    _collect(main, imported, files)
+    return bytes(FileDescriptorSet(file=[*files.values(), main]).SerializeToString())
 
 
-def _collect(file: Any, imported: Mapping[str, str], found: dict[str, Any]) -> None:
-    """Each file after those that it imports."""
+def _collect(file: Any, imported: Mapping[str, str], files: dict[str, Any]) -> None:
+    """Collects files, each after its imports."""
     for path in file.dependency:
-        if path not in found:
-            other = _standard(path) if path.startswith(_STANDARD) else _file(imported.get(path, ""))
+        if path not in files:
+            other = (
+                _read_standard(path)
+                if path.startswith(_STANDARD)
+                else _parse(imported.get(path, ""))
+            )
             if other is None:
-                raise PlanError(f"its import {path} cannot be read", code="invalid-schema")
+                raise PlanError(f"cannot read the import {path}", code="invalid-schema")
             other.name = path
-            _collect(other, imported, found)
-            found[path] = other
+            _collect(other, imported, files)
+            files[path] = other
 
 
-def _standard(path: str) -> Any:
-    """One of the files that come with Protobuf."""
+def _read_standard(path: str) -> Any:
+    """Returns a file that is part of Protobuf."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
     try:
         module = import_module(path.removesuffix(".proto").replace("/", ".") + "_pb2")
     except ModuleNotFoundError:
         return None
-    found = FileDescriptorProto()
-    module.DESCRIPTOR.CopyToProto(found)
-    return found
+    descriptor = FileDescriptorProto()
+    module.DESCRIPTOR.CopyToProto(descriptor)
+    return descriptor
 
 
-def _file(text: str) -> Any:
+def _parse(text: str) -> Any:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import DecodeError as Malformed
 

@@ -1,5 +1,7 @@
-"""What every connector must pass, driven by hand: subclass `SourceContract`, `SinkContract`, and
-`ReceivingContract` for sources of systems that push.
+"""Contract tests for connectors.
+
+Subclass `SourceContract`, `SinkContract`, or `ReceivingContract` for a source that is a
+`ReceivingSource`:
 
     class TestFilesSink(SinkContract):
         component = FilesSink
@@ -10,11 +12,15 @@
 
         @pytest.fixture
         def rows(self, tmp_path):
-            return lambda schema: self.decoded(read_lines(tmp_path / "out"), schema)
+            return lambda schema: self.decode(read_lines(tmp_path / "out"), schema)
 
-The component's capabilities decide which tests apply. What a connector cannot do is said on the
-class: `never = {"test_name": "why it cannot be"}`, `notyet = {"test_name": "why it is not yet"}`.
-Both are strict: a test that is excused and passes fails.
+The capabilities of the component and the fixtures of the class select the tests. Other tests are
+not collected. The classes of a component share the tests of the component class, and classes with
+the same `transport` share the tests of the client. Shared tests run for the first collected class.
+
+The class excuses tests with a reason: `unsupported = {"test_name": "reason"}` for tests that the
+outside system makes impossible, `known_failures = {"test_name": "reason"}` for tests that do not
+pass yet. Both are strict: an excused test that passes is a failure.
 """
 
 from penstock.testing.contract.receiving import ReceivingContract

@@ -1,17 +1,15 @@
-"""What holds for sources and sinks alike: options, secrets, imports, documentation."""
+"""The contract of all components: options, secrets, imports, documentation, unavailable servers."""
 
 from __future__ import annotations
 
 import pickle
 import re
-import subprocess
-import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
 import pytest
@@ -20,18 +18,21 @@ from ruamel.yaml import YAML
 
 from penstock.core.secret import Secret
 from penstock.core.text import nearest
-from penstock.sdk import (
-    Capability,
-    Component,
-    Config,
-    Context,
-    Format,
-    Permanent,
-    Transient,
-    registry,
+from penstock.sdk import Capability, Component, Context, Format, Permanent, Transient, registry
+from penstock.sdk.guarantees import delivery_guarantee, guarantees
+from penstock.testing.contract.applies import (
+    once_per_component,
+    once_per_transport,
+    optional_fixture,
+    run_if,
+    skip_reason,
 )
-from penstock.sdk.promise import promise, promises
-from penstock.testing.contract.applies import absent, once, only, skipped
+from penstock.testing.contract.config_models import (
+    annotated_classes,
+    config_fields,
+    merge_options,
+)
+from penstock.testing.contract.lazy_imports import imported_packages
 from penstock.testing.contract.pipeline import Pipeline
 from penstock.testing.contract.rows import Row
 
@@ -40,271 +41,247 @@ if TYPE_CHECKING:
 
 NODE_KEYS = frozenset(
     [
-        "type",
-        "from",
-        "format",
-        "schema",
-        "watermark",
-        "primary_key",
-        "on_error",
-        "metadata",
-        "mode",
-        "batch",
-        "rate_limit",
+        "type", "from", "format", "schema", "watermark", "primary_key", "on_error", "metadata",
+        "mode", "batch", "rate_limit",
     ]
-)
-SECONDS_TO_NOTICE = 20
-SECONDS_TO_GIVE_UP = 60
+)  # fmt: skip
+STOPPED_SERVER_TIMEOUT = 20
+PAUSED_SERVER_TIMEOUT = 60
 _SECRET_NAME = re.compile(
     r"(password|passphrase|secret|token|api_?key|private_?key|credential)(?!.*_url$)"
 )
-_BASE = (
-    "penstock.sdk, pyarrow.compute, pyarrow.fs, numpy, rich.console, structlog, arro3.io, fastavro"
-)
-_IMPORTS = f"""
-import sys
-import {_BASE}
-before = set(sys.modules)
-import {{module}}
-new = {{{{name.partition(".")[0] for name in set(sys.modules) - before}}}}
-known = {{{{name.partition(".")[0] for name in before}}}} | set(sys.stdlib_module_names)
-known.add("{{module}}".partition(".")[0])
-print(" ".join(sorted(name for name in new - known if not name.startswith("_"))))
-"""
-
-
-@cache
-def _imported_by(module: str) -> list[str]:
-    """The packages that a connector's module brings into a process that has Penstock's own."""
-    code = _IMPORTS.format(module=module)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+_NO_HINT = "expected a hint, found none"
 
 
 class ComponentContract:
-    """Base of the contracts."""
+    """Base class of the contracts. A subclass sets `component`."""
 
     component: ClassVar[type[Component[Any]]]
     """The class under test."""
-    format: ClassVar[str | None] = "json"
-    """The type of format that the tests use with it."""
-    never: ClassVar[dict[str, str]] = {}
+
+    format: str | None = "json"
+    """The type of the format in the tests."""
+
+    unsupported: ClassVar[dict[str, str]] = {}
     """Tests that the outside system makes impossible, with the reason."""
-    notyet: ClassVar[dict[str, str]] = {}
+
+    known_failures: ClassVar[dict[str, str]] = {}
     """Tests that do not pass yet, with the reason."""
 
-    whole: ClassVar[bool] = False
-    """Whether a class that varies another one has all its tests, also those that are done once."""
+    transport: ClassVar[str] = ""
+    """The client library and transport, where the options choose between several.
+
+    The classes of a component with the same `transport` share the tests of the client: an
+    unavailable server, authentication, back-pressure, and pipelines run by Spark.
+    """
+
+    payload_kind: ClassVar[Literal["bytes", "text", "lines", "rows"] | None] = None
+    """The payloads that the transport carries.
+
+    `bytes`: any payload. `text`: any UTF-8. `lines`: non-empty UTF-8 without line breaks. `rows`:
+    only payloads of the format. None: `bytes` for a component that declares BYTES, else `rows`.
+    """
+
+    max_payload_size: ClassVar[int] = 2**20
+    """The size in bytes of the largest payload in the tests, up to 1 MiB."""
 
     variant: ClassVar[str] = ""
-    """The one of the component's `variants` that `options` choose, as it is written there."""
+    """The element of the component's `variants` that `options` select."""
+
+    wrong_credentials: ClassVar[dict[str, Any]] = {}
+    """Options with which authentication fails. Nested options are merged."""
 
     capabilities: frozenset[Capability]
-    """What the component can do as the options configure it."""
+    """The capabilities of the component with the options of the test."""
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
-        """Options that reach the system under test; a test may change the dict."""
+        """Returns options to reach the system under test. A test may change the dict."""
         return {}
 
+    @optional_fixture
+    @pytest.fixture
+    def server(self) -> Any:
+        """Returns the server, with methods `stop`, `start`, `kill`, `pause` and `resume`."""
+        pytest.skip("there is no server")
+
+    @pytest.fixture
+    def pipeline(self, tmp_path: Path, penstock_spark: SparkSession) -> Callable[..., Pipeline]:
+        """Returns a function that creates a pipeline, as in `pipeline(fails_on=3)`."""
+        return partial(Pipeline, tmp_path, penstock_spark)
+
     @pytest.fixture(autouse=True)
-    def _excused(self, request: pytest.FixtureRequest) -> None:
+    def _mark_excused(self, request: pytest.FixtureRequest) -> None:
         name = request.node.originalname
-        for excuses in (self.never, self.notyet):
+        for excuses in (self.unsupported, self.known_failures):
             if name in excuses:
                 mark = pytest.mark.xfail(reason=excuses[name], strict=True)
                 request.node.add_marker(mark)
 
     @pytest.fixture(autouse=True)
-    def _applies(self, request: pytest.FixtureRequest, options: dict[str, Any]) -> None:
-        self.capabilities = self.built(options).capabilities
-        if reason := skipped(request.function, self):
+    def _check_applicability(self, request: pytest.FixtureRequest, options: dict[str, Any]) -> None:
+        self.capabilities = self.create_component(options).capabilities
+        if reason := skip_reason(request.function, self):
             pytest.skip(reason)
 
-    @pytest.fixture
-    @absent
-    def server(self) -> Any:
-        """The server behind the system: it can `stop`, `start`, `kill`, `pause` and `resume`."""
-        pytest.skip("there is no server")
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        excused = (*cls.unsupported, *cls.known_failures)
+        unknown = [name for name in excused if not hasattr(cls, name)]
+        if unknown:
+            raise TypeError(f"{cls.__name__} excuses unknown tests: {', '.join(unknown)}")
 
-    wrong_secret: ClassVar[dict[str, Any]] = {}
-    """Options that the server refuses: a wrong password."""
+    @property
+    def effective_payload_kind(self) -> str:
+        """The kind of payloads that the transport carries, with the default applied."""
+        default = "bytes" if Capability.BYTES in self.capabilities else "rows"
+        return self.payload_kind or default
 
-    def node(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The component as a pipeline file has it."""
-        (name,) = [
+    def create_node(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Returns the component as a node of a pipeline file."""
+        (type_,) = [
             name for kind in registry.KINDS for name in registry.types(kind)
             if registry.find(kind, name) is self.component
         ]  # fmt: skip
-        given = {"type": name, **options}
-        return given if self.format is None else {**given, "format": self.format}
+        node = {"type": type_, **options}
+        return node if self.format is None else {**node, "format": self.format}
 
-    @pytest.fixture
-    def pipeline(self, tmp_path: Path, penstock_spark: SparkSession) -> Callable[..., Pipeline]:
-        """`pipeline(fails_on=3)` is one to run with a node of the component."""
-        return partial(Pipeline, tmp_path, penstock_spark)
-
-    def built(self, options: dict[str, Any], state: Path | None = None) -> Any:
-        """The component as the planner makes it, ready for pickling."""
+    def create_component(self, options: dict[str, Any], state: Path | None = None) -> Any:
+        """Creates the component as the planner does, ready for pickling."""
         config = self.component.config_type.model_validate(options)
-        built: Any = self.component.of(config, Context("contract", "node", state))
+        component: Any = self.component.create(config, Context("contract", "node", state))
         if self.format is not None:
-            built.format = self.formatted()
-        return built
+            component.format = self.create_format()
+        return component
 
-    def formatted(self) -> Format[Any]:
-        """The format of these tests."""
-        found = registry.find("format", self.format or "json")
-        formatted = found(found.config_type.model_validate({}))
-        assert isinstance(formatted, Format)
-        return formatted
+    def create_format(self) -> Format[Any]:
+        """Creates the format of the tests."""
+        format_type = registry.find("format", self.format or "json")
+        format_ = format_type(format_type.config_type.model_validate({}))
+        assert isinstance(format_, Format)
+        return format_
 
-    def encoded(self, rows: list[Row], schema: pa.Schema) -> list[bytes]:
-        """Rows as payloads."""
-        encoded = self.formatted().encode(pa.RecordBatch.from_pylist(rows, schema=schema))
-        assert not encoded.failures, encoded.failures
+    def encode(self, rows: list[Row], schema: pa.Schema) -> list[bytes]:
+        """Encodes rows as payloads of the format."""
+        encoded = self.create_format().encode(pa.RecordBatch.from_pylist(rows, schema=schema))
+        assert not encoded.failures, f"expected no failures, found {encoded.failures}"
         return list(encoded.payloads.to_pylist())
 
-    def decoded(self, payloads: list[bytes], schema: pa.Schema) -> list[Row]:
-        """Payloads as rows."""
-        decoded = self.formatted().decode(pa.array(payloads, pa.binary()), schema)
-        assert not decoded.failures, decoded.failures
+    def decode(self, payloads: list[bytes], schema: pa.Schema) -> list[Row]:
+        """Decodes payloads of the format into rows."""
+        decoded = self.create_format().decode(pa.array(payloads, pa.binary()), schema)
+        assert not decoded.failures, f"expected no failures, found {decoded.failures}"
         return list(decoded.rows.to_pylist())
 
-    def test_every_excuse_names_a_test(self) -> None:
-        unknown = [name for name in (*self.never, *self.notyet) if not hasattr(self, name)]
-        assert not unknown, f"no such tests: {unknown}"
-
-    @once
+    @once_per_component
     def test_every_option_is_documented(self) -> None:
-        bare = [
-            f"{model.__name__}.{name}"
-            for model in _models(self.component.config_type)
-            for name, field in model.model_fields.items()
-            if not (field.description or "").strip()
+        undocumented = [
+            str(field)
+            for field in config_fields(self.component.config_type)
+            if not (field.info.description or "").strip()
         ]
-        assert not bare, f"a docstring is missing below {', '.join(bare)}"
+        assert not undocumented, f"expected docstrings of {', '.join(undocumented)}, found none"
 
-    def test_an_unknown_option_is_refused_with_the_nearest_name(
-        self, options: dict[str, Any]
-    ) -> None:
+    def test_unknown_option_suggests_nearest_name(self, options: dict[str, Any]) -> None:
         known = list(self.component.config_type.model_fields)
-        wrong = f"{known[0]}x" if known else "anything"
+        unknown = f"{known[0]}x" if known else "anything"
         with pytest.raises(ValidationError) as caught:
-            self.component.config_type.model_validate({**options, wrong: 1})
-        refused = [
-            each["loc"] for each in caught.value.errors() if each["type"] == "extra_forbidden"
+            self.component.config_type.model_validate({**options, unknown: 1})
+        rejected = [
+            error["loc"] for error in caught.value.errors() if error["type"] == "extra_forbidden"
         ]
-        assert refused == [(wrong,)]
-        assert nearest(wrong, known) == (known[0] if known else None)
+        assert rejected == [(unknown,)]
+        assert nearest(unknown, known) == (known[0] if known else None)
 
-    def test_secrets_are_never_printed(self, options: dict[str, Any]) -> None:
-        plain = [
-            f"{model.__name__}.{name}"
-            for model in _models(self.component.config_type)
-            for name, field in model.model_fields.items()
-            if _SECRET_NAME.search(name) and Secret not in _mentioned(field.annotation)
+    def test_secrets_are_masked(self, options: dict[str, Any]) -> None:
+        unmasked = [
+            str(field)
+            for field in config_fields(self.component.config_type)
+            if _SECRET_NAME.search(field.name)
+            and Secret not in annotated_classes(field.info.annotation)
         ]
-        assert not plain, f"{', '.join(plain)} should be a Secret"
+        assert not unmasked, f"expected the type Secret of {', '.join(unmasked)}, found another"
         config = self.component.config_type.model_validate(options)
         for value in config.__dict__.values():
             if isinstance(value, Secret):
-                shown = f"{config!r} {config} {config.model_dump()} {config.model_dump_json()}"
-                assert value.reveal() not in shown
+                printed = f"{config!r} {config} {config.model_dump()} {config.model_dump_json()}"
+                assert value.reveal() not in printed
 
-    @once
-    def test_importing_it_imports_no_client(self) -> None:
-        assert not _imported_by(self.component.__module__), "import these where they are used"
+    @once_per_component
+    def test_client_library_is_imported_lazily(self) -> None:
+        packages = imported_packages(self.component.__module__)
+        assert not packages, f"expected imports inside functions, found imports of {packages}"
 
-    @once
-    def test_the_docstring_says_what_a_user_asks(self) -> None:
+    @once_per_component
+    def test_docstring_describes_component(self) -> None:
         text = " ".join((self.component.__doc__ or "").split())
-        assert len(text.split("```")[0]) > 80, "what is it for, and what may surprise?"
+        length = len(text.split("```")[0])
+        assert length > 80, f"expected more than 80 characters before an example, found {length}"
 
-    def test_it_says_what_it_promises(self, options: dict[str, Any]) -> None:
-        """For the options of the contract the same as for the variant that the class names."""
-        found = promise(self.built(options), self.variant)
-        assert found.parallelism, "what is the unit of parallelism?"
-        assert found.acknowledges != "", "when is the outside told, or None: nobody is"
-        assert found in promises(self.component), "`variant` is one of the component's `variants`"
+    def test_declared_guarantees(self, options: dict[str, Any]) -> None:
+        """Checks that the guarantees with the options of the test are those of the variant."""
+        declared = delivery_guarantee(self.create_component(options), self.variant)
+        assert declared.parallelism, "expected a unit of parallelism, found none"
+        assert declared.acknowledges != "", (
+            "expected the moment of acknowledgement or None, found an empty text"
+        )
+        assert declared in guarantees(self.component), (
+            f"expected the guarantees of the variant {self.variant!r}, found {declared}"
+        )
 
-    @once
-    def test_the_example_is_valid(self) -> None:
+    @once_per_component
+    def test_docstring_example_is_valid(self) -> None:
         examples = re.findall(r"```yaml\n(.*?)```", self.component.__doc__ or "", re.DOTALL)
-        assert examples, "the docstring has no yaml example"
+        assert examples, "expected an example in YAML in the docstring, found none"
         for example in examples:
             node = YAML(typ="safe").load(textwrap.dedent(example))
-            assert self._is_type(node["type"]), f"{node['type']} is something else"
-            given = {key: value for key, value in node.items() if key not in NODE_KEYS}
-            self.component.config_type.model_validate(given)
+            assert self._is_registered_as(node["type"]), (
+                f"expected the type of {self.component.__name__}, found {node['type']}"
+            )
+            options = {key: value for key, value in node.items() if key not in NODE_KEYS}
+            self.component.config_type.model_validate(options)
 
-    @once
-    def test_a_server_that_is_down_is_worth_another_try(
+    @once_per_transport
+    def test_check_of_stopped_server_is_transient(
         self, options: dict[str, Any], server: Any
     ) -> None:
         server.stop()
         try:
             started = time.monotonic()
             with pytest.raises(Transient) as caught:
-                self.built(options).check()
-            assert time.monotonic() - started < SECONDS_TO_NOTICE
-            assert caught.value.hint, "what should the user look at?"
+                self.create_component(options).check()
+            assert time.monotonic() - started < STOPPED_SERVER_TIMEOUT
+            assert caught.value.hint, _NO_HINT
         finally:
             server.start()
-        self.built(options).check()
+        self.create_component(options).check()
 
-    @once
-    def test_a_server_that_does_not_answer_is_given_up(
-        self, options: dict[str, Any], server: Any
-    ) -> None:
+    @once_per_transport
+    def test_check_of_paused_server_times_out(self, options: dict[str, Any], server: Any) -> None:
         server.pause()
         try:
             started = time.monotonic()
             with pytest.raises(Transient) as caught:
-                self.built(options).check()
-            assert time.monotonic() - started < SECONDS_TO_GIVE_UP
-            assert caught.value.hint, "what should the user look at?"
+                self.create_component(options).check()
+            assert time.monotonic() - started < PAUSED_SERVER_TIMEOUT
+            assert caught.value.hint, _NO_HINT
         finally:
             server.resume()
-        self.built(options).check()
+        self.create_component(options).check()
 
-    @once
-    @only(lambda case: bool(case.wrong_secret), lambda _: "there is no password")
-    def test_a_wrong_password_is_refused(self, options: dict[str, Any], server: Any) -> None:
+    @once_per_transport
+    @run_if(lambda contract: bool(contract.wrong_credentials), lambda _: "no wrong_credentials")
+    def test_wrong_credentials_fail_permanently(self, options: dict[str, Any], server: Any) -> None:
         with pytest.raises(Permanent) as caught:
-            self.built({**options, **self.wrong_secret}).check()
-        assert caught.value.hint, "what should the user look at?"
+            self.create_component(merge_options(options, self.wrong_credentials)).check()
+        assert caught.value.hint, _NO_HINT
 
-    def test_it_can_be_sent_to_a_task(self, options: dict[str, Any]) -> None:
-        copy = pickle.loads(pickle.dumps(self.built(options)))
-        assert copy.config == self.built(options).config
+    def test_component_is_picklable(self, options: dict[str, Any]) -> None:
+        copy = pickle.loads(pickle.dumps(self.create_component(options)))
+        assert copy.config == self.create_component(options).config
 
-    def _is_type(self, name: str) -> bool:
+    def _is_registered_as(self, type_: str) -> bool:
         return any(
-            name in registry.types(kind) and registry.find(kind, name) is self.component
+            type_ in registry.types(kind) and registry.find(kind, type_) is self.component
             for kind in registry.KINDS
         )
-
-
-def _models(model: type[Config], seen: set[type] | None = None) -> Iterator[type[Config]]:
-    """The model and those within it."""
-    seen = set() if seen is None else seen
-    if model in seen:
-        return
-    seen.add(model)
-    yield model
-    for field in model.model_fields.values():
-        for kind in _mentioned(field.annotation):
-            if isinstance(kind, type) and issubclass(kind, Config):
-                yield from _models(kind, seen)
-
-
-def _mentioned(annotation: Any) -> set[Any]:
-    """All classes that a type annotation mentions."""
-    found = {annotation} if isinstance(annotation, type) else set()
-    for part in get_args(annotation):
-        found |= _mentioned(part)
-    return found

@@ -1,4 +1,4 @@
-"""What every source must pass whose system pushes and forgets."""
+"""The contract of receiving sources, whose systems push messages."""
 
 from __future__ import annotations
 
@@ -23,253 +23,270 @@ from penstock.core.log import Silent
 from penstock.engine.warm import WarmPython
 from penstock.journal import Journal, JournalReader
 from penstock.runtime.receivers import Receiver
-from penstock.runtime.restart import Tries
+from penstock.runtime.retry import RetryState
 from penstock.sdk import Read, ReceivingSource
 from penstock.spec.models import Restart
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import once, only
-from penstock.testing.contract.pipeline import SCHEMA, Pipeline
-from penstock.testing.contract.reading import Put
-from penstock.testing.contract.rows import by_id, simple
+from penstock.testing.contract.applies import once_per_transport, run_if
+from penstock.testing.contract.pipeline import Pipeline
+from penstock.testing.contract.rows import Row, deduplicate, make_rows
 from penstock.testing.contract.source import SourceContract
+from penstock.testing.contract.source_harness import Put
 
 Send = Callable[[list[bytes]], None]
-SECONDS_TO_ARRIVE = 30
-_LOOK = 0.05
-_SMALL = 1 << 20
-
-
-class _Remembered(Silent):
-    """A logger that keeps the warnings."""
-
-    def __init__(self) -> None:
-        self.lines: list[tuple[str, dict[str, Any]]] = []
-
-    def warning(self, event: str, **facts: Any) -> None:
-        self.lines.append((event, facts))
-
-
-@cache
-def _warm() -> WarmPython:
-    """What receivers are forked of, which is ten times as fast as starting them."""
-    warm = WarmPython.start()
-    atexit.register(warm.stop)
-    return warm
+RECEIVE_TIMEOUT = 30
+_POLL_INTERVAL = 0.05
+_BAD_PAYLOAD = b'{"id": "not a number"}'
+_JOURNAL_SIZE = 1 << 20
+_MESSAGE_SIZE = 100_000
+"""The bytes of a message, of which about ten fill a journal of `_JOURNAL_SIZE`."""
 
 
 class Receiving:
-    """A receiver that is started again whenever it ends, as in a run."""
+    """A receiver that is restarted after each end, as in a run."""
 
     def __init__(self, source: ReceivingSource[Any]) -> None:
-        policy = Restart(attempts=1000, backoff="100ms..500ms")
-        self._log = _Remembered()
-        tries = Tries(policy, self._log)
-        self.receiver = Receiver(source, self._log, tries, python=_warm().launcher)
+        policy = Restart.model_validate(
+            {"attempts": 1000, "backoff": "100ms", "max_backoff": "500ms"}
+        )
+        self._log = WarningLog()
+        retries = RetryState(policy, self._log)
+        python = _start_warm_python().launcher
+        self.receiver = Receiver(source, self._log, retries, python=python)
         self.journal = JournalReader(source.directory)
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._poll, daemon=True)
         self._thread.start()
 
     def await_ready(self) -> None:
-        """Returns when what is sent is received."""
-        ready = self.receiver.ready.wait(SECONDS_TO_ARRIVE)
-        assert ready, f"it never sets journal.ready: {self._log.lines}"
+        """Waits until the receiver is ready."""
+        ready = self.receiver.ready.wait(RECEIVE_TIMEOUT)
+        assert ready, f"expected journal.ready to be set, found it unset: {self._log.warnings}"
 
     def await_end(self, position: int) -> None:
-        """Returns when so much has arrived."""
-        until = time.monotonic() + SECONDS_TO_ARRIVE
+        """Waits until the journal has received messages up to a position."""
+        deadline = time.monotonic() + RECEIVE_TIMEOUT
         while self.journal.end() < position:
-            assert time.monotonic() < until, (
-                f"{self.journal.end()} of {position} messages arrived, "
-                f"{self.receiver.source.lost()} were lost: {self._log.lines}"
+            assert time.monotonic() < deadline, (
+                f"expected {position} messages, found {self.journal.end()} received and "
+                f"{self.receiver.source.lost()} lost: {self._log.warnings}"
             )
             time.sleep(0.01)
 
     def close(self) -> None:
-        self._ended.set()
+        """Stops the receiver and waits for its end."""
+        self._closed.set()
         self._thread.join()
-        self.receiver.end()
-        self.receiver.wait(time.monotonic() + SECONDS_TO_ARRIVE)
+        self.receiver.request_stop()
+        self.receiver.wait(time.monotonic() + RECEIVE_TIMEOUT)
 
-    def _look(self) -> None:
-        while not self._ended.wait(_LOOK):
-            error = self.receiver.look()
-            assert error is None, error
+    def _poll(self) -> None:
+        while not self._closed.wait(_POLL_INTERVAL):
+            error = self.receiver.poll()
+            assert error is None, f"expected no permanent error, found {error!r}"
+
+
+class WarningLog(Silent):
+    """A log that collects warnings."""
+
+    def __init__(self) -> None:
+        self.warnings: list[tuple[str, dict[str, Any]]] = []
+
+    def warning(self, event: str, **facts: Any) -> None:
+        self.warnings.append((event, facts))
 
 
 class ReceivingContract(SourceContract):
-    """Give `component`, and the fixtures `options` and `send`."""
+    """The contract of receiving sources.
 
-    limited = {"max_records": 1}
-    forgets: ClassVar[str | None] = None
-    """Why messages may be lost while nobody receives, if the system is such."""
-    largest: ClassVar[int] = 100_000
-    """The bytes of a message that the system surely takes, and of which a few fill a journal."""
+    Set `component`, and define the fixtures `options` and `send`.
+    """
+
+    batch_limit = {"max_records": 1}
+    has_journal = True
+
+    lossy_reason: ClassVar[str | None] = None
+    """The reason why unreceived messages may be lost. None: the system redelivers messages."""
 
     @pytest.fixture
     def send(self) -> Send:
-        """`send(payloads)` sends messages as the system's users do, and returns when they are
+        """Returns `send(payloads)`, which sends messages as the system's clients do.
 
-        told that all is well, if the system tells that.
+        `send` waits for the acknowledgements of the system, if the protocol has acknowledgements.
         """
         raise NotImplementedError
 
     @pytest.fixture
-    def receiving(self, make: Any) -> Iterator[Receiving]:
-        """The receiver, running."""
-        with closing(Receiving(make())) as receiving:
+    def receiving(self, create_source: Any) -> Iterator[Receiving]:
+        """Yields a ready receiver."""
+        with closing(Receiving(create_source())) as receiving:
             receiving.await_ready()
             yield receiving
 
     @pytest.fixture
     def put(self, receiving: Receiving, send: Send) -> Put:
+        """Returns `put(rows, schema)`, which sends rows and waits until they are received."""
+
         def put(rows: Any, schema: pa.Schema) -> None:
             receiving.await_ready()
             end = receiving.journal.end() + len(rows)
-            send(self.encoded(rows, schema))
+            send(self.encode(rows, schema))
             receiving.await_end(end)
 
         return put
 
     @pytest.fixture
-    def reachable(self) -> None:
-        """Nobody receives: what listens could not be reached twice."""
+    def initial_data(self) -> None:
+        """Starts no receiver, because `check` may bind the same address."""
 
-    def arrived(self, source: Any, ids: set[int]) -> None:
-        """These rows and no others arrive, be it that some of them come again."""
-        until = time.monotonic() + SECONDS_TO_ARRIVE
+    def assert_received(self, source: Any, expected: list[Row]) -> None:
+        """Waits until exactly these rows are received. Duplicates are allowed."""
+        deadline = time.monotonic() + RECEIVE_TIMEOUT
         while True:
-            found = {row["id"] for row in self.all(source)[0]}
-            if found == ids or time.monotonic() > until:
+            received = deduplicate(self.read_all(source)[0])
+            if received == expected or time.monotonic() > deadline:
                 break
-            time.sleep(_LOOK)
-        assert found == ids
+            time.sleep(_POLL_INTERVAL)
+        assert received == expected
 
-    def test_a_server_that_is_killed_in_the_middle(  # type: ignore[override]
-        self, make: Any, receiving: Receiving, put: Put, server: Any
+    @once_per_transport
+    def test_resume_after_server_crash(  # type: ignore[override]
+        self, create_source: Any, receiving: Receiving, put: Put, server: Any
     ) -> None:
-        """The receiver ends with a Transient error, and the next one is connected again."""
-        put(simple(*range(10)), sample.SIMPLE)
+        """Checks that the receiver fails with a Transient error and reconnects on its restart."""
+        put(make_rows(*range(10)), sample.SIMPLE)
         receiving.receiver.ready.clear()
         server.kill()
         server.start()
-        put(simple(10), sample.SIMPLE)
-        self.arrived(make(), {*range(11)})
+        put(make_rows(10), sample.SIMPLE)
+        self.assert_received(create_source(), make_rows(*range(11)))
 
-    def test_who_forgets_is_told_nothing(self, options: dict[str, Any]) -> None:
-        told = self.built(options).acknowledges is not None
-        assert told is (self.forgets is None), "when is a sender told that a message is safe?"
+    def test_acknowledgement_is_declared(self, options: dict[str, Any]) -> None:
+        """Checks that a source declares either acknowledgements or a loss of messages."""
+        acknowledges = self.create_component(options).acknowledges
+        assert (acknowledges is not None) is (self.lossy_reason is None), (
+            "expected either `acknowledges` or `lossy_reason`, "
+            f"found {acknowledges!r} and {self.lossy_reason!r}"
+        )
 
-    @only(lambda case: case.forgets is None, lambda case: case.forgets)
-    def test_what_was_acknowledged_survives_a_kill(
-        self, make: Any, receiving: Receiving, send: Send
+    @run_if(lambda contract: contract.lossy_reason is None, lambda contract: contract.lossy_reason)
+    def test_acknowledged_messages_survive_receiver_crash(
+        self, create_source: Any, receiving: Receiving, send: Send
     ) -> None:
-        for at in range(0, 30, 10):
-            send(self.encoded(simple(*range(at, at + 10)), sample.SIMPLE))
+        for first in range(0, 30, 10):
+            send(self.encode(make_rows(*range(first, first + 10)), sample.SIMPLE))
             receiving.receiver.kill()
             receiving.await_ready()
-        self.arrived(make(), {*range(30)})
+        self.assert_received(create_source(), make_rows(*range(30)))
 
-    @once
-    def test_a_full_journal_loses_nothing_silently(
-        self, make: Any, options: dict[str, Any], send: Send
+    @once_per_transport
+    def test_full_journal_blocks_or_counts_lost_messages(
+        self, create_source: Any, options: dict[str, Any], send: Send
     ) -> None:
-        """What does not fit waits where it comes from, or is counted."""
-        source = make(journal={"size": _SMALL})
-        count = 4 * _SMALL // self.largest
-        large = [b"%04d" % number + b"x" * (self.largest - 4) for number in range(count)]
-        sender = threading.Thread(target=lambda: _each(send, large), daemon=True)
+        """Checks that messages are received or counted as lost, and the size of the journal."""
+        source = create_source(journal={"max_size": _JOURNAL_SIZE})
+        size = min(self.max_payload_size, _MESSAGE_SIZE)
+        count = 4 * _JOURNAL_SIZE // size
+        payloads = [b"%04d" % number + b"x" * (size - 4) for number in range(count)]
+        sender = threading.Thread(target=lambda: _send_one_by_one(send, payloads), daemon=True)
         with closing(Receiving(source)) as receiving:
             receiving.await_ready()
             sender.start()
-            seen, at = 0, source.initial()
-            until = time.monotonic() + 2 * SECONDS_TO_ARRIVE
-            while seen + source.lost() < len(large):
-                assert time.monotonic() < until, f"{seen} of {len(large)} messages arrived"
-                end = source.latest(at)
-                assert _size(source.directory) <= 2 * _SMALL
-                seen += sum(
+            received, offset = 0, source.initial_offset()
+            deadline = time.monotonic() + 2 * RECEIVE_TIMEOUT
+            while received + source.lost() < count:
+                assert time.monotonic() < deadline, (
+                    f"expected {count} messages, found {received} received and {source.lost()} lost"
+                )
+                end = source.latest_offset(offset)
+                assert _measure_journal(source.directory) <= 2 * _JOURNAL_SIZE
+                received += sum(
                     batch.num_rows
-                    for partition in source.partitions(at, end)
+                    for partition in source.partitions(offset, end)
                     for batch in source.read(partition, Read())
                 )
                 source.commit(end)
-                at = end
-                time.sleep(0.05)
-            sender.join(SECONDS_TO_ARRIVE)
-        assert not sender.is_alive() and seen + source.lost() >= len(large)
+                offset = end
+                time.sleep(_POLL_INTERVAL)
+            sender.join(RECEIVE_TIMEOUT)
+        assert not sender.is_alive() and received + source.lost() >= count
 
-    @once
-    def test_a_journal_that_cannot_be_written_ends_the_receiver(
-        self, make: Any, send: Send, monkeypatch: pytest.MonkeyPatch
+    @once_per_transport
+    def test_journal_write_error_ends_receiver(
+        self, create_source: Any, send: Send, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """It does not go on to lose what is sent; the next one takes it."""
-        source, ended = make(), threading.Event()
-        sender = threading.Thread(target=lambda: _until(ended, send), daemon=True)
+        """Checks that `receive` raises the error, and that a new receiver receives messages."""
+        source, stopped = create_source(), threading.Event()
+        sender = threading.Thread(target=lambda: _send_until(stopped, send), daemon=True)
 
         async def receive(journal: Journal) -> None:
-            await asyncio.wait_for(source.receive(journal), SECONDS_TO_ARRIVE)
+            await asyncio.wait_for(source.receive(journal), RECEIVE_TIMEOUT)
 
         with (
             source.journal() as journal, ThreadPoolExecutor(1) as pool,
             monkeypatch.context() as patch,
         ):  # fmt: skip
-            first = pool.submit(lambda: asyncio.run(receive(journal)))
-            assert journal.ready.wait(SECONDS_TO_ARRIVE)
-            patch.setattr(os, "fdatasync", _full)
+            failing = pool.submit(lambda: asyncio.run(receive(journal)))
+            assert journal.ready.wait(RECEIVE_TIMEOUT)
+            patch.setattr(os, "fdatasync", _raise_disk_full)
             sender.start()
             with pytest.raises(StateError, match="No space left"):
-                first.result(2 * SECONDS_TO_ARRIVE)
-        ended.set()
-        with closing(Receiving(make())) as second:
-            second.await_ready()
-            sender.join(2 * SECONDS_TO_ARRIVE)
+                failing.result(2 * RECEIVE_TIMEOUT)
+        stopped.set()
+        with closing(Receiving(create_source())) as receiving:
+            receiving.await_ready()
+            sender.join(2 * RECEIVE_TIMEOUT)
         assert not sender.is_alive()
 
+    @once_per_transport
     @pytest.mark.spark
-    def test_a_pipeline_reads_it(self, options: dict[str, Any], send: Send, pipeline: Any) -> None:
-        run: Pipeline = pipeline()
-        with run.going(source={**self.node(options), "schema": SCHEMA}) as going:
-            going.await_receiving()
-            send(self.encoded(simple(1, 2, 3), sample.SIMPLE))
-            going.await_kept(3)
-        assert not going.errors and by_id(run.kept()) == simple(1, 2, 3)
-
-    @once
-    @pytest.mark.spark
-    def test_a_pipeline_that_reads_it_resumes(
-        self, options: dict[str, Any], send: Send, pipeline: Any
+    def test_pipeline_resumes_after_failure(
+        self, options: dict[str, Any], create_source: Any, send: Send, pipeline: Any
     ) -> None:
-        run: Pipeline = pipeline(fails_on=1)
-        source = {**self.node(options), **self.limited, "schema": SCHEMA}
-        with run.going(source=source) as going:
-            going.await_receiving()
-            for at in range(3):
-                send(self.encoded(simple(at), sample.SIMPLE))
-            going.await_failure()
-        run.mend()
-        with run.going(source=source) as going:
-            going.await_receiving()
-            send(self.encoded(simple(3), sample.SIMPLE))
-            going.await_kept(4)
-        assert not going.errors and by_id(run.kept()) == simple(*range(4))
+        """Reads every type, nulls, all metadata and a bad record by Spark, over a failed run."""
+        rows = sample.make_typed_rows()
+        first, second, third = self.encode(rows, sample.EVERY_TYPE)
+        metadata = create_source(sample.EVERY_TYPE).metadata_schema()
+        pipeline_run: Pipeline = pipeline(fails_on=2, metadata=metadata)
+        source = {**self.create_node(options), **self.batch_limit}
+        with pipeline_run.running(source=source) as run:
+            run.await_receiving()
+            for payload in (first, _BAD_PAYLOAD, second):
+                send([payload])
+            run.await_failure()
+        pipeline_run.disable_failure()
+        with pipeline_run.running(source=source) as run:
+            run.await_receiving()
+            send([third])
+            run.await_rows(3)
+        assert not run.errors
+        self.assert_output(pipeline_run, rows, metadata)
 
 
-def _each(send: Send, payloads: list[bytes]) -> None:
+@cache
+def _start_warm_python() -> WarmPython:
+    """Starts the process that receivers are forked from. A fork is faster than a start."""
+    warm = WarmPython.start()
+    atexit.register(warm.stop)
+    return warm
+
+
+def _send_one_by_one(send: Send, payloads: list[bytes]) -> None:
     for payload in payloads:
         send([payload])
 
 
-def _until(ended: threading.Event, send: Send) -> None:
-    """Sends, also to a receiver that takes nothing any more."""
-    while not ended.wait(_LOOK):
+def _send_until(stopped: threading.Event, send: Send) -> None:
+    """Sends messages until stopped. Ignores errors of an ended receiver."""
+    while not stopped.wait(_POLL_INTERVAL):
         with suppress(Exception):
             send([b"{}"])
 
 
-def _full(descriptor: int) -> None:
+def _raise_disk_full(descriptor: int) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _size(directory: Path) -> int:
+def _measure_journal(directory: Path) -> int:
+    """Returns the bytes of all segments of a journal."""
     return sum(path.stat().st_size for path in directory.glob("*.segment"))

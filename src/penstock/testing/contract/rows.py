@@ -1,4 +1,4 @@
-"""The rows that connectors are tested with."""
+"""Sample rows and payloads of the contract."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERY_TYPE = pa.schema(
         ("ratio", pa.float32()),
         ("number", pa.float64()),
         ("price", pa.decimal128(20, 4)),
-        ("text", pa.string()),
+        ("name", pa.string()),
         ("raw", pa.binary()),
         ("day", pa.date32()),
         ("at", pa.timestamp("us", tz="UTC")),
@@ -30,57 +30,92 @@ EVERY_TYPE = pa.schema(
     ]
 )
 
-ODD_NAMES = pa.schema(
+SPECIAL_NAMES = pa.schema(
     [("id", pa.int64())]
     + [
         (name, pa.string())
         for name in ("a b", "select", "Größe", "a.b", "q\"u'o`te", "x" * 60, "😀")
     ]
 )
+"""Column names that need quoting."""
+
+RAW = pa.schema([("value", pa.binary())])
+"""The column of opaque payloads in the format `raw`."""
+MEGABYTE = 2**20
 
 
-def simple(*ids: int) -> list[Row]:
-    """Rows of `SIMPLE`."""
+def make_rows(*ids: int) -> list[Row]:
+    """Returns rows of `SIMPLE` with these ids."""
     return [{"id": id_, "name": f"name {id_}"} for id_ in ids]
 
 
-def every_type() -> list[Row]:
-    """Rows of `EVERY_TYPE`: ordinary values, extreme ones, and nulls."""
+def make_typed_rows() -> list[Row]:
+    """Returns rows of `EVERY_TYPE`: ordinary values, extreme values, and nulls."""
     at = dt.datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=dt.UTC)
     ordinary: Row = {
         "id": 1, "flag": True, "small": 7, "count": 42, "ratio": 0.5, "number": 2.25,
-        "price": Decimal("19.9900"), "text": "plain", "raw": b"\x00\xff", "day": at.date(),
+        "price": Decimal("19.9900"), "name": "plain", "raw": b"\x00\xff", "day": at.date(),
         "at": at, "tags": ["a", "b"], "where": {"city": "Bern", "floor": 3},
     }  # fmt: skip
     extreme: Row = {
         "id": 2, "flag": False, "small": -(2**15), "count": 2**31 - 1, "ratio": -0.0,
-        "number": 1.7976931348623157e308, "price": Decimal("-9999999999999999.9999"), "text": "",
+        "number": 1.7976931348623157e308, "price": Decimal("-9999999999999999.9999"), "name": "",
         "raw": b"", "day": dt.date(1970, 1, 1), "at": dt.datetime(1969, 12, 31, tzinfo=dt.UTC),
         "tags": [], "where": {"city": None, "floor": None},
     }  # fmt: skip
     return [ordinary, extreme, {"id": 3, **dict.fromkeys(EVERY_TYPE.names[1:])}]
 
 
-def strange_texts() -> list[Row]:
-    """Rows of `SIMPLE` whose text is hard on quoting, framing and encodings."""
+def make_special_texts() -> list[Row]:
+    """Returns rows of `SIMPLE` with text that requires care in quoting, framing and encodings."""
     texts = [
         "😀 emoji", "line\nbreak", "carriage\r\nreturn", "tab\t", 'quote " and \\ backslash',
         "comma, semicolon; pipe |", "  spaces  ", "null", "NaN", "'; DROP TABLE x; --", "\u2028",
         "e\u0301 combining", "العربية", "<b>&amp;</b>", "{}", "[1]", "0", "true",
     ]  # fmt: skip
-    return [{"id": at, "name": text} for at, text in enumerate(texts)]
+    return [{"id": index, "name": text} for index, text in enumerate(texts)]
 
 
-def odd_names() -> list[Row]:
-    """A row of `ODD_NAMES`."""
-    return [{"id": 1, **{name: f"value of {name}" for name in ODD_NAMES.names[1:]}}]
+def make_payloads(kind: str, max_size: int) -> list[bytes]:
+    """Returns payloads of a kind: `bytes`, `text` or `lines`.
+
+    The largest payload has `max_size` bytes, at most 1 MiB.
+    """
+    texts = [row["name"] for row in make_special_texts()]
+    if kind == "lines":
+        texts = [text for text in texts if not set(text) & {"\n", "\r"}]
+    else:
+        texts.append("")
+    payloads = [text.encode() for text in texts]
+    if kind == "bytes":
+        payloads += [b"\0", b"\xff\xfe", bytes(range(256)), bytes(range(256)) * 16]
+    return [*payloads, b"x" * min(max_size, MEGABYTE)]
 
 
-def large() -> list[Row]:
-    """A row of `SIMPLE` with a value of a megabyte."""
-    return [{"id": 1, "name": "x" * 2**20}]
+def make_special_names() -> list[Row]:
+    """Returns a row of `SPECIAL_NAMES`."""
+    return [{"id": 1, **{name: f"value of {name}" for name in SPECIAL_NAMES.names[1:]}}]
 
 
-def by_id(rows: list[Row]) -> list[Row]:
-    """Rows in the order of their ids."""
+def make_large_row(id_: int = 1) -> list[Row]:
+    """Returns a row of `SIMPLE` with a value of 1 MiB."""
+    return [{"id": id_, "name": "x" * MEGABYTE}]
+
+
+def sort_by_id(rows: list[Row]) -> list[Row]:
+    """Returns the rows in the order of their ids."""
     return sorted(rows, key=lambda row: row["id"])
+
+
+def make_versions(keys: int, versions: int = 8) -> list[Row]:
+    """Returns rows of `SIMPLE` in several versions, each with the IDs below `keys`."""
+    return [
+        {"id": key, "name": f"version {version}"}
+        for version in range(versions)
+        for key in range(keys)
+    ]
+
+
+def deduplicate(rows: list[Row]) -> list[Row]:
+    """Returns the distinct rows, compared by all columns, in the order of their ids."""
+    return sort_by_id([*{repr(sorted(row.items())): row for row in rows}.values()])

@@ -1,262 +1,339 @@
-"""What every sink must pass."""
+"""The contract of sinks."""
 
 from __future__ import annotations
 
-import json
 import resource
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from penstock.sdk import BatchId, Capability
+from penstock.sdk import BatchId, Capability, Format, registry
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import needs, once, only
-from penstock.testing.contract.pipeline import SCHEMA, Pipeline
-from penstock.testing.contract.rows import Row, by_id, simple
-from penstock.testing.contract.writing import Rows, Writing
+from penstock.testing.contract.applies import (
+    once_per_transport,
+    requires,
+    requires_opaque_payloads,
+    requires_rows,
+    run_if,
+)
+from penstock.testing.contract.pipeline import Pipeline
+from penstock.testing.contract.rows import (
+    Row,
+    make_large_row,
+    make_rows,
+    make_versions,
+    sort_by_id,
+)
+from penstock.testing.contract.sink_harness import ReadRows, SinkHarness, commit_writer
 
-MEGABYTES = 250
-MOST_MEGABYTES = 200
+WRITTEN_MEGABYTES, MAX_MEGABYTES = 250, 200
+KEYS = 50
 
 
-class SinkContract(Writing):
-    """Give `component`, and the fixtures `options` and `rows`."""
+class SinkContract(SinkHarness):
+    """The contract of sinks. Set `component`, and define the fixtures `options` and `rows`."""
 
-    def test_the_system_is_reached(self, make: Any) -> None:
-        sink = make()
+    def test_check(self, create_sink: Any) -> None:
+        sink = create_sink()
         sink.check()
         sink.close()
 
-    def test_what_was_written_is_there(self, make: Any, rows: Rows) -> None:
-        sink = make()
+    def test_all_rows_are_written(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
         sink.recover()
-        self.batch(sink, 0, simple(1, 2), simple(3))
-        self.batch(sink, 1, simple(4))
+        self.write_batch(sink, 0, make_rows(1, 2), make_rows(3))
+        self.write_batch(sink, 1, make_rows(4))
         sink.complete()
-        assert by_id(rows(sample.SIMPLE)) == simple(1, 2, 3, 4)
+        assert sort_by_id(rows(sample.SIMPLE)) == make_rows(1, 2, 3, 4)
 
-    def test_a_batch_written_twice(self, make: Any, rows: Rows) -> None:
-        self.batch(make(), 0, simple(1))
-        self.batch(make(), 1, simple(2), simple(3))
-        sink = make()
+    def test_repeated_batch(self, create_sink: Any, rows: ReadRows) -> None:
+        self.write_batch(create_sink(), 0, make_rows(1))
+        self.write_batch(create_sink(), 1, make_rows(2), make_rows(3))
+        sink = create_sink()
         sink.recover()
-        self.batch(sink, 1, simple(2), simple(3))
-        self.batch(sink, 2, simple(4))
+        self.write_batch(sink, 1, make_rows(2), make_rows(3))
+        self.write_batch(sink, 2, make_rows(4))
         sink.complete()
-        self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3, 4))
+        self.assert_delivered(rows(sample.SIMPLE), make_rows(1, 2, 3, 4))
 
-    def test_a_finish_that_is_called_again(self, make: Any, rows: Rows) -> None:
-        sink = make()
+    def test_repeated_commit(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
         batch = BatchId("query-1", 0)
-        receipts = self.receipts(sink, batch, [simple(1), simple(2)])
-        sink.finish(batch, receipts)
-        sink.finish(batch, receipts)
+        receipts = self.write_partitions(sink, batch, [make_rows(1), make_rows(2)])
+        sink.commit(batch, receipts)
+        sink.commit(batch, receipts)
         sink.complete()
-        self._once_or_more(rows(sample.SIMPLE), simple(1, 2))
+        self.assert_delivered(rows(sample.SIMPLE), make_rows(1, 2))
 
-    def test_a_crash_between_the_writers_and_the_end(self, make: Any, rows: Rows) -> None:
+    def test_crash_before_commit(self, create_sink: Any, rows: ReadRows) -> None:
         batch = BatchId("query-1", 0)
-        self.receipts(make(), batch, [simple(1), simple(2)])
-        again = make()
-        again.recover()
-        self.batch(again, 0, simple(1), simple(2))
-        again.complete()
-        self._once_or_more(rows(sample.SIMPLE), simple(1, 2))
+        self.write_partitions(create_sink(), batch, [make_rows(1), make_rows(2)])
+        restarted = create_sink()
+        restarted.recover()
+        self.write_batch(restarted, 0, make_rows(1), make_rows(2))
+        restarted.complete()
+        self.assert_delivered(rows(sample.SIMPLE), make_rows(1, 2))
 
-    @needs(Capability.TRANSACTIONS)
-    def test_nothing_is_there_before_the_end(self, make: Any, rows: Rows) -> None:
-        sink = make()
-        self.batch(sink, 0, simple(1))
-        self.receipts(sink, BatchId("query-1", 1), [simple(2), simple(3)])
-        assert rows(sample.SIMPLE) == simple(1)
+    @requires(Capability.EXACTLY_ONCE)
+    def test_last_batch(self, create_sink: Any) -> None:
+        sink = create_sink()
+        assert sink.last_batch("query-1") is None
+        for batch in (BatchId("query-1", 0, "a1"), BatchId("query-1", 1, "b2")):
+            sink.commit(batch, self.write_partitions(sink, batch, [make_rows(batch.number)]))
+        restarted = create_sink()
+        assert restarted.last_batch("query-1") == BatchId("query-1", 1, "b2")
+        assert restarted.last_batch("query-2") is None
 
-    @needs(Capability.EXACTLY_ONCE)
-    def test_a_task_that_failed_leaves_nothing(self, make: Any, rows: Rows) -> None:
-        sink = make()
-        batch = BatchId("query-1", 0)
-        failed = sink.writer(self.opened(sink), batch, 0, sample.SIMPLE)
-        self.write(sink, failed, simple(1, 2), sample.SIMPLE)
-        failed.abort()
-        failed.abort()
-        self.batch(sink, 0, simple(1))
+    @requires(Capability.TRANSACTIONS)
+    def test_uncommitted_rows_are_invisible(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
+        self.write_batch(sink, 0, make_rows(1))
+        self.write_partitions(sink, BatchId("query-1", 1), [make_rows(2), make_rows(3)])
+        assert rows(sample.SIMPLE) == make_rows(1)
+
+    @requires(Capability.EXACTLY_ONCE)
+    def test_aborted_writer_leaves_no_rows(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
+        aborted = self.create_writer(sink, BatchId("query-1", 0))
+        self.write_rows(sink, aborted, make_rows(1, 2))
+        aborted.abort()
+        aborted.abort()
+        self.write_batch(sink, 0, make_rows(1))
         sink.complete()
-        assert rows(sample.SIMPLE) == simple(1)
+        assert rows(sample.SIMPLE) == make_rows(1)
 
-    def test_a_commit_that_landed_and_is_reported_failed(self, make: Any, rows: Rows) -> None:
-        sink = make()
-        batch = BatchId("query-1", 0)
-        lost = sink.writer(self.opened(sink), batch, 0, sample.SIMPLE)
-        self.write(sink, lost, simple(1, 2), sample.SIMPLE)
+    def test_abort_after_writer_commit(self, create_sink: Any, rows: ReadRows) -> None:
+        """Checks a task whose writer committed and whose receipt was lost."""
+        sink = create_sink()
+        lost = self.create_writer(sink, BatchId("query-1", 0))
+        self.write_rows(sink, lost, make_rows(1, 2))
         lost.commit()
         lost.abort()
-        self.batch(sink, 0, simple(1, 2))
-        again = make()
-        self.batch(again, 1, simple(3))
-        again.complete()
-        self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
+        self.write_batch(sink, 0, make_rows(1, 2))
+        restarted = create_sink()
+        self.write_batch(restarted, 1, make_rows(3))
+        restarted.complete()
+        self.assert_delivered(rows(sample.SIMPLE), make_rows(1, 2, 3))
 
-    @needs(Capability.ORDERED)
-    def test_the_order_is_kept(self, make: Any, rows: Rows) -> None:
-        """`rows` reads them in the order in which they are there."""
-        sink, batch = make(), BatchId("query-1", 0)
-        writer = sink.writer(self.opened(sink), batch, 0, sample.SIMPLE)
-        assert not self.write(sink, writer, simple(*range(100, 0, -1)), sample.SIMPLE)
-        sink.finish(batch, [json.loads(json.dumps(writer.commit()))])
+    @requires(Capability.ORDERED)
+    def test_order_is_preserved(self, create_sink: Any, rows: ReadRows) -> None:
+        """Checks the order in which `rows` returns the rows."""
+        sink, batch = create_sink(), BatchId("query-1", 0)
+        writer = self.create_writer(sink, batch)
+        assert not self.write_rows(sink, writer, make_rows(*range(100, 0, -1)))
+        sink.commit(batch, [commit_writer(writer)])
         sink.complete()
-        assert [row["id"] for row in rows(sample.SIMPLE)] == list(range(100, 0, -1))
+        assert rows(sample.SIMPLE) == make_rows(*range(100, 0, -1))
 
-    @needs(Capability.UPSERT)
-    def test_rows_replace_those_with_the_same_key(self, make: Any, table: Rows) -> None:
-        renamed = [{"id": 1, "name": "new"}]
-        for number, rows in enumerate([simple(1, 2), renamed, [*simple(3), *renamed]]):
-            sink = make()
+    @requires(Capability.UPSERT)
+    def test_upsert_replaces_rows(self, create_sink: Any, table: ReadRows) -> None:
+        update = [{"id": 1, "name": "new"}]
+        for number, rows in enumerate([make_rows(1, 2), update, [*make_rows(3), *update]]):
+            sink = create_sink()
             sink.mode, sink.primary_key = "upsert", ("id",)
-            sink.accepts(sample.SIMPLE)
+            sink.check_schema(sample.SIMPLE)
             sink.recover()
-            self.batch(sink, number, rows)
+            self.write_batch(sink, number, rows)
             sink.complete()
-        assert by_id(table(sample.SIMPLE)) == [*renamed, *simple(2, 3)]
+        assert sort_by_id(table(sample.SIMPLE)) == [*update, *make_rows(2, 3)]
 
-    def test_a_server_that_is_killed_in_the_middle(
-        self, make: Any, rows: Rows, server: Any
+    @requires(Capability.REPLACE)
+    def test_replace_keeps_last_batch(self, create_sink: Any, rows: ReadRows) -> None:
+        """Checks a batch of several partitions, also when it is repeated after a crash."""
+        for number, written in ((0, [1, 2]), (1, [3, 4]), (1, [3, 4])):
+            sink = create_sink()
+            sink.mode = "replace"
+            sink.check_schema(sample.SIMPLE)
+            sink.recover()
+            self.write_batch(sink, number, *(make_rows(id_) for id_ in written))
+            sink.complete()
+        assert sort_by_id(rows(sample.SIMPLE)) == make_rows(3, 4)
+
+    @once_per_transport
+    def test_server_crash_before_commit(
+        self, create_sink: Any, rows: ReadRows, server: Any
     ) -> None:
-        self.batch(make(), 0, simple(1))
-        sink = make()
-        self.receipts(sink, BatchId("query-1", 1), [simple(2), simple(3)])
+        self.write_batch(create_sink(), 0, make_rows(1))
+        sink = create_sink()
+        self.write_partitions(sink, BatchId("query-1", 1), [make_rows(2), make_rows(3)])
         server.kill()
         server.start()
-        again = make()
-        again.recover()
-        self.batch(again, 1, simple(2), simple(3))
-        again.complete()
-        self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
+        restarted = create_sink()
+        restarted.recover()
+        self.write_batch(restarted, 1, make_rows(2), make_rows(3))
+        restarted.complete()
+        self.assert_delivered(rows(sample.SIMPLE), make_rows(1, 2, 3))
 
-    def test_a_life_that_starts_over(self, make: Any, rows: Rows) -> None:
-        self.batch(make(), 0, simple(1))
-        self.batch(make(), 1, simple(2))
-        sink = make()
+    def test_new_query_restarts_batch_numbers(self, create_sink: Any, rows: ReadRows) -> None:
+        self.write_batch(create_sink(), 0, make_rows(1))
+        self.write_batch(create_sink(), 1, make_rows(2))
+        sink = create_sink()
         sink.recover()
-        self.batch(sink, 0, simple(3), query="query-2")
+        self.write_batch(sink, 0, make_rows(3), query="query-2")
         sink.complete()
-        assert {row["id"] for row in rows(sample.SIMPLE)} == {1, 2, 3}
+        self.assert_delivered(rows(sample.SIMPLE), make_rows(1, 2, 3))
 
-    def test_a_batch_without_rows(self, make: Any, rows: Rows) -> None:
-        sink = make()
+    def test_empty_batch(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
         sink.recover()
-        sink.finish(BatchId("query-1", 0), [])
-        self.batch(sink, 1, [])
-        self.batch(sink, 2, simple(1))
+        sink.commit(BatchId("query-1", 0), [])
+        self.write_batch(sink, 1, [])
+        self.write_batch(sink, 2, make_rows(1))
         sink.tick()
         sink.complete()
         sink.complete()
-        assert rows(sample.SIMPLE) == simple(1)
+        assert rows(sample.SIMPLE) == make_rows(1)
 
-    @only(lambda case: case.bad_row is not None, lambda _: "this sink takes every row")
-    def test_a_bad_row_is_diverted_and_the_good_ones_arrive(self, make: Any, rows: Rows) -> None:
+    @run_if(lambda contract: contract.bad_row is not None, lambda _: "no bad_row")
+    def test_bad_row_is_rejected(self, create_sink: Any, rows: ReadRows) -> None:
+        """Checks that a writer returns a failure for the bad row and writes all other rows."""
         assert self.bad_row is not None
-        sink = make()
-        batch = BatchId("query-1", 0)
-        writer = sink.writer(self.opened(sink), batch, 0, sample.SIMPLE)
-        good = simple(1, 2)
-        failures = self.write(sink, writer, [good[0], self.bad_row, good[1]], sample.SIMPLE)
+        sink, batch = create_sink(), BatchId("query-1", 0)
+        writer = self.create_writer(sink, batch)
+        good = make_rows(1, 2)
+        failures = self.write_rows(sink, writer, [good[0], self.bad_row, good[1]])
         assert [failure.index for failure in failures] == [1]
-        sink.finish(batch, [json.loads(json.dumps(writer.commit()))])
+        sink.commit(batch, [commit_writer(writer)])
         sink.complete()
-        assert by_id(rows(sample.SIMPLE)) == good
+        assert sort_by_id(rows(sample.SIMPLE)) == good
 
-    def test_every_type(self, make: Any, rows: Rows) -> None:
-        sink = make()
-        self.batch(sink, 0, sample.every_type(), schema=sample.EVERY_TYPE)
+    @requires_opaque_payloads
+    def test_opaque_payloads(self, create_sink: Any, rows: ReadRows) -> None:
+        """Checks that the transport leaves payloads unchanged: all bytes, empty, 1 MiB."""
+        expected = sample.make_payloads(self.effective_payload_kind, self.max_payload_size)
+        sink, batch = create_sink(), BatchId("query-1", 0)
+        writer = self.create_writer(sink, batch)
+        encoded = pa.RecordBatch.from_pylist(make_rows(*range(len(expected))), sample.SIMPLE)
+        assert not writer.write(encoded, pa.array(expected, pa.binary()))
+        sink.commit(batch, [commit_writer(writer)])
         sink.complete()
-        assert by_id(rows(sample.EVERY_TYPE)) == sample.every_type()
+        self.format = "raw"
+        assert sorted(row["value"] for row in rows(sample.RAW)) == sorted(expected)
 
-    def test_strange_texts(self, make: Any, rows: Rows) -> None:
-        sink = make()
-        self.batch(sink, 0, sample.strange_texts())
+    @requires_rows
+    def test_every_type(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
+        self.write_batch(sink, 0, sample.make_typed_rows(), schema=sample.EVERY_TYPE)
         sink.complete()
-        assert by_id(rows(sample.SIMPLE)) == sample.strange_texts()
+        assert sort_by_id(rows(sample.EVERY_TYPE)) == sample.make_typed_rows()
 
-    def test_odd_names_of_columns(self, make: Any, rows: Rows) -> None:
-        sink = make()
-        self.batch(sink, 0, sample.odd_names(), schema=sample.ODD_NAMES)
+    @requires_rows
+    def test_special_texts(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
+        self.write_batch(sink, 0, sample.make_special_texts())
         sink.complete()
-        assert rows(sample.ODD_NAMES) == sample.odd_names()
+        assert sort_by_id(rows(sample.SIMPLE)) == sample.make_special_texts()
 
-    def test_a_value_of_a_megabyte(self, make: Any, rows: Rows) -> None:
-        sink = make()
-        self.batch(sink, 0, sample.large())
+    @requires_rows
+    def test_special_column_names(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
+        self.write_batch(sink, 0, sample.make_special_names(), schema=sample.SPECIAL_NAMES)
         sink.complete()
-        assert rows(sample.SIMPLE) == sample.large()
+        assert rows(sample.SPECIAL_NAMES) == sample.make_special_names()
 
-    @once
-    def test_a_slow_server_does_not_fill_the_memory(
-        self, make: Any, rows: Rows, server: Any
+    @requires_rows
+    def test_large_value(self, create_sink: Any, rows: ReadRows) -> None:
+        sink = create_sink()
+        self.write_batch(sink, 0, make_large_row())
+        sink.complete()
+        assert rows(sample.SIMPLE) == make_large_row()
+
+    @once_per_transport
+    def test_back_pressure_bounds_memory(
+        self, create_sink: Any, rows: ReadRows, server: Any
     ) -> None:
-        sink = make()
-        client = sink.open()
-        writer = sink.writer(client, BatchId("query-1", 0), 0, sample.SIMPLE)
-        taken: list[int] = []
+        """Checks that writing to a paused server blocks before it fills the memory."""
+        sink, batch = create_sink(), BatchId("query-1", 0)
+        writer = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        written: list[int] = []
 
-        def fill() -> None:
-            for number in range(MEGABYTES):
-                self.write(sink, writer, [{"id": number, "name": "x" * 2**20}], sample.SIMPLE)
-                taken.append(number)
+        def write() -> None:
+            for id_ in range(WRITTEN_MEGABYTES):
+                self.write_rows(sink, writer, make_large_row(id_))
+                written.append(id_)
 
-        before = resident()
+        before = resident_megabytes()
         server.pause()
-        filling = ThreadPoolExecutor(1).submit(fill)
+        writing = ThreadPoolExecutor(1).submit(write)
         try:
-            while len(taken) < MEGABYTES:
-                seen = len(taken)
-                done, _ = wait([filling], timeout=1)
-                if done or len(taken) == seen:
+            while len(written) < WRITTEN_MEGABYTES:
+                count = len(written)
+                done, _ = wait([writing], timeout=1)
+                if done or len(written) == count:
                     break
-            assert resident() - before < MOST_MEGABYTES
+            assert resident_megabytes() - before < MAX_MEGABYTES
         finally:
             server.resume()
-        filling.result()
-        sink.finish(BatchId("query-1", 0), [json.loads(json.dumps(writer.commit()))])
+        writing.result()
+        sink.commit(batch, [commit_writer(writer)])
         sink.complete()
-        assert [row["id"] for row in by_id(rows(sample.SIMPLE))] == [*range(MEGABYTES)]
+        received = sort_by_id(rows(sample.SIMPLE))
+        assert [row["id"] for row in received] == [*range(WRITTEN_MEGABYTES)]
+        assert all([row] == make_large_row(row["id"]) for row in received)
 
+    @once_per_transport
     @pytest.mark.spark
-    def test_a_pipeline_writes_it(self, options: dict[str, Any], rows: Rows, pipeline: Any) -> None:
-        run: Pipeline = pipeline()
-        assert not run.run(source=_feed(simple(1, 2, 3)), sink=self.node(options)).errors
-        self._once_or_more(rows(sample.SIMPLE), simple(1, 2, 3))
-
-    @once
-    @pytest.mark.spark
-    def test_a_pipeline_that_writes_it_resumes(
-        self, options: dict[str, Any], rows: Rows, pipeline: Any
+    def test_pipeline_resumes_after_failure(
+        self, options: dict[str, Any], rows: ReadRows, pipeline: Any
     ) -> None:
+        """Writes every type and nulls by Spark, over a failed run."""
+        expected = sample.make_typed_rows()
         run: Pipeline = pipeline(fails_on=2)
-        feed = _feed(simple(*range(4)), batches=4)
-        assert run.run(source=feed, sink=self.node(options)).errors
-        run.mend()
-        assert not run.run(source=feed, sink=self.node(options)).errors
-        self._once_or_more(rows(sample.SIMPLE), simple(*range(4)))
+        source = _create_source_node(expected, sample.EVERY_TYPE, batches=3)
+        assert run.run(source=source, sink=self.create_node(options)).errors
+        run.disable_failure()
+        assert not run.run(source=source, sink=self.create_node(options)).errors
+        self.assert_delivered(rows(sample.EVERY_TYPE), expected)
 
-    def test_closing_twice(self, make: Any) -> None:
-        sink = make()
+    @once_per_transport
+    @requires(Capability.UPSERT)
+    @pytest.mark.spark
+    def test_pipeline_upsert_keeps_last_row_of_key(
+        self, options: dict[str, Any], table: ReadRows, pipeline: Any
+    ) -> None:
+        """Writes several rows of each key in one batch of several partitions, by Spark."""
+        written = make_versions(KEYS)
+        source = _create_source_node(written, sample.SIMPLE, partitions=4)
+        sink = {**self.create_node(options), "mode": "upsert", "primary_key": ["id"]}
+        run: Pipeline = pipeline(schema=sample.SIMPLE)
+        assert not run.run(source=source, sink=sink).errors
+        assert sort_by_id(table(sample.SIMPLE)) == written[-KEYS:]
+
+    @once_per_transport
+    @requires(Capability.UPSERT)
+    @pytest.mark.spark
+    def test_pipeline_overwrites_rows_in_source_order(
+        self, options: dict[str, Any], create_sink: Any, table: ReadRows, pipeline: Any
+    ) -> None:
+        """Writes several rows of each key in one batch of several partitions, without a mode."""
+        if create_sink().overwriting_columns is None:
+            pytest.skip("rows do not overwrite each other without mode: upsert")
+        written = make_versions(KEYS)
+        source = _create_source_node(written, sample.SIMPLE, partitions=4)
+        run: Pipeline = pipeline(schema=sample.SIMPLE)
+        assert not run.run(source=source, sink=self.create_node(options)).errors
+        assert sort_by_id(table(sample.SIMPLE)) == written[-KEYS:]
+
+    def test_close_is_idempotent(self, create_sink: Any) -> None:
+        sink = create_sink()
         sink.close()
         sink.close()
 
-    def _once_or_more(self, found: list[Row], expected: list[Row]) -> None:
-        if Capability.EXACTLY_ONCE in self.capabilities:
-            assert by_id(found) == expected
-        else:
-            assert {row["id"] for row in found} == {row["id"] for row in expected}
+
+def _create_source_node(rows: list[Row], schema: pa.Schema, **options: Any) -> dict[str, Any]:
+    """Returns a node of a source in memory with these rows."""
+    format_type = registry.find("format", "json")
+    format_ = format_type(format_type.config_type())
+    assert isinstance(format_, Format)
+    encoded = format_.encode(pa.RecordBatch.from_pylist(rows, schema=schema))
+    payloads = [payload.decode() for payload in encoded.payloads.to_pylist()]
+    return {"type": "memory", "payloads": payloads, "format": "json", **options}
 
 
-def _feed(rows: list[Row], batches: int = 1) -> dict[str, Any]:
-    """A source of these rows."""
-    return {"type": "memory", "rows": rows, "schema": SCHEMA, "batches": batches}
-
-
-def resident() -> int:
-    """The memory that this process has in use, in megabytes."""
+def resident_megabytes() -> int:
+    """Returns the resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() >> 20

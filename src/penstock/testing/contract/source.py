@@ -1,201 +1,288 @@
-"""What every source must pass."""
+"""The contract of sources."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from penstock.engine.columns import to_arrow, to_spark
 from penstock.sdk import Capability, Conjunct, Read
 from penstock.testing.contract import rows as sample
-from penstock.testing.contract.applies import needs, once
-from penstock.testing.contract.pipeline import SCHEMA, Pipeline
-from penstock.testing.contract.reading import Put, Reading, survived
-from penstock.testing.contract.rows import by_id, simple
+from penstock.testing.contract.applies import (
+    once_per_transport,
+    provides,
+    requires,
+    requires_opaque_payloads,
+    requires_rows,
+    run_if,
+)
+from penstock.testing.contract.pipeline import Pipeline
+from penstock.testing.contract.rows import Row, make_rows, sort_by_id
+from penstock.testing.contract.source_harness import Put, SourceHarness, restore_offset
+
+_requires_generated_rows = run_if(
+    lambda contract: not provides(contract, "put"),
+    lambda _: "another test checks the same with rows of `put`",
+)
+_requires_message_size = run_if(
+    lambda contract: (
+        "max_message_size" in contract.component.config_type.model_fields
+        and not contract.has_journal
+    ),
+    lambda contract: f"{contract.component.__name__} has no max_message_size, or a journal has it",
+)
+_TEXT_IDS = sample.EVERY_TYPE.set(0, pa.field("id", pa.string()))
+_RECORD_UNITS = ("records", "messages", "rows")
 
 
-class SourceContract(Reading):
-    """Give `component`, and the fixtures `options` and `put`."""
+class SourceContract(SourceHarness):
+    """The contract of sources. Set `component`, and define the fixtures `options` and `put`."""
 
     @pytest.fixture
-    def reachable(self, put: Put) -> None:
-        """The system is such that it can be reached: there are rows in it."""
-        put(simple(1), sample.SIMPLE)
+    def initial_data(self, put: Put) -> None:
+        """Puts a row, because some systems can only be checked if they have data."""
+        put(make_rows(1), sample.SIMPLE)
 
-    @pytest.mark.usefixtures("reachable")
-    def test_the_system_is_reached(self, make: Any) -> None:
-        source = make()
+    @pytest.mark.usefixtures("initial_data")
+    def test_check(self, create_source: Any) -> None:
+        source = create_source()
         source.check()
         source.close()
 
-    def test_what_was_put_is_read(self, make: Any, put: Put) -> None:
-        put(simple(*range(10)), sample.SIMPLE)
-        rows, _ = self.all(make())
-        assert by_id(rows) == simple(*range(10))
+    def test_all_rows_are_read(self, create_source: Any, put: Put) -> None:
+        put(make_rows(*range(10)), sample.SIMPLE)
+        rows, _ = self.read_all(create_source())
+        assert sort_by_id(rows) == make_rows(*range(10))
 
-    @needs(Capability.REPLAY)
-    def test_a_range_read_twice_is_equal(self, make: Any) -> None:
-        source = make(self._own(make))
-        start = survived(source.initial())
-        end = survived(source.advance(start, source.latest(start)))
-        first = self.between(source, start, end)
-        again = make(self._own(make))
-        assert self.between(again, start, end) == first
+    @_requires_generated_rows
+    @requires(Capability.REPLAY)
+    def test_generated_range_is_replayable(self, create_source: Any) -> None:
+        first = create_source(self.get_schema(create_source))
+        start = restore_offset(first.initial_offset())
+        end = restore_offset(first.limit_batch(start, first.latest_offset(start)))
+        rows = self.read_range(first, start, end)
+        second = create_source(self.get_schema(create_source))
+        assert self.read_range(second, start, end) == rows
 
-    @needs(Capability.REPLAY)
-    def test_a_range_that_was_put_is_read_twice(self, make: Any, put: Put) -> None:
-        put(simple(*range(10)), sample.SIMPLE)
-        first = make()
-        start = survived(first.initial())
-        end = survived(first.latest(start))
-        rows = self.between(first, start, end)
+    @requires(Capability.REPLAY)
+    def test_range_is_replayable(self, create_source: Any, put: Put) -> None:
+        put(make_rows(*range(10)), sample.SIMPLE)
+        source = create_source()
+        start = restore_offset(source.initial_offset())
+        end = restore_offset(source.latest_offset(start))
+        rows = self.read_range(source, start, end)
         if Capability.TAIL in self.capabilities:
-            put(simple(*range(10, 20)), sample.SIMPLE)
-        assert self.between(make(), start, end) == rows
+            put(make_rows(*range(10, 20)), sample.SIMPLE)
+        assert self.read_range(create_source(), start, end) == rows
         assert len(rows) == 10
 
-    def test_positions_survive_json_and_never_go_back(self, make: Any) -> None:
-        source = make(self._own(make))
-        start = source.initial()
-        assert survived(start) == start
-        end = source.latest(start)
-        assert survived(end) == end
-        assert source.lag(start, start) in (0, None)
-        assert (source.lag(start, end) or 0) >= 0
-        assert (source.lag(end, survived(source.latest(end))) or 0) >= 0
-        later = make(self._own(make)).latest(survived(end))
-        assert (source.lag(end, later) or 0) >= 0
+    def test_offsets_are_json_and_never_decrease(self, create_source: Any) -> None:
+        first = create_source(self.get_schema(create_source))
+        start = first.initial_offset()
+        assert restore_offset(start) == start
+        end = first.latest_offset(start)
+        assert restore_offset(end) == end
+        self.assert_ordered(first, start, end)
+        self.assert_ordered(first, end, first.latest_offset(restore_offset(end)))
+        second = create_source(self.get_schema(create_source))
+        self.assert_ordered(second, restore_offset(end), second.latest_offset(restore_offset(end)))
+        batch_end = second.limit_batch(restore_offset(start), restore_offset(end))
+        self.assert_ordered(second, restore_offset(start), batch_end)
+        self.assert_ordered(second, batch_end, restore_offset(end))
+        assert first.lag(start, start) in (0, None)
 
-    def test_resuming_leaves_no_gap_and_no_repeat(self, make: Any, put: Put) -> None:
-        for at in range(4):
-            put(simple(at, at), sample.SIMPLE)
-        source = make(**self.limited)
-        start = survived(source.initial())
-        stop = survived(source.advance(start, source.latest(start)))
-        rows = self.between(source, start, stop)
+    def test_offsets_and_lag_advance_with_rows(self, create_source: Any, put: Put) -> None:
+        """Checks that the lag of a range is the number of its rows, or is greater than zero."""
+        for id_ in range(0, 6, 3):
+            put(make_rows(id_, id_ + 1, id_ + 2), sample.SIMPLE)
+        first = create_source(**self.batch_limit)
+        start = restore_offset(first.initial_offset())
+        end = restore_offset(first.latest_offset(start))
+        self.assert_ordered(first, end, first.latest_offset(end))
+        lag = first.lag(start, end)
+        batch_end = restore_offset(first.limit_batch(start, end))
+        self.assert_ordered(first, start, batch_end)
+        self.assert_ordered(first, batch_end, end)
+        total = self.get_lag(first, start, batch_end) + self.get_lag(first, batch_end, end)
+        assert total == (lag or 0), f"expected a lag of {lag}, found parts with a sum of {total}"
+        if lag is not None:
+            assert lag == 6 if first.lag_unit in _RECORD_UNITS else lag > 0
+            assert first.lag(end, end) == 0 < first.lag(start, batch_end)
+        if Capability.TAIL in self.capabilities:
+            put(make_rows(6, 7, 8), sample.SIMPLE)
+            second = create_source()
+            later = restore_offset(second.latest_offset(end))
+            self.assert_ordered(second, end, later)
+            assert later != end
+            if lag is not None:
+                new = second.lag(end, later)
+                assert new == 3 if first.lag_unit in _RECORD_UNITS else new > 0
+
+    def test_resume_without_gap_or_duplicate(self, create_source: Any, put: Put) -> None:
+        for id_ in range(4):
+            put(make_rows(id_, id_), sample.SIMPLE)
+        source = create_source(**self.batch_limit)
+        start = restore_offset(source.initial_offset())
+        batch_end = restore_offset(source.limit_batch(start, source.latest_offset(start)))
+        rows = self.read_range(source, start, batch_end)
         source.close()
-        rest, end = self.all(make(**self.limited), stop)
+        rest, end = self.read_all(create_source(**self.batch_limit), batch_end)
         rows += rest
+        count = 4
         if Capability.TAIL in self.capabilities:
-            put(simple(4, 4), sample.SIMPLE)
-            more, _ = self.all(make(), end)
-            rows += more
-        last = 5 if Capability.TAIL in self.capabilities else 4
-        assert sorted(row["id"] for row in rows) == sorted([*range(last)] * 2)
+            put(make_rows(4, 4), sample.SIMPLE)
+            new, _ = self.read_all(create_source(), end)
+            rows += new
+            count = 5
+        assert sort_by_id(rows) == make_rows(*sorted([*range(count)] * 2))
 
-    def test_rows_that_share_a_position(self, make: Any, put_together: Put) -> None:
-        put_together(simple(1, 2, 3), sample.SIMPLE)
-        source = make(**self.limited)
-        start = survived(source.initial())
-        stop = survived(source.advance(start, source.latest(start)))
-        rows = self.between(source, start, stop)
-        rest, end = self.all(make(**self.limited), stop)
+    def test_resume_at_shared_position(self, create_source: Any, put_at_same_position: Put) -> None:
+        put_at_same_position(make_rows(0, 1, 2), sample.SIMPLE)
+        source = create_source(**self.batch_limit)
+        start = restore_offset(source.initial_offset())
+        batch_end = restore_offset(source.limit_batch(start, source.latest_offset(start)))
+        rows = self.read_range(source, start, batch_end)
+        rest, end = self.read_all(create_source(**self.batch_limit), batch_end)
         rows += rest
+        count = 3
         if Capability.TAIL in self.capabilities:
-            put_together(simple(4), sample.SIMPLE)
-            more, _ = self.all(make(), end)
-            rows += more
-        last = 5 if Capability.TAIL in self.capabilities else 4
-        assert by_id(rows) == simple(*range(1, last))
+            put_at_same_position(make_rows(3), sample.SIMPLE)
+            new, _ = self.read_all(create_source(), end)
+            rows += new
+            count = 4
+        assert sort_by_id(rows) == make_rows(*range(count))
 
-    def test_a_server_that_is_killed_in_the_middle(self, make: Any, put: Put, server: Any) -> None:
-        put(simple(*range(10)), sample.SIMPLE)
-        source = make()
-        start = survived(source.initial())
-        end = survived(source.latest(start))
-        first = self.between(source, start, end)
+    @once_per_transport
+    def test_resume_after_server_crash(self, create_source: Any, put: Put, server: Any) -> None:
+        put(make_rows(*range(10)), sample.SIMPLE)
+        source = create_source()
+        start = restore_offset(source.initial_offset())
+        end = restore_offset(source.latest_offset(start))
+        rows = self.read_range(source, start, end)
         source.close()
         server.kill()
         server.start()
         if Capability.REPLAY in self.capabilities:
-            assert self.between(make(), start, end) == first
-        put(simple(10), sample.SIMPLE)
-        rest, _ = self.all(make(), end)
-        assert by_id(first + rest) == simple(*range(11))
+            assert self.read_range(create_source(), start, end) == rows
+        put(make_rows(10), sample.SIMPLE)
+        rest, _ = self.read_all(create_source(), end)
+        assert sort_by_id(rows + rest) == make_rows(*range(11))
 
-    @needs(Capability.LIMIT)
-    def test_the_size_of_a_batch_is_limited(self, make: Any, put: Put) -> None:
-        assert self.limited, "set `limited` to options that limit a batch"
-        for at in range(3):
-            put(simple(at), sample.SIMPLE)
-        found, _ = self.batches(make(**self.limited))
-        assert [len(batch) for batch in found] == [1, 1, 1]
+    @requires(Capability.LIMIT)
+    def test_batch_limit(self, create_source: Any, put: Put) -> None:
+        assert self.batch_limit, "expected options in `batch_limit`, found none"
+        for id_ in range(3):
+            put(make_rows(id_), sample.SIMPLE)
+        batches, _ = self.read_batches(create_source(**self.batch_limit))
+        assert [len(batch) for batch in batches] == [1, 1, 1]
 
-    @needs(Capability.ORDERED)
-    def test_the_order_is_kept(self, make: Any, put: Put) -> None:
-        put(simple(*range(100, 0, -1)), sample.SIMPLE)
-        rows, _ = self.all(make())
-        assert [row["id"] for row in rows] == list(range(100, 0, -1))
+    @requires(Capability.ORDERED)
+    def test_order_is_preserved(self, create_source: Any, put: Put) -> None:
+        put(make_rows(*range(100, 0, -1)), sample.SIMPLE)
+        rows, _ = self.read_all(create_source())
+        assert rows == make_rows(*range(100, 0, -1))
 
-    @needs(Capability.TAIL)
-    def test_what_comes_later_is_picked_up(self, make: Any, put: Put) -> None:
-        source = make()
-        rows, at = self.all(source)
+    @requires(Capability.TAIL)
+    def test_new_rows_are_read(self, create_source: Any, put: Put) -> None:
+        source = create_source()
+        rows, offset = self.read_all(source)
         assert rows == []
-        for number in range(3):
-            put(simple(number), sample.SIMPLE)
-            rows, at = self.all(source, at)
-            assert rows == simple(number)
+        for id_ in range(3):
+            put(make_rows(id_), sample.SIMPLE)
+            rows, offset = self.read_all(source, offset)
+            assert rows == make_rows(id_)
 
-    def test_every_type(self, make: Any, put: Put) -> None:
-        put(sample.every_type(), sample.EVERY_TYPE)
-        rows, _ = self.all(make(sample.EVERY_TYPE))
-        assert by_id(rows) == sample.every_type()
+    @requires_opaque_payloads
+    def test_opaque_payloads(self, create_source: Any, put: Put) -> None:
+        """Checks that the transport leaves payloads unchanged: all bytes, empty, 1 MiB."""
+        expected = sample.make_payloads(self.effective_payload_kind, self.max_payload_size)
+        self.format = "raw"
+        put([{"value": payload} for payload in expected], sample.RAW)
+        rows, _ = self.read_all(create_source(sample.RAW))
+        assert sorted(row["value"] for row in rows) == sorted(expected)
 
-    def test_strange_texts(self, make: Any, put: Put) -> None:
-        put(sample.strange_texts(), sample.SIMPLE)
-        rows, _ = self.all(make())
-        assert by_id(rows) == sample.strange_texts()
+    @requires_rows
+    def test_every_type(self, create_source: Any, put: Put) -> None:
+        put(sample.make_typed_rows(), sample.EVERY_TYPE)
+        rows, _ = self.read_all(create_source(sample.EVERY_TYPE))
+        assert sort_by_id(rows) == sample.make_typed_rows()
 
-    def test_odd_names_of_columns(self, make: Any, put: Put) -> None:
-        put(sample.odd_names(), sample.ODD_NAMES)
-        rows, _ = self.all(make(sample.ODD_NAMES))
-        assert rows == sample.odd_names()
+    @requires_rows
+    def test_special_texts(self, create_source: Any, put: Put) -> None:
+        put(sample.make_special_texts(), sample.SIMPLE)
+        rows, _ = self.read_all(create_source())
+        assert sort_by_id(rows) == sample.make_special_texts()
 
-    def test_a_value_of_a_megabyte(self, make: Any, put: Put) -> None:
-        put(sample.large(), sample.SIMPLE)
-        rows, _ = self.all(make())
-        assert rows == sample.large()
+    @requires_rows
+    def test_special_column_names(self, create_source: Any, put: Put) -> None:
+        put(sample.make_special_names(), sample.SPECIAL_NAMES)
+        rows, _ = self.read_all(create_source(sample.SPECIAL_NAMES))
+        assert rows == sample.make_special_names()
 
-    def test_all_metadata_on_offer_is_there(self, make: Any) -> None:
-        self._metadata(make(self._own(make)))
+    @requires_rows
+    def test_large_value(self, create_source: Any, put: Put) -> None:
+        put(sample.make_large_row(), sample.SIMPLE)
+        rows, _ = self.read_all(create_source())
+        assert rows == sample.make_large_row()
 
-    def test_metadata_of_what_was_put(self, make: Any, put: Put) -> None:
-        put(simple(1, 2), sample.SIMPLE)
-        assert self._metadata(make()) == 2
+    @_requires_message_size
+    def test_message_above_max_message_size(self, create_source: Any, put: Put) -> None:
+        put([{"id": 1, "name": "x" * 4096}], sample.SIMPLE)
+        put(make_rows(2), sample.SIMPLE)
+        rows, bad = self.read_available(create_source(max_message_size=2048))
+        assert rows == make_rows(2)
+        (record,) = bad
+        assert record.error.code == "too-large" and len(record.payload or b"") <= 1024
 
-    def test_hints_take_no_more_than_they_may(self, make: Any, put: Put) -> None:
-        put(simple(*range(10)), sample.SIMPLE)
-        read, source = Read(frozenset({"id"}), (Conjunct("id", "<", 3),)), make()
-        start = survived(source.initial())
-        rows = self.between(source, start, survived(source.latest(start)), read)
+    @_requires_generated_rows
+    def test_metadata_of_generated_rows(self, create_source: Any) -> None:
+        self.count_rows_with_metadata(create_source(self.get_schema(create_source)))
+
+    def test_metadata(self, create_source: Any, put: Put) -> None:
+        put(make_rows(1, 2), sample.SIMPLE)
+        assert self.count_rows_with_metadata(create_source()) == 2
+
+    def test_filter_pushdown(self, create_source: Any, put: Put) -> None:
+        """Checks that a pushed filter keeps all matching rows and that skipped rows are counted."""
+        put(make_rows(*range(10)), sample.SIMPLE)
+        read, source = Read(frozenset({"id"}), (Conjunct("id", "<", 3),)), create_source()
+        start = restore_offset(source.initial_offset())
+        rows = self.read_range(source, start, restore_offset(source.latest_offset(start)), read)
         assert len(rows) + read.skipped == 10 and {0, 1, 2} <= {row["id"] for row in rows}
 
+    @once_per_transport
     @pytest.mark.spark
-    def test_a_pipeline_reads_it(self, options: dict[str, Any], put: Put, pipeline: Any) -> None:
-        put(simple(1, 2, 3), sample.SIMPLE)
-        run: Pipeline = pipeline()
-        assert not run.run(source={**self.node(options), "schema": SCHEMA}).errors
-        assert by_id(run.kept()) == simple(1, 2, 3)
-
-    @once
-    @pytest.mark.spark
-    def test_a_pipeline_that_reads_it_resumes(
-        self, options: dict[str, Any], put: Put, pipeline: Any
+    def test_pipeline_resumes_after_failure(
+        self, options: dict[str, Any], create_source: Any, put: Put, pipeline: Any
     ) -> None:
-        for at in range(3):
-            put(simple(at), sample.SIMPLE)
-        run: Pipeline = pipeline(fails_on=1)
-        source = {**self.node(options), **self.limited, "schema": SCHEMA}
+        """Reads every type, nulls, all metadata and a bad record by Spark, over a failed run."""
+        rows = sample.make_typed_rows()
+        for row in rows[:2]:
+            put([row], sample.EVERY_TYPE)
+        if not self.rejects_bad_records:
+            put([{**rows[2], "id": "not a number"}], _TEXT_IDS)
+        metadata = create_source(sample.EVERY_TYPE).metadata_schema()
+        run: Pipeline = pipeline(fails_on=2, metadata=metadata)
+        source = {**self.create_node(options), **self.batch_limit}
+        tails = Capability.TAIL in self.capabilities
+        if not tails:
+            put(rows[2:], sample.EVERY_TYPE)
         assert run.run(source=source).errors
-        run.mend()
-        if Capability.TAIL in self.capabilities:
-            put(simple(3), sample.SIMPLE)
+        run.disable_failure()
+        if tails:
+            put(rows[2:], sample.EVERY_TYPE)
         assert not run.run(source=source).errors
-        last = 4 if Capability.TAIL in self.capabilities else 3
-        assert by_id(run.kept()) == simple(*range(last))
+        self.assert_output(run, rows, metadata)
 
-    def test_closing_twice(self, make: Any) -> None:
-        source = make()
+    def assert_output(self, run: Pipeline, expected: list[Row], metadata: pa.Schema) -> None:
+        """Checks the output of a pipeline: rows, types of metadata, and dead letters."""
+        assert sort_by_id(run.read_output()) == expected
+        assert run.read_metadata().schema.types == to_arrow(to_spark(metadata)).types
+        assert run.count_dead_letters() == (0 if self.rejects_bad_records else 1)
+
+    def test_close_is_idempotent(self, create_source: Any) -> None:
+        source = create_source()
         source.close()
         source.close()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.sdk import Config, DecodeError, Encoded, EncodeError, Failure, FileFormat, FileWriter
-from penstock.sdk.kit.rows import batch_of, infer_rows
+from penstock.sdk.columns.rows import batch_of, infer_rows
 
 ROWS_A_BLOCK = 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from penstock.connectors.files import FilesSink, FilesSinkConfig, FilesSource, F
 from penstock.connectors.files import sink as module
 from penstock.connectors.files.local import LocalStorage
 from penstock.core.errors import Permanent, PlanError, StateError, Transient
+from penstock.formats.csv import Csv, CsvConfig
 from penstock.sdk import BatchId, Context, Read
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
@@ -40,7 +42,7 @@ def write(sink: FilesSink, number: int, *rows: Any, query: str = "q", partition:
 
 
 def batch(sink: FilesSink, number: int, *rows: Any, query: str = "q") -> None:
-    sink.finish(BatchId(query, number), [write(sink, number, *rows, query=query)])
+    sink.commit(BatchId(query, number), [write(sink, number, *rows, query=query)])
 
 
 def seen(root: Path, pattern: str = "**/*.jsonl*") -> list[int]:
@@ -62,7 +64,7 @@ def test_nothing_is_seen_before_the_batch_is_finished(make: Any, tmp_path: Path)
     receipt = write(sink, 0, 1, 2)
     assert seen(tmp_path / "out") == []
     assert not list((tmp_path / "out").rglob("*.jsonl"))
-    sink.finish(BatchId("q", 0), [receipt])
+    sink.commit(BatchId("q", 0), [receipt])
     assert seen(tmp_path / "out") == [1, 2]
 
 
@@ -79,8 +81,8 @@ def test_a_batch_written_twice_is_there_once(make: Any, tmp_path: Path) -> None:
 def test_finish_twice_with_the_same_receipts(make: Any, tmp_path: Path) -> None:
     sink = make()
     receipts = [write(sink, 0, 1), write(sink, 0, 2, partition=1)]
-    sink.finish(BatchId("q", 0), receipts)
-    sink.finish(BatchId("q", 0), receipts)
+    sink.commit(BatchId("q", 0), receipts)
+    sink.commit(BatchId("q", 0), receipts)
     assert seen(tmp_path / "out") == [1, 2]
 
 
@@ -98,7 +100,7 @@ def test_two_sinks_in_one_directory(make: Any, tmp_path: Path) -> None:
     receipt = write(one, 0, 1)
     two.recover()
     batch(two, 0, 2)
-    one.finish(BatchId("q", 0), [receipt])
+    one.commit(BatchId("q", 0), [receipt])
     assert sorted(seen(tmp_path / "out")) == [1, 2]
 
 
@@ -128,7 +130,7 @@ def test_bad_rows_are_diverted(make: Any, tmp_path: Path) -> None:
     rows = [{"id": 1, "v": "a"}, {"id": 2, "v": "bad"}, {"id": 1, "v": "bad"}, {"id": 2, "v": "d"}]
     failures = writer.write(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
     assert [failure[0] for failure in failures] == [1, 2]
-    sink.finish(BatchId("q", 0), [writer.commit()])
+    sink.commit(BatchId("q", 0), [writer.commit()])
     values = [p.read_text() for p in sorted((tmp_path / "out").rglob("*.jsonl"))]
     assert values == ['{"v": "a"}\n', '{"v": "d"}\n']
 
@@ -140,13 +142,13 @@ def test_partition_by_and_back(make: Any, tmp_path: Path, lines: Any) -> None:
     sink = make(partition_by=["v", "day"])
     writer = sink.writer(None, BatchId("q", 0), 0, schema)
     writer.write(pa.RecordBatch.from_pylist(rows, schema=schema))
-    sink.finish(BatchId("q", 0), [writer.commit()])
+    sink.commit(BatchId("q", 0), [writer.commit()])
     source = FilesSource(FilesSourceConfig.model_validate({"path": str(tmp_path / "out")}))
     source.format, source.columns = lines, schema
-    start = source.initial()
+    start = source.initial_offset()
     read = [
         row
-        for part in source.partitions(start, source.latest(start))
+        for part in source.partitions(start, source.latest_offset(start))
         for got in source.read(part, Read())
         for row in got.to_pylist()
     ]
@@ -161,7 +163,7 @@ def test_many_directories(make: Any, tmp_path: Path) -> None:
     rows = pa.RecordBatch.from_pylist([{"id": i, "v": "x"} for i in range(250)], schema=SCHEMA)
     writer.write(rows)
     writer.write(rows)
-    sink.finish(BatchId("q", 0), [writer.commit()])
+    sink.commit(BatchId("q", 0), [writer.commit()])
     found = list((tmp_path / "out").rglob("*.jsonl"))
     assert sum(len(p.read_text().splitlines()) for p in found) == 500
     assert len({p.parent for p in found}) == 250
@@ -176,12 +178,12 @@ def test_an_unknown_column(make: Any) -> None:
 
 
 def test_large_partitions_are_split(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(module, "SPLIT", 100)
+    monkeypatch.setattr(module, "MAX_FILE_BYTES", 100)
     sink = make()
     writer = sink.writer(None, BatchId("q", 0), 3, SCHEMA)
     for at in range(10):
         writer.write(pa.RecordBatch.from_pylist([{"id": at, "v": "x" * 40}], schema=SCHEMA))
-    sink.finish(BatchId("q", 0), [writer.commit()])
+    sink.commit(BatchId("q", 0), [writer.commit()])
     assert len(names(tmp_path / "out")) == 5
     assert sorted(seen(tmp_path / "out")) == list(range(10))
 
@@ -190,18 +192,18 @@ def test_names(make: Any, tmp_path: Path) -> None:
     sink = make(compression="gzip", prefix="late", partition_by=["v"])
     batch(sink, 7, 1)
     (name,) = names(tmp_path / "out")
-    life = next((tmp_path / "out" / ".penstock").glob("*/*")).name
-    assert name == f"v=v1/late-{life}-00000007-00000.jsonl.gz"
+    area = next((tmp_path / "out" / ".penstock").glob("*/*")).name
+    assert name == f"v=v1/late-{area}-00000007-00000.jsonl.gz"
     assert seen(tmp_path / "out") == [1]
 
 
 def test_rolling_by_size(make: Any, tmp_path: Path) -> None:
     size = len(b'{"id": 0, "v": "v0"}\n')
-    sink = make(roll={"size": size * 3})
+    sink = make(roll={"max_size": size * 3})
     for at in range(7):
         batch(sink, at, at)
         assert len(seen(tmp_path / "out")) == (at + 1) // 3 * 3
-    make(roll={"size": size * 3}).recover()
+    make(roll={"max_size": size * 3}).recover()
     assert len(names(tmp_path / "out")) == 2
     sink.complete()
     assert seen(tmp_path / "out") == list(range(7))
@@ -228,7 +230,7 @@ def test_rolling_by_time(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
 
 
 def test_rolling_rewrites_what_cannot_be_joined(make: Any, tmp_path: Path, blocks: Any) -> None:
-    sink = make(roll={"size": "1 MB"})
+    sink = make(roll={"max_size": "1 MB"})
     sink.format = blocks
     for at in range(5):
         batch(sink, at, at, at + 100)
@@ -237,12 +239,45 @@ def test_rolling_rewrites_what_cannot_be_joined(make: Any, tmp_path: Path, block
     assert len(pa.ipc.open_stream(str(path)).read_all()) == 10
 
 
+@pytest.mark.parametrize(
+    "options", [{"columns": ["id"]}, {"encoding": "utf-16"}, {"nulls": ["-"]}, {"comment": "#"}]
+)
+def test_rolling_rewrites_csv_as_it_was_written(
+    make: Any, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    sink = make(roll={"max_size": "1 MB"})
+    sink.format = Csv(CsvConfig(**options))
+    rows = [{"id": at, "v": value} for at in range(2) for value in (None, "-", "")]
+    batch(sink, 0, *rows[:3])
+    batch(sink, 1, *rows[3:])
+    sink.complete()
+    expected = io.BytesIO()
+    sink.format.file_writer(expected, SCHEMA).write(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    (path,) = (tmp_path / "out").rglob("*.csv")
+    assert path.read_bytes() == expected.getvalue()
+
+
 def test_what_rolling_left_is_published_when_rolling_is_taken_out(
     make: Any, tmp_path: Path
 ) -> None:
-    batch(make(roll={"size": "1 MB"}), 0, 0)
+    batch(make(roll={"max_size": "1 MB"}), 0, 0)
     batch(make(), 1, 1)
     assert seen(tmp_path / "out") == [0, 1]
+
+
+@pytest.mark.parametrize("before, after", [("blocks", "lines"), ("lines", "blocks")])
+def test_staged_files_of_another_format_stay_as_they_are(
+    make: Any, tmp_path: Path, request: Any, before: str, after: str
+) -> None:
+    sink = make(roll={"max_size": "1 MB"})
+    for number, name in enumerate((before, before, after, after)):
+        sink.format = request.getfixturevalue(name)
+        batch(sink, number, number)
+    sink.complete()
+    assert seen(tmp_path / "out") == ([2, 3] if after == "lines" else [0, 1])
+    tables = [pa.ipc.open_stream(str(path)).read_all() for path in tmp_path.rglob("*.blocks")]
+    ids = sorted(id_ for table in tables for id_ in table.column("id").to_pylist())
+    assert ids == ([0, 1] if before == "blocks" else [2, 3])
 
 
 def test_a_url(make: Any, tmp_path: Path) -> None:
@@ -286,3 +321,22 @@ def test_check(make: Any, tmp_path: Path) -> None:
     sink.format.needs_seek = True
     with pytest.raises(PlanError):
         sink.check()
+
+
+def test_last_batch_of_an_older_ledger(make: Any, tmp_path: Path) -> None:
+    sink = make()
+    sink.commit(BatchId("q", 3, "abc"), [write(sink, 3, 1)])
+    assert sink.last_batch("q") == BatchId("q", 3, "abc")
+    (ledger,) = (tmp_path / "out").rglob("ledger.json")
+    values = json.loads(ledger.read_text())
+    del values["content"]
+    ledger.write_text(json.dumps(values))
+    assert sink.last_batch("q") == BatchId("q", 3)
+    assert sink.last_batch("other") is None
+
+
+def test_content_survives_the_roll_of_staged_parts(make: Any) -> None:
+    sink = make(roll={"max_size": "1 GB"})
+    sink.commit(BatchId("q", 0, "abc"), [write(sink, 0, 1)])
+    sink.complete()
+    assert sink.last_batch("q") == BatchId("q", 0, "abc")

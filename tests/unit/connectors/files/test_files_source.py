@@ -13,8 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import structlog
+from pydantic import ValidationError
 
-from penstock.connectors.files import FilesSource, FilesSourceConfig
+from penstock.connectors.files import FilesSource, FilesSourceConfig, local
+from penstock.connectors.files.patterns import compile_pattern
 from penstock.core.errors import Permanent, PlanError, StateError, Transient
 from penstock.sdk import Context, Read
 
@@ -54,11 +57,11 @@ def drain(
     source: FilesSource, start: Any = None, read: Read | None = None
 ) -> tuple[list[Any], Any]:
     """All rows from a position on, batch by batch, each range read twice."""
-    at = json.loads(json.dumps(start if start is not None else source.initial()))
+    at = json.loads(json.dumps(start if start is not None else source.initial_offset()))
     rows: list[Any] = []
-    end = source.latest(at)
+    end = source.latest_offset(at)
     while at != end:
-        stop = json.loads(json.dumps(source.advance(at, end)))
+        stop = json.loads(json.dumps(source.limit_batch(at, end)))
         assert stop["files"] > at["files"]
         got = ranged(source, at, stop, read)
         assert ranged(source, at, stop) == [{k: r[k] for k in ("id", "v")} for r in got]
@@ -137,7 +140,7 @@ def test_a_url(make: Any, put: Any, tmp_path: Path) -> None:
 
 def test_an_unknown_scheme(make: Any) -> None:
     with pytest.raises(PlanError, match="s4"):
-        make("s4://x/y").initial() and drain(make("s4://x/y"))
+        make("s4://x/y").initial_offset() and drain(make("s4://x/y"))
 
 
 def test_order(make: Any, put: Any) -> None:
@@ -151,11 +154,11 @@ def test_limits(make: Any, put: Any) -> None:
     for at in range(5):
         put(f"in/{at}.jsonl", at)
     source = make(max_files=2, order="name")
-    end = source.latest(source.initial())
-    assert source.advance({"files": 0}, end) == {"files": 2}
-    assert source.advance({"files": 4}, end) == {"files": 5}
-    small = make(max_bytes=1)
-    assert small.advance({"files": 0}, end) == {"files": 1}
+    end = source.latest_offset(source.initial_offset())
+    assert source.limit_batch({"files": 0}, end) == {"files": 2}
+    assert source.limit_batch({"files": 4}, end) == {"files": 5}
+    small = make(max_size=1)
+    assert small.limit_batch({"files": 0}, end) == {"files": 1}
     assert source.lag({"files": 0}, end) == sum(
         f.stat().st_size for f in Path(source._paths[0]).iterdir()
     )
@@ -164,16 +167,16 @@ def test_limits(make: Any, put: Any) -> None:
 def test_bounded_ends_with_what_was_there(make: Any, put: Any) -> None:
     put("in/a.jsonl", 1)
     source = make()
-    assert source.bounded()
+    assert source.is_bounded()
     _, at = drain(source)
     put("in/b.jsonl", 2)
-    assert source.latest(at) == at
+    assert source.latest_offset(at) == at
     assert ids(drain(make(), at)[0]) == [2]
 
 
 def test_watch_picks_up_new_files_and_resumes(make: Any, put: Any) -> None:
     source = make(watch=True)
-    assert not source.bounded()
+    assert not source.is_bounded()
     rows, at = drain(source)
     assert rows == []
     put("in/a.jsonl", 1)
@@ -221,13 +224,13 @@ def test_a_damaged_log_is_told(make: Any, put: Any, tmp_path: Path) -> None:
     drain(make())
     (tmp_path / "state" / "files.log").write_text("nonsense\n")
     with pytest.raises(StateError):
-        make().latest({"files": 0})
+        make().latest_offset({"files": 0})
 
 
 def test_nothing_there(make: Any, put: Any) -> None:
     put("in/flights.jsonl", 1)
     with pytest.raises(Permanent) as caught:
-        make("in/flight.jsonl").latest({"files": 0})
+        make("in/flight.jsonl").latest_offset({"files": 0})
     assert caught.value.hint == 'did you mean "flights.jsonl"?'
     with pytest.raises(Permanent) as caught:
         make("in/*.csv").check()
@@ -239,34 +242,34 @@ def test_nothing_there(make: Any, put: Any) -> None:
         make("in/*.csv", watch=True).check()
 
 
-def test_settle(make: Any, put: Any) -> None:
+def test_min_age(make: Any, put: Any) -> None:
     old = put("in/a.jsonl", 1)
     put("in/b.jsonl", 2)
     os.utime(old, (1, 1))
-    assert ids(drain(make(settle="1 hour", watch=True))[0]) == [1]
+    assert ids(drain(make(min_age="1 hour", watch=True))[0]) == [1]
 
 
 def test_a_changed_file_is_told(make: Any, put: Any) -> None:
     put("in/a.jsonl", 1)
     source = make()
-    end = source.latest({"files": 0})
+    end = source.latest_offset({"files": 0})
     put("in/a.jsonl", 1, 2)
     with pytest.raises(Permanent) as caught:
         ranged(source, {"files": 0}, end)
     assert caught.value.code == "file-changed"
-    assert ids(ranged(make(on_changed="read"), {"files": 0}, end)) == [1, 2]
+    assert ids(ranged(make(on_changed="continue"), {"files": 0}, end)) == [1, 2]
 
 
 def test_a_missing_file_is_told(make: Any, put: Any) -> None:
     put("in/a.jsonl", 1)
     gone = put("in/b.jsonl", 2)
     source = make(order="name")
-    end = source.latest({"files": 0})
+    end = source.latest_offset({"files": 0})
     gone.unlink()
     with pytest.raises(Permanent) as caught:
         ranged(source, {"files": 0}, end)
     assert caught.value.code == "file-missing"
-    assert ids(ranged(make(on_missing="skip"), {"files": 0}, end)) == [1]
+    assert ids(ranged(make(on_missing="continue"), {"files": 0}, end)) == [1]
 
 
 def test_metadata(make: Any, put: Any, tmp_path: Path) -> None:
@@ -287,9 +290,9 @@ def test_hive_directories_are_columns(make: Any, put: Any) -> None:
     put("in/year=2025/v=__HIVE_DEFAULT_PARTITION__/a.jsonl", 2)
     source = make(order="name")
     source.columns = pa.schema([("year", pa.int32()), ("id", pa.int64()), ("v", pa.string())])
-    rows = ranged(source, {"files": 0}, source.latest({"files": 0}))
+    rows = ranged(source, {"files": 0}, source.latest_offset({"files": 0}))
     assert [(r["year"], r["id"], r["v"]) for r in rows] == [(2024, 1, "a/b"), (2025, 2, None)]
-    assert source.infer() == pa.schema(
+    assert source.infer_schema() == pa.schema(
         [("id", pa.int64()), ("v", pa.string()), ("year", pa.int64())]
     )
 
@@ -299,27 +302,27 @@ def test_small_files_are_read_together_large_ones_are_not(
 ) -> None:
     from penstock.connectors.files import source as module
 
-    monkeypatch.setattr(module, "SHARE", 50)
+    monkeypatch.setattr(module, "PARTITION_BYTES", 50)
     for at in range(6):
         put(f"in/{at}.jsonl", at)
     put("in/9.jsonl", *range(100, 120))
     source = make(order="name")
-    shares = source.partitions({"files": 0}, source.latest({"files": 0}))
+    shares = source.partitions({"files": 0}, source.latest_offset({"files": 0}))
     assert [len(share) for share in shares] == [2, 2, 2, 1]
 
 
 def test_a_large_file_is_read_in_pieces(make: Any, put: Any, monkeypatch: Any) -> None:
-    from penstock.connectors.files import discovery
+    from penstock.connectors.files import discovery, segments
     from penstock.connectors.files import source as module
 
-    monkeypatch.setattr(discovery, "SEGMENT", 500)
-    monkeypatch.setattr(discovery, "LARGE", 1000)
-    monkeypatch.setattr(discovery, "CHUNK", 70)
-    monkeypatch.setattr(module, "SHARE", 1)
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", 500)
+    monkeypatch.setattr(discovery, "LARGE_FILE_BYTES", 1000)
+    monkeypatch.setattr(segments, "CHUNK_BYTES", 70)
+    monkeypatch.setattr(module, "PARTITION_BYTES", 1)
     path = put("in/a.jsonl", *range(200))
     path.write_bytes(path.read_bytes()[:-1])
-    source = make(after="delete")
-    end = source.latest({"files": 0})
+    source = make(after_read="delete")
+    end = source.latest_offset({"files": 0})
     assert len(source.partitions({"files": 0}, end)) == end["files"] > 5
     rows = ranged(source, {"files": 0}, end, Read(metadata=("position",)))
     assert [(r["id"], r["position"]) for r in rows] == [(i, i + 1) for i in range(200)]
@@ -368,7 +371,7 @@ def test_what_is_broken_is_one_dead_letter(
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / f"a.jsonl.{codec}").write_bytes(whole)
     source = make()
-    end = source.latest({"files": 0})
+    end = source.latest_offset({"files": 0})
     first, second = Read(), Read()
     rows = ranged(source, {"files": 0}, end, first)
     assert ranged(source, {"files": 0}, end, second) == rows
@@ -394,7 +397,7 @@ def test_a_bad_line_is_one_record(make: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_text('{"id": 1}\nnonsense\n{"id": 3}\n')
     source, read = make(), Read()
-    assert ids(ranged(source, {"files": 0}, source.latest({"files": 0}), read)) == [1, 3]
+    assert ids(ranged(source, {"files": 0}, source.latest_offset({"files": 0}), read)) == [1, 3]
     (bad,) = read.bad
     assert (bad.payload, bad.position) == (b"nonsense", 2)
 
@@ -408,14 +411,14 @@ def test_a_cut_binary_file(make: Any, tmp_path: Path, blocks: Any) -> None:
     path.write_bytes(path.read_bytes()[:-60])
     source, read = make(), Read()
     source.format = blocks
-    rows = ranged(source, {"files": 0}, source.latest({"files": 0}), read)
+    rows = ranged(source, {"files": 0}, source.latest_offset({"files": 0}), read)
     assert ids(rows) == [0, 1, 2]
     assert [(b.position, b.error.code) for b in read.bad] == [(4, "corrupt-file")]
 
 
 def test_after(make: Any, put: Any, tmp_path: Path) -> None:
     put("in/a.jsonl", 1)
-    source = make(after="delete", watch=True)
+    source = make(after_read="delete", watch=True)
     _, at = drain(source)
     changed = put("in/b.jsonl", 2)
     _, later = drain(source, at)
@@ -424,7 +427,7 @@ def test_after(make: Any, put: Any, tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "in").iterdir()] == ["b.jsonl"]
     source.commit(later)
     put("in/c.jsonl", 3)
-    moving = make("in/c.jsonl", after={"move": str(tmp_path / "done")}, state=None)
+    moving = make("in/c.jsonl", after_read={"move": str(tmp_path / "done")}, state=None)
     _, end = drain(moving)
     moving.commit(end)
     assert (tmp_path / "done" / "c.jsonl").exists()
@@ -440,18 +443,75 @@ def test_after(make: Any, put: Any, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_the_format_by_the_extension(make: Any, path: str, expected: str | None) -> None:
-    assert make(path).format_for() == expected
+    assert make(path).default_format() == expected
 
 
 def test_infer(make: Any, put: Any) -> None:
     put("in/a.jsonl", 1)
-    assert make().infer() == SCHEMA
+    assert make().infer_schema() == SCHEMA
 
 
 def test_every_option_that_does_not_fit_is_told() -> None:
     for options in (
-        {"tail": True, "compression": "gzip"}, {"tail": True, "after": "delete"}, {"path": []},
+        {"tail": True, "compression": "gzip"}, {"tail": True, "after_read": "delete"}, {"path": []},
         {"max_files": 0}, {"order": "size"},
     ):  # fmt: skip
         with pytest.raises(ValueError):
             FilesSourceConfig.model_validate({"path": "x", **options})
+
+
+@pytest.mark.parametrize("name", ["in/[z-a].csv", "s3://b/[z-a].csv", "in/[!].csv].csv"])
+def test_invalid_pattern_is_an_error_of_the_option(name: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        FilesSourceConfig.model_validate({"path": name})
+    error = raised.value.errors()[0]
+    assert error["loc"][0] == "path"
+    assert "expected a set of characters" in error["msg"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"), [("[[]x", "[x"), ("[a&&b]x", "&x"), ("[a||b]x", "|x"), ("[~~]x", "~x")]
+)
+def test_sets_of_special_characters(pattern: str, name: str) -> None:
+    assert compile_pattern(pattern).match(name)
+
+
+def test_named_pipes_are_skipped_or_an_error(make: Any, put: Any, tmp_path: Path) -> None:
+    put("in/a.jsonl", 1)
+    os.mkfifo(tmp_path / "in" / "b.jsonl")
+    os.mkfifo(tmp_path / "in" / "b.pipe")
+    with structlog.testing.capture_logs() as logs:
+        assert ids(drain(make("in/*.jsonl"))[0]) == [1]
+        assert ids(drain(make("in/*.jsonl", state=tmp_path / "other"))[0]) == [1]
+    (warning,) = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert "b.jsonl: expected a regular file, found a named pipe" in warning["event"]
+    with pytest.raises(Permanent, match="expected a regular file, found a named pipe"):
+        make("in/b.jsonl").check()
+
+
+def test_known_files_are_listed_without_their_status(
+    make: Any, put: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("in/a.jsonl", 1)
+    put("in/b.txt", 2)
+    source = make("in/*.jsonl", watch=True)
+    _, offset = drain(source)
+    put("in/c.jsonl", 3)
+    listed: list[str] = []
+    entry_of = local._regular_entry
+    monkeypatch.setattr(
+        local, "_regular_entry", lambda child: listed.append(child.name) or entry_of(child)
+    )
+    assert ids(drain(source, offset)[0]) == [3]
+    assert set(listed) == {"c.jsonl"}
+
+
+def test_expensive_listings_are_rare(make: Any, put: Any) -> None:
+    put("in/a.jsonl", 1)
+    source = make(watch=True)
+    _, offset = drain(source)
+    put("in/b.jsonl", 2)
+    source._pace.record(1000.0)
+    assert source.latest_offset(offset) == offset
+    source._pace.record(0.001)
+    assert ids(drain(source, offset)[0]) == [2]

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.connectors.files import FilesSource, FilesSourceConfig, discovery
+from penstock.connectors.files import FilesSource, FilesSourceConfig, segments
 from penstock.core.errors import Permanent, PlanError
 from penstock.sdk import Context, Read
 
@@ -38,7 +38,7 @@ class Follower:
     def news(self) -> list[tuple[int, int]]:
         """Ids and positions of the rows that are new."""
         source = self.source()
-        start, end = self.at, source.latest(self.at)
+        start, end = self.at, source.latest_offset(self.at)
         self.at = json.loads(json.dumps(end))
         read = Read(metadata=("position",))
         rows = [
@@ -126,7 +126,7 @@ def test_a_replaced_file_has_another_origin(follower: Follower, tmp_path: Path) 
 def test_a_file_renamed_between_finding_and_reading(follower: Follower, tmp_path: Path) -> None:
     log = say(tmp_path / "in" / "a.log", 1, 2)
     source = follower.source()
-    end = source.latest({"files": 0})
+    end = source.latest_offset({"files": 0})
     log.rename(tmp_path / "in" / "a.log.1")
     say(log, 3)
     (partition,) = source.partitions({"files": 0}, end)
@@ -137,23 +137,23 @@ def test_a_file_renamed_between_finding_and_reading(follower: Follower, tmp_path
 def test_lines_that_were_cut_off_before_they_were_read(follower: Follower, tmp_path: Path) -> None:
     log = say(tmp_path / "in" / "a.log", 1, 2)
     source = follower.source()
-    end = source.latest({"files": 0})
+    end = source.latest_offset({"files": 0})
     say(log, mode="w")
     (partition,) = source.partitions({"files": 0}, end)
     with pytest.raises(Permanent):
         list(source.read(partition, Read()))
-    source.config = source.config.model_copy(update={"on_changed": "read"})
+    source.config = source.config.model_copy(update={"on_changed": "continue"})
     assert list(source.read(partition, Read())) == []
 
 
 def test_a_large_file_is_read_in_pieces(
     follower: Follower, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(discovery, "SEGMENT", 1000)
-    monkeypatch.setattr(discovery, "CHUNK", 300)
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", 1000)
+    monkeypatch.setattr(segments, "CHUNK_BYTES", 300)
     say(tmp_path / "in" / "a.log", *range(500))
     source = follower.source()
-    assert 4 < source.latest({"files": 0})["files"] < 10
+    assert 4 < source.latest_offset({"files": 0})["files"] < 10
     assert follower.news() == [(i, i + 1) for i in range(500)]
 
 
@@ -162,7 +162,7 @@ def test_the_log_does_not_grow_for_ever(
 ) -> None:
     from penstock.connectors.files import log as module
 
-    monkeypatch.setattr(module, "LONGEST", 4000)
+    monkeypatch.setattr(module, "COMPACTION_BYTES", 4000)
     log = tmp_path / "in" / "a.log"
     say(tmp_path / "in" / "old.log", 1000)
     heard, other = [], follower.source()
@@ -175,11 +175,11 @@ def test_the_log_does_not_grow_for_ever(
         source = follower.source()
         source.commit(follower.at)
         if at % 50 == 0:
-            other.latest({"files": 0})
+            other.latest_offset({"files": 0})
             other.commit(follower.at)
     assert sorted(heard) == sorted([*range(200), 500, 1000])
     assert (tmp_path / "state" / "files.log").stat().st_size < 6000
-    assert other.latest(follower.at) == follower.at
+    assert other.latest_offset(follower.at) == follower.at
 
 
 def test_compressed_copies_are_left_alone(follower: Follower, tmp_path: Path) -> None:

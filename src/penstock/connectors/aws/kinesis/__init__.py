@@ -1,4 +1,4 @@
-"""Streams of Amazon Kinesis."""
+"""Amazon Kinesis Data Streams."""
 
 from penstock.connectors.aws.kinesis.sink import KinesisSink
 from penstock.connectors.aws.kinesis.source import KinesisSource

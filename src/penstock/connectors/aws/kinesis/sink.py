@@ -1,52 +1,48 @@
-"""The sink of Kinesis streams."""
+"""Kinesis sink."""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 
-from penstock.connectors.aws.kinesis.stream import Stream, StreamConfig
-from penstock.connectors.aws.kinesis.writing import MOST, KinesisWriter
+from penstock.connectors.aws.kinesis.client import Stream
+from penstock.connectors.aws.kinesis.config import KinesisSinkConfig
+from penstock.connectors.aws.writer import BatchWriter, Outcome, Retryable
 from penstock.core.errors import raise_all
-from penstock.sdk import BatchId, Capability, Duration, Sink, Writer
-from penstock.sdk.kit.template import Template
+from penstock.sdk import BatchId, Capability, Rejected, Sink, Writer
 
-
-class KinesisSinkConfig(StreamConfig):
-    partition_key: Template | None = None
-    """What chooses a record's shard, within which records keep their order; `{column}` in it is
-    replaced by the row's value. By default records are spread over all shards."""
-    retry: Duration = Field(default=30.0, ge=0)
-    """How long records are sent again that the stream could not take."""
+MAX_RECORDS = 500
+MAX_KEY_LENGTH = 256
 
 
 class KinesisSink(Sink[KinesisSinkConfig]):
-    """Puts rows into a stream of Amazon Kinesis, up to 500 at a time.
+    """Writes records to a stream of Amazon Kinesis with PutRecords.
 
-    What a shard could not take, as when it gets too much, is sent again, and may then come after
-    later records; what the stream refuses by itself becomes a dead letter.
+    Throttled records are sent again, possibly after later records. A record that the stream
+    rejects becomes a dead letter.
 
     ```yaml
     type: kinesis
     from: clicks
     stream: clicks
     region: eu-central-1
-    partition_key: "{user}"
+    key: "{user}"
     ```
     """
 
-    acknowledges = "the stream has taken each record"
+    acknowledges = "the stream has accepted each record"
     capabilities = frozenset({Capability.BYTES})
-    most_rows = MOST
+    max_rows_per_write = MAX_RECORDS
     extra = "aws"
-    clients = ("boto3",)
+    client_modules = ("boto3",)
 
-    def accepts(self, columns: pa.Schema) -> None:
-        super().accepts(columns)
-        if self.config.partition_key is not None:
-            raise_all(self.config.partition_key.mistakes(columns, "partition_key"))
+    def check_schema(self, columns: pa.Schema) -> None:
+        super().check_schema(columns)
+        if self.config.key is not None:
+            raise_all(self.config.key.check(columns, "key"))
 
     def check(self) -> None:
         stream = self.open()
@@ -58,3 +54,40 @@ class KinesisSink(Sink[KinesisSinkConfig]):
 
     def writer(self, client: Any, batch: BatchId, partition: int, schema: pa.Schema) -> Writer:
         return KinesisWriter(client, self.config)
+
+
+Entry = dict[str, Any]
+
+
+class KinesisWriter(BatchWriter[Entry]):
+    """Writes records with PutRecords."""
+
+    max_records, max_size = MAX_RECORDS, 5 << 20
+    service = "Kinesis"
+
+    def __init__(self, stream: Stream, config: KinesisSinkConfig) -> None:
+        super().__init__(config.retry)
+        self._stream, self._config = stream, config
+
+    def messages(self, rows: pa.RecordBatch, payloads: Any) -> Iterator[Entry | Rejected]:
+        for payload, key in zip(payloads.to_pylist(), self._keys(rows), strict=True):
+            if not key or len(key) > MAX_KEY_LENGTH:
+                reason = f"expected a partition key of 1 to {MAX_KEY_LENGTH} characters"
+                yield Rejected(reason, code="partition-key")
+            else:
+                yield {"Data": payload or b"", "PartitionKey": key}
+
+    def size(self, entry: Entry) -> int:
+        return len(entry["Data"]) + len(entry["PartitionKey"].encode())
+
+    def put(self, entries: Sequence[Entry]) -> list[Outcome]:
+        records = self._stream.call("put_records", Records=entries)["Records"]
+        return [
+            Retryable(str(record.get("ErrorMessage"))) if record.get("ErrorCode") else None
+            for record in records
+        ]
+
+    def _keys(self, rows: pa.RecordBatch) -> Sequence[str | None]:
+        if self._config.key is None:
+            return [uuid.uuid4().hex for _ in range(rows.num_rows)]
+        return self._config.key.render(rows)

@@ -1,61 +1,53 @@
-"""The source of Kinesis streams."""
+"""Kinesis source."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 
-from penstock.connectors.aws.kinesis.position import END, SINCE, START, Places, earlier, grown
-from penstock.connectors.aws.kinesis.stream import MOST, Records, Shard, Stream, StreamConfig
+from penstock.connectors.aws.kinesis.client import Stream
+from penstock.connectors.aws.kinesis.config import KinesisSourceConfig, KinesisStartAt
+from penstock.connectors.aws.kinesis.offsets import (
+    AT,
+    END,
+    SINCE,
+    START,
+    Positions,
+    Shard,
+    add_children,
+    min_position,
+)
+from penstock.connectors.aws.kinesis.reader import (
+    METADATA,
+    Range,
+    limit_range,
+    read_range,
+    record_batch,
+)
 from penstock.sdk import Capability, Offset, Permanent, Read, ReplayableSource
 
-AT_ONCE = 20
-"""How many shards are asked at once where their ends are."""
-_METADATA = pa.schema(
-    [
-        ("shard", pa.string()),
-        ("sequence", pa.string()),
-        ("partition_key", pa.string()),
-        ("arrived", pa.timestamp("ms", tz="UTC")),
-    ]
-)
-
-
-class KinesisSourceConfig(StreamConfig):
-    start: Literal["earliest", "latest"] | datetime = "earliest"
-    """Where the first run begins; later ones resume. A time without a zone is UTC."""
-    max_records: int | None = Field(default=None, ge=1)
-    """The most records in a batch."""
-
-
-class Span(NamedTuple):
-    """Records of a shard: those after one place, up to and with another."""
-
-    shard: str
-    after: str
-    last: str
+PARALLEL_SHARDS = 20
+"""The number of shards whose ends are queried in parallel."""
 
 
 class KinesisSource(ReplayableSource[KinesisSourceConfig]):
-    """Reads a stream of Amazon Kinesis, by sequence numbers.
+    """Reads a stream of Amazon Kinesis by sequence numbers.
 
-    The shards that come of a resharding are read after those that they came from, so the records
-    of a partition key keep their order. The driver reads ahead of the tasks to learn where a
-    batch ends, so each record leaves the stream twice; it counts against the shard's limit. A
-    record's position is kept in the pipeline's state.
+    After a resharding, child shards are read after their parents, so records with the same
+    partition key keep their order. The driver reads ahead of the tasks to find the end of a
+    batch, so each record is read twice and counts twice against the read limit of the shard.
+    Offsets are stored in the pipeline's state.
 
     ```yaml
     type: kinesis
     stream: clicks
     region: eu-central-1
-    start: 2026-01-31T12:00:00Z
-    metadata: [partition_key]
+    start: {timestamp: 2026-01-31T12:00:00Z}
+    metadata: [key]
     ```
     """
 
@@ -70,149 +62,128 @@ class KinesisSource(ReplayableSource[KinesisSourceConfig]):
         }
     )
     extra = "aws"
-    clients = ("boto3",)
-    _kept: Stream | None = None
+    client_modules = ("boto3",)
+    _client: Stream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": None}
+        return {**self.__dict__, "_client": None}
 
-    def metadata(self) -> pa.Schema:
-        return _METADATA
+    def metadata_schema(self) -> pa.Schema:
+        return METADATA
 
     def check(self) -> None:
         self._stream.shards()
         self.close()
 
-    def sample(self, most: int) -> pa.BinaryArray:
-        found: list[bytes] = []
+    def sample(self, max_records: int) -> pa.BinaryArray:
+        payloads: list[bytes] = []
         for shard in self._stream.shards():
-            for page in self._stream.pages(shard.id, START, most - len(found)):
-                found += [each["Data"] for each in page]
-                if len(found) >= most:
-                    return pa.array(found[:most], pa.binary())
-        return pa.array(found, pa.binary())
+            for page in self._stream.pages(shard.id, START, max_records - len(payloads)):
+                payloads += [record["Data"] for record in page]
+                if len(payloads) >= max_records:
+                    return pa.array(payloads[:max_records], pa.binary())
+        return pa.array(payloads, pa.binary())
 
-    def initial(self) -> Offset:
-        first = self._first()
-        roots = [each.id for each in self._stream.shards() if not each.parents]
-        return {"first": first, "shards": dict.fromkeys(roots, first)}
-
-    def latest(self, start: Offset) -> Offset:
+    def initial_offset(self) -> Offset:
         shards = self._stream.shards()
-        places = self._grown(start, shards)
-        ended = {each.id for each in shards if each.closed}
-        closed = [each in ended for each in places]
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            ends = pool.map(self._end, places, places.values(), closed)
-            return {**start, "shards": dict(zip(places, ends, strict=True))}
+        start = self._start()
+        positions = dict.fromkeys((shard.id for shard in shards if not shard.parents), start)
+        if isinstance(self.config.start, KinesisStartAt) and self.config.start.offset is not None:
+            positions |= self._start_offsets(self.config.start.offset, shards)
+        return {"first": start, "shards": positions}
 
-    def advance(self, start: Offset, end: Offset) -> Offset:
+    def latest_offset(self, start: Offset) -> Offset:
+        shards = self._stream.shards()
+        positions = self._current(start, shards)
+        closed_ids = {shard.id for shard in shards if shard.closed}
+        closed = [shard in closed_ids for shard in positions]
+        with ThreadPoolExecutor(PARALLEL_SHARDS) as pool:
+            ends = pool.map(self._end, positions, positions.values(), closed)
+            return {**start, "shards": dict(zip(positions, ends, strict=True))}
+
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
         if self.config.max_records is None:
             return end
-        left, found = self.config.max_records, self._grown(start, self._stream.shards())
+        remaining = self.config.max_records
+        positions = self._current(start, self._stream.shards())
         for shard, last in end["shards"].items():
-            if left and shard in found:
-                found[shard], count = self._limited(Span(shard, found[shard], last), left)
-                left -= count
-        return {**start, "shards": found}
+            if remaining and shard in positions:
+                range_ = Range(shard, positions[shard], last)
+                positions[shard], count = limit_range(self._stream, range_, remaining)
+                remaining -= count
+        return {**start, "shards": positions}
 
-    def partitions(self, start: Offset, end: Offset) -> Sequence[Span]:
-        places = start["shards"]
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Range]:
+        positions = start["shards"]
         return [
-            Span(shard, places.get(shard, start["first"]), last)
+            Range(shard, positions.get(shard, start["first"]), last)
             for shard, last in end["shards"].items()
-            if last != places.get(shard, start["first"])
+            if last != positions.get(shard, start["first"])
         ]
 
-    def read(self, partition: Span, read: Read) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: Range, read: Read) -> Iterator[pa.RecordBatch]:
         stream = Stream(self.config)
         try:
-            for some in _records(stream, partition):
-                yield self._batch(partition.shard, some, read.metadata)
+            for page in read_range(stream, partition):
+                yield record_batch(self.config.stream, partition.shard, page, read.metadata)
         finally:
             stream.close()
 
-    def earlier(self, one: Offset, other: Offset) -> Offset:
-        ours, theirs = one["shards"], other["shards"]
-        both = {id_: earlier(ours[id_], theirs[id_]) for id_ in ours if id_ in theirs}
-        return {**one, "shards": both}
+    def min_offset(self, first: Offset, second: Offset) -> Offset:
+        left, right = first["shards"], second["shards"]
+        common = [id_ for id_ in left if id_ in right]
+        return {**first, "shards": {id_: min_position(left[id_], right[id_]) for id_ in common}}
 
     def close(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
     @property
     def _stream(self) -> Stream:
-        if self._kept is None:
-            self._kept = Stream(self.config)
-        return self._kept
+        if self._client is None:
+            self._client = Stream(self.config)
+        return self._client
 
-    def _first(self) -> str:
-        """The place in every shard from which it is read."""
+    def _start(self) -> str:
+        """Returns the start position of a shard without a stored position."""
         start = self.config.start
-        if start == "earliest":
-            return START
-        if isinstance(start, datetime):
-            return f"{SINCE}{(start if start.tzinfo else start.replace(tzinfo=UTC)).timestamp()}"
-        return f"{SINCE}{time.time():.3f}"
+        if start == "latest":
+            return f"{SINCE}{time.time():.3f}"
+        if isinstance(start, KinesisStartAt) and start.time is not None:
+            return f"{SINCE}{start.time.timestamp()}"
+        return START
 
-    def _grown(self, start: Offset, shards: Sequence[Shard]) -> dict[str, str]:
-        """The places of all shards that can be read now."""
-        places: Places = start["shards"]
-        gone = {id_ for id_, at in places.items() if at != END} - {each.id for each in shards}
-        if gone:
+    def _start_offsets(self, offsets: Positions, shards: Sequence[Shard]) -> dict[str, str]:
+        unknown = offsets.keys() - {shard.id for shard in shards}
+        if unknown:
             raise Permanent(
-                f'cannot read the stream "{self.config.stream}": its shard {min(gone)} is gone',
-                code="data-gone",
-                hint="the stream keeps too little, or was made again; --fresh starts over",
+                f'cannot start at an offset of shard "{min(unknown)}": '
+                f'stream "{self.config.stream}" does not contain the shard',
+                code="unknown-shard",
+                hint=f"Use one of {', '.join(shard.id for shard in shards)}.",
             )
-        return grown(places, shards, start["first"])
+        return {shard: AT + number for shard, number in offsets.items()}
 
-    def _end(self, shard: str, place: str, closed: bool) -> str:
-        """Where a shard ends now; `closed` if it was so before."""
-        if place == END:
+    def _current(self, start: Offset, shards: Sequence[Shard]) -> dict[str, str]:
+        """Returns the positions of all shards that can be read. Raises Permanent on data loss."""
+        positions: Positions = start["shards"]
+        existing = {shard.id for shard in shards}
+        unfinished = {id_ for id_, position in positions.items() if position != END}
+        missing = unfinished - existing
+        if missing:
+            raise Permanent(
+                f'cannot read stream "{self.config.stream}": shard {min(missing)} does not exist',
+                code="data-gone",
+                hint="Increase the retention of the stream. Run with --fresh to reset the state "
+                "if the stream was recreated.",
+            )
+        return add_children(positions, shards, start["first"])
+
+    def _end(self, shard: str, position: str, closed: bool) -> str:
+        """Returns the end of a shard; `closed` if the shard was closed before."""
+        if position == END:
             return END
-        for some in self._stream.pages(shard, place):
-            place = str(some[-1]["SequenceNumber"])
-        return END if closed else place
-
-    def _limited(self, span: Span, most: int) -> tuple[str, int]:
-        """The end of at most so many records, and how many there are."""
-        count, place = 0, span.after
-        for some in _records(self._stream, span, most):
-            taken = some[: most - count]
-            count, place = count + len(taken), str(taken[-1]["SequenceNumber"])
-            if count == most:
-                return place, count
-        return span.last, count
-
-    def _batch(self, shard: str, some: Records, metadata: Sequence[str]) -> pa.RecordBatch:
-        told = {
-            "shard": [shard] * len(some),
-            "sequence": [each["SequenceNumber"] for each in some],
-            "partition_key": [each["PartitionKey"] for each in some],
-            "arrived": [each["ApproximateArrivalTimestamp"] for each in some],
-        }
-        origin = f"{self.config.stream}/{shard}/"
-        columns = [
-            pa.array([each["Data"] for each in some], pa.binary()),
-            pa.array([origin + each["SequenceNumber"] for each in some]),
-            pa.repeat(pa.scalar(0, pa.int64()), len(some)),
-            *(pa.array(told[name], _METADATA.field(name).type) for name in metadata),
-        ]
-        names = ["payload", "origin", "position", *metadata]
-        return pa.RecordBatch.from_arrays(columns, names=names)
-
-
-def _records(stream: Stream, span: Span, most: int = MOST) -> Iterator[Records]:
-    """The records of a range, page by page."""
-    if span.after in (span.last, END):
-        return
-    last = None if span.last == END else int(span.last)
-    for page in stream.pages(span.shard, span.after, most):
-        found = [each for each in page if last is None or int(each["SequenceNumber"]) <= last]
-        if found:
-            yield found
-        if last is not None and int(page[-1]["SequenceNumber"]) >= last:
-            return
+        for page in self._stream.pages(shard, position):
+            position = str(page[-1]["SequenceNumber"])
+        return END if closed else position

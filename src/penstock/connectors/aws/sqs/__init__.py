@@ -1,4 +1,4 @@
-"""Queues of Amazon SQS."""
+"""Amazon SQS."""
 
 from penstock.connectors.aws.sqs.sink import SqsSink
 from penstock.connectors.aws.sqs.source import SqsSource

@@ -1,4 +1,4 @@
-"""HTTP that is asked again and again."""
+"""HTTP polling: a client that requests a URL at an interval."""
 
 from penstock.connectors.http.poll.source import HttpPollSource
 

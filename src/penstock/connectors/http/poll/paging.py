@@ -1,134 +1,94 @@
-"""How an answer leads to the next page."""
+"""Paging: the URL of the first page, and of the page after a response."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from pydantic import Field, model_validator
+from penstock.connectors.http.client import Response
+from penstock.connectors.http.framing import resolve_pointer
+from penstock.connectors.http.poll.config import CursorPaging, LinkPaging, NumberPaging, Paging
+from penstock.sdk import Permanent
 
-from penstock.connectors.http.asking import Answer
-from penstock.connectors.http.jsontext import Pointer, part
-from penstock.sdk import Config, Permanent
-
-_NEXT = re.compile(r'<([^>]*)>\s*;[^,<]*\brel="?[^",;<]*\bnext\b')
-
-AtEnd = Literal["restart", "stay"]
+_NEXT_LINK = re.compile(r'<([^>]*)>\s*;[^,<]*\brel="?[^",;<]*\bnext\b')
 
 
-class ByLink(Config):
-    """An answer has the URL of the next page."""
-
-    by: Literal["link"]
-    """The kind of paging."""
-    pointer: Pointer | None = None
-    """Where the URL is in the body, as in `/links/next`; the header `Link` if left out."""
-    at_end: AtEnd = "restart"
-    """After the last page: `restart` with the first, or `stay` at the last that had messages."""
-
-    def first(self, url: str) -> str:
-        return url
-
-    def following(self, url: str, answer: Answer, count: int) -> str | None:
-        if self.pointer is None:
-            found = _NEXT.search(answer.headers.get("Link", ""))
-            link = found[1] if found else None
-        else:
-            link = _value(answer.body, self.pointer)
-        return None if link is None else _same_server(url, urljoin(url, link))
+def first_url(url: str, paging: Paging | None) -> str:
+    """Returns the URL of the first page."""
+    if isinstance(paging, NumberPaging):
+        return set_query_parameter(url, paging.parameter, str(paging.first))
+    if isinstance(paging, CursorPaging) and paging.first is not None:
+        return set_query_parameter(url, paging.parameter, paging.first)
+    return url
 
 
-class ByPage(Config):
-    """Pages are numbered; one without messages is after the last."""
+def next_url(url: str, paging: Paging, response: Response, count: int) -> str | None:
+    """Returns the URL of the page after a response with `count` messages; None after the last.
 
-    by: Literal["page"]
-    """The kind of paging."""
-    parameter: str = "page"
-    """The parameter of the query with the number."""
-    begin: int = 1
-    """The number of the first page."""
-    at_end: AtEnd = "restart"
-    """After the last page: `restart` with the first, or `stay` at the last that had messages."""
-
-    def first(self, url: str) -> str:
-        return with_parameter(url, self.parameter, str(self.begin))
-
-    def following(self, url: str, answer: Answer, count: int) -> str | None:
-        number = int(dict(parse_qsl(urlsplit(url).query))[self.parameter])
-        return with_parameter(url, self.parameter, str(number + 1)) if count else None
+    Raises Permanent if the response has no valid link or cursor.
+    """
+    if isinstance(paging, LinkPaging):
+        link = _next_link(paging, response)
+        return None if link is None else _check_same_server(url, urljoin(url, link))
+    if isinstance(paging, NumberPaging):
+        number = int(dict(parse_qsl(urlsplit(url).query))[paging.parameter])
+        return set_query_parameter(url, paging.parameter, str(number + 1)) if count else None
+    cursor = _next_cursor(paging, response)
+    return set_query_parameter(url, paging.parameter, cursor) if cursor else None
 
 
-class ByCursor(Config):
-    """An answer has a word that asks for what comes after it."""
-
-    by: Literal["cursor"]
-    """The kind of paging."""
-    parameter: str = "cursor"
-    """The parameter of the query with the cursor."""
-    pointer: Pointer | None = None
-    """Where the next cursor is in the body, as in `/meta/next`."""
-    header: str | None = None
-    """The header with the next cursor."""
-    begin: str | None = None
-    """The cursor to begin with; without one if left out."""
-    at_end: AtEnd = "stay"
-    """After an answer without a cursor: `stay` at the last page that had messages, or `restart`
-    without a cursor. An answer with the cursor that was sent is asked for again in any case."""
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if (self.pointer is None) == (self.header is None):
-            raise ValueError("give pointer or header")
-        return self
-
-    def first(self, url: str) -> str:
-        return url if self.begin is None else with_parameter(url, self.parameter, self.begin)
-
-    def following(self, url: str, answer: Answer, count: int) -> str | None:
-        if self.header is not None:
-            cursor = answer.headers.get(self.header)
-        else:
-            assert self.pointer is not None
-            cursor = _value(answer.body, self.pointer)
-        return with_parameter(url, self.parameter, cursor) if cursor else None
-
-
-Paging = Annotated[ByLink | ByPage | ByCursor, Field(discriminator="by")]
-
-
-def with_parameter(url: str, name: str, value: str) -> str:
-    """The URL with this parameter instead of the one of that name, if it has one."""
+def set_query_parameter(url: str, name: str, value: str) -> str:
+    """Returns the URL with a query parameter set. Other parameters of that name are removed."""
     parts = urlsplit(url)
-    query = [each for each in parse_qsl(parts.query, keep_blank_values=True) if each[0] != name]
-    return parts._replace(query=urlencode([*query, (name, value)])).geturl()
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    parameters = [parameter for parameter in query if parameter[0] != name]
+    return parts._replace(query=urlencode([*parameters, (name, value)])).geturl()
 
 
-def _value(body: bytes, pointer: str) -> str | None:
-    """The text or number at a place in a body; None where there is none, null or false."""
+def _next_link(paging: LinkPaging, response: Response) -> str | None:
+    if paging.pointer is not None:
+        return _text_at(response.body, paging.pointer)
+    match = _NEXT_LINK.search(response.headers.get("Link", ""))
+    return match[1] if match else None
+
+
+def _next_cursor(paging: CursorPaging, response: Response) -> str | None:
+    if paging.header is not None:
+        return response.headers.get(paging.header)
+    assert paging.pointer is not None
+    return _text_at(response.body, paging.pointer)
+
+
+def _text_at(body: bytes, pointer: str) -> str | None:
+    """Returns the text or number at a JSON pointer; None if it is missing, null or false."""
     if not body:
         return None
     try:
-        text = part(body.decode(), pointer)
-        value: Any = json.loads(text) if text is not None else None
+        part = resolve_pointer(body, pointer)
+        value: Any = json.loads(bytes(part)) if part is not None else None
     except ValueError as error:
         raise Permanent(
-            "the body of the answer is no JSON", code="undecodable", detail=str(error)
+            "the response body is not valid JSON", code="undecodable", detail=str(error)
         ) from None
     if isinstance(value, dict | list):
+        kind = "an object" if isinstance(value, dict) else "an array"
         raise Permanent(
-            f"at {pointer} is neither text nor a number", code="paging", hint="look at paging"
+            f"expected text or a number at {pointer}, found {kind}",
+            code="paging",
+            hint="Correct the pointer of the option paging.",
         )
     return None if value is None or value is False else str(value)
 
 
-def _same_server(url: str, link: str) -> str:
-    ours, theirs = urlsplit(url), urlsplit(link)
-    if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
+def _check_same_server(url: str, link: str) -> str:
+    expected, actual = urlsplit(url), urlsplit(link)
+    if (expected.scheme, expected.netloc) != (actual.scheme, actual.netloc):
         raise Permanent(
-            f"the next page is said to be at another server: {theirs.scheme}://{theirs.netloc}",
+            f"the link to the next page names another server: {actual.scheme}://{actual.netloc}",
             code="paging",
-            hint="our credentials are not for that; is the scheme of url right?",
+            hint="Set url to the scheme and host of the links. "
+            "Credentials are sent to the server of url only.",
         )
     return link

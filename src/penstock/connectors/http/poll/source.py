@@ -1,4 +1,4 @@
-"""The source that asks an HTTP server again and again."""
+"""The HTTP poll source: requests a URL at an interval."""
 
 from __future__ import annotations
 
@@ -6,90 +6,41 @@ import asyncio
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, Self
 
 import pyarrow as pa
-from pydantic import Field, model_validator
 
-from penstock.connectors.http.asking import Answer, Asking, Request, Retry, refused
-from penstock.connectors.http.bodies import Framing, divided
-from penstock.connectors.http.endpoint import EndpointConfig, HttpUrl
-from penstock.connectors.http.jsontext import Pointer
-from penstock.connectors.http.poll.paging import Paging
-from penstock.sdk import (
-    ByteSize,
-    DecodeError,
-    Duration,
-    Journal,
-    Message,
-    Permanent,
-    ReceivingConfig,
-    ReceivingSource,
-)
-from penstock.sdk.kit.kept import Kept
+from penstock.connectors.http.client import AsyncHttpClient, Request, Response
+from penstock.connectors.http.framing import split_body
+from penstock.connectors.http.metadata_headers import without_credentials
+from penstock.connectors.http.poll.config import HttpPollSourceConfig
+from penstock.connectors.http.poll.paging import first_url, next_url
+from penstock.sdk import DecodeError, Journal, Message, Permanent, ReceivingSource
+from penstock.sdk.state_file import JsonStateFile
 
-_PORTION = 256 << 10
+_CHUNK_BYTES = 256 << 10
 _NOT_MODIFIED = 304
 
 
-class HttpPollSourceConfig(EndpointConfig, ReceivingConfig):
-    url: HttpUrl
-    """What is asked for."""
-    interval: Duration = Field(default=10.0, gt=0)
-    """The pause before it is asked for again."""
-    method: Literal["GET", "POST", "PUT", "PATCH"] = "GET"
-    """The method of requests."""
-    body: str | None = None
-    """The body of requests."""
-    framing: Framing = "single"
-    """What an answer's body is: a `single` message, `lines` of them, or the elements of a JSON
-    `array`."""
-    pointer: Pointer = ""
-    """Where the array is in the body, as in `/data/items`; the body itself if left out."""
-    paging: Paging | None = None
-    """How an answer leads to the next page, which is asked for at once."""
-    emit: Literal["all", "changed"] = "all"
-    """Which messages are taken: `all` of each round, or those that the round before did not
-    have. With `changed` a server that knows ETags is asked for what is new only."""
-    retry: Retry = Retry()
-    """What happens to requests that fail for a reason that may pass."""
-    max_body: ByteSize = Field(default=64 << 20, ge=1)
-    """The largest body that is taken."""
-
-    @model_validator(mode="after")
-    def _fitting(self) -> Self:
-        if self.pointer and self.framing != "array":
-            raise ValueError("pointer needs framing: array")
-        if self.paging is not None and self.paging.by == "page" and self.framing == "single":
-            raise ValueError("paging by page needs framing lines or array: an empty page is last")
-        return self
-
-    @property
-    def first(self) -> str:
-        """The URL of the first request."""
-        return self.url if self.paging is None else self.paging.first(self.url)
-
-
 @dataclass(frozen=True)
-class Place:
-    """Where the asking is: the URL of the next request, and what the last ones said.
+class PollState:
+    """The progress of polling.
 
-    `full` is the last that had messages. `before` and `now` tell the messages of the last round
-    and of this one.
+    `url` is the URL of the next request, and `last_full_url` of the last page with messages.
+    `previous` and `current` are the digests of the messages of the previous and the current round.
     """
 
     url: str
-    full: str
+    last_full_url: str
     etag: str | None = None
-    before: tuple[str, ...] = ()
-    now: tuple[str, ...] = ()
+    previous: tuple[str, ...] = ()
+    current: tuple[str, ...] = ()
 
 
 class HttpPollSource(ReceivingSource[HttpPollSourceConfig]):
-    """Asks an HTTP server at an interval; the bodies of its answers are messages.
+    """Requests a URL at an interval. The response bodies are messages.
 
-    A round is one request, or with `paging` one for each page. Where the asking is (page, cursor,
-    ETag) is kept once the messages before it are on disk, and a restart goes on there.
+    A round is one request, or with `paging` one request for each page. The progress (page, cursor,
+    ETag) is saved once the messages before it are on disk. A restart resumes at the saved progress.
 
     ```yaml
     type: http_poll
@@ -103,52 +54,59 @@ class HttpPollSource(ReceivingSource[HttpPollSourceConfig]):
     """
 
     parallelism = "the request"
-    acknowledges = "the place to go on is kept once the messages before it are on disk"
+    acknowledges = "the progress is saved once the messages before it are on disk"
     extra = "http"
-    clients = ("aiohttp",)
+    client_modules = ("aiohttp", "msgspec", "jsonpointer")
 
-    def about(self) -> pa.Schema:
-        texts = pa.map_(pa.string(), pa.string())
-        return pa.schema([("url", pa.string()), ("headers", texts)])
+    def message_metadata_schema(self) -> pa.Schema:
+        text_map = pa.map_(pa.string(), pa.string())
+        return pa.schema([("url", pa.string()), ("headers", text_map)])
 
     def check(self) -> None:
-        """Asks for the first page; with another method than GET, only whether we may."""
-        asyncio.run(self._tried())
+        """Requests the first page; with a method other than GET, sends a HEAD request."""
+        asyncio.run(self._check())
 
     async def receive(self, journal: Journal) -> None:
         config = self.config
-        kept = Kept(self.directory / "poll.json", config.first, config.method, config.body or "")
-        asking = self._asking()
+        first = self._first_url
+        file = JsonStateFile(self.directory / "poll.json", first, config.method, config.body or "")
+        client = self._new_client()
         try:
-            place = _restored(kept) or Place(config.first, config.first)
+            state = _load_state(file) or PollState(first, first)
             while True:
-                before, (place, ended) = place, await self._page(place, asking, journal)
-                if place != before:
-                    kept.save(asdict(place))
-                if ended:
+                new_state, round_ended = await self._poll_page(state, client, journal)
+                if new_state != state:
+                    file.save(asdict(new_state))
+                state = new_state
+                if round_ended:
                     await asyncio.sleep(config.interval)
         finally:
-            await asking.close()
+            await client.close()
 
-    async def _tried(self) -> None:
+    async def _check(self) -> None:
         config = self.config
-        asking = self._asking()
+        client = self._new_client()
         try:
             if config.method == "GET":
-                answer = await asking.once(self._request(config.first), config.max_body)
-                wrong = answer.status // 100 != 2
+                request = self._request(self._first_url)
+                response = await client.request(request, config.max_message_size)
+                failed = response.status // 100 != 2
             else:
                 head = self._request(config.url)._replace(method="HEAD", body=None)
-                answer = await asking.once(head)
-                wrong = answer.status in (401, 403)
-            if wrong:
-                raise refused(config.url, answer, config.retry)
+                response = await client.request(head)
+                failed = response.status in (401, 403)
+            if failed:
+                raise response.error(config.url, config.retry)
         finally:
-            await asking.close()
+            await client.close()
 
-    def _asking(self) -> Asking:
+    @property
+    def _first_url(self) -> str:
+        return first_url(self.config.url, self.config.paging)
+
+    def _new_client(self) -> AsyncHttpClient:
         config = self.config
-        return Asking(config.auth, config.tls, config.timeout, config.retry)
+        return AsyncHttpClient(config.auth, config.tls_settings, config.timeout, config.retry)
 
     def _request(self, url: str, etag: str | None = None) -> Request:
         config = self.config
@@ -158,79 +116,87 @@ class HttpPollSource(ReceivingSource[HttpPollSourceConfig]):
         body = config.body.encode() if config.body is not None else None
         return Request(config.method, url, headers, body)
 
-    async def _page(self, place: Place, asking: Asking, journal: Journal) -> tuple[Place, bool]:
-        """Takes a page. Returns where the asking is then, and whether the round is over."""
-        changed = self.config.emit == "changed"
-        request = self._request(place.url, place.etag if changed else None)
-        answer = await asking.patiently(request, self.config.max_body)
-        if answer.status // 100 != 2 and answer.status != _NOT_MODIFIED:
-            raise refused(place.url, answer, self.config.retry)
+    async def _poll_page(
+        self, state: PollState, client: AsyncHttpClient, journal: Journal
+    ) -> tuple[PollState, bool]:
+        """Requests a page and appends its messages.
+
+        Returns the new state, and whether the round has ended.
+        """
+        only_changed = self.config.emit == "changed"
+        request = self._request(state.url, state.etag if only_changed else None)
+        response = await client.request_with_retry(request, self.config.max_message_size)
+        if response.status // 100 != 2 and response.status != _NOT_MODIFIED:
+            raise response.error(state.url, self.config.retry)
         journal.ready.set()
-        if answer.status == _NOT_MODIFIED:
-            return place, True
-        payloads = self._payloads(answer)
-        told: tuple[str, ...] = ()
-        taken: Sequence[bytes] = payloads
-        if changed:
-            told = tuple(_digest(each) for each in payloads)
-            known = frozenset(place.before)
-            taken = [
-                each for each, digest in zip(payloads, told, strict=True) if digest not in known
+        if response.status == _NOT_MODIFIED:
+            return state, True
+        payloads = self._payloads(response)
+        digests: tuple[str, ...] = ()
+        emitted: Sequence[bytes] = payloads
+        if only_changed:
+            digests = tuple(_digest(payload) for payload in payloads)
+            previous = frozenset(state.previous)
+            emitted = [
+                payload
+                for payload, digest in zip(payloads, digests, strict=True)
+                if digest not in previous
             ]
-        about = {"url": place.url, "headers": _without_cookies(answer)}
-        for portion in _portions(taken):
-            await journal.append([Message(payload, about) for payload in portion])
-        return self._after(replace(place, now=place.now + told), answer, len(payloads))
+        metadata = {"url": state.url, "headers": without_credentials(response.headers)}
+        for chunk in _split_into_chunks(emitted):
+            await journal.append([Message(payload, metadata) for payload in chunk])
+        new_state = replace(state, current=state.current + digests)
+        return self._next_state(new_state, response, len(payloads))
 
-    def _after(self, place: Place, answer: Answer, count: int) -> tuple[Place, bool]:
-        """The place of the next request, and whether the round is over."""
-        paging, url = self.config.paging, place.url
-        full = url if count else place.full
-        following = paging.following(url, answer, count) if paging is not None else url
-        if following not in (None, url) and count:
-            return replace(place, url=following, full=full, etag=None), False
-        if following is None:
+    def _next_state(
+        self, state: PollState, response: Response, count: int
+    ) -> tuple[PollState, bool]:
+        """Returns the state for the next request, and whether the round has ended."""
+        paging, url = self.config.paging, state.url
+        last_full_url = url if count else state.last_full_url
+        following_url = next_url(url, paging, response, count) if paging is not None else url
+        if following_url not in (None, url) and count:
+            return replace(state, url=following_url, last_full_url=last_full_url, etag=None), False
+        if following_url is None:
             stays = paging is not None and paging.at_end == "stay"
-            following = full if stays else self.config.first
-        etag = answer.headers.get("ETag") if following == url else None
-        return Place(following, full, etag, before=place.now), True
+            following_url = last_full_url if stays else self._first_url
+        etag = response.headers.get("ETag") if following_url == url else None
+        return PollState(following_url, last_full_url, etag, previous=state.current), True
 
-    def _payloads(self, answer: Answer) -> list[bytes]:
-        if not answer.body:
+    def _payloads(self, response: Response) -> list[bytes]:
+        if not response.body:
             return []
         try:
-            return divided(answer.body, self.config.framing, self.config.pointer)
+            return split_body(response.body, self.config.framing, self.config.pointer)
         except DecodeError as error:
             raise Permanent(
-                error.message, code="undecodable", detail=error.detail,
-                hint="look at framing and pointer",
-            ) from None  # fmt: skip
+                f"cannot split the response body: {error.message}",
+                code="undecodable",
+                detail=error.detail,
+                hint="Correct the options framing and pointer.",
+            ) from None
 
 
-def _without_cookies(answer: Answer) -> list[tuple[str, str]]:
-    headers = [(name.lower(), value) for name, value in answer.headers.items()]
-    return [(name, value) for name, value in headers if name != "set-cookie"]
-
-
-def _restored(kept: Kept) -> Place | None:
-    found = kept.load()
-    if not found:
+def _load_state(file: JsonStateFile) -> PollState | None:
+    values = file.load()
+    if not values:
         return None
-    return Place(**{**found, "before": tuple(found["before"]), "now": tuple(found["now"])})
+    digests = {name: tuple(values[name]) for name in ("previous", "current")}
+    return PollState(**{**values, **digests})
 
 
-def _portions(payloads: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """The payloads, in lists that are small beside a journal."""
-    portion: list[bytes] = []
+def _split_into_chunks(payloads: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Splits payloads into lists that are small compared to a journal."""
+    chunk: list[bytes] = []
     size = 0
     for payload in payloads:
-        portion.append(payload)
+        chunk.append(payload)
         size += len(payload)
-        if size >= _PORTION:
-            yield portion
-            portion, size = [], 0
-    if portion:
-        yield portion
+        if size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 def _digest(payload: bytes) -> str:

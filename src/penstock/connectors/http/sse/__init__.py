@@ -1,4 +1,4 @@
-"""Server-sent events: streams of events that are received."""
+"""Server-sent events: a client that receives event streams."""
 
 from penstock.connectors.http.sse.source import SseSource
 

@@ -10,45 +10,48 @@ from typing import Any
 import pyarrow as pa
 from pydantic import Field
 
-from penstock.connectors.http.asking import Answer, reaching, refused, session
-from penstock.connectors.http.endpoint import EndpointConfig, HttpUrl
-from penstock.connectors.http.sse.events import Events
+from penstock.connectors.http.client import Response, new_session
+from penstock.connectors.http.config import HttpUrl, StaticClientConfig
+from penstock.connectors.http.errors import translate_errors
+from penstock.connectors.http.sse.parser import EventParser
 from penstock.sdk import (
     ByteSize,
     Duration,
     Journal,
     Message,
     Permanent,
+    PositiveDuration,
     ReceivingConfig,
     ReceivingSource,
     Transient,
 )
-from penstock.sdk.kit.kept import Kept
+from penstock.sdk.state_file import JsonStateFile
 
-_EXCERPT = 500
-_TYPE = "text/event-stream"
+_EXCERPT_BYTES = 500
+_CONTENT_TYPE = "text/event-stream"
 
 
-class SseSourceConfig(EndpointConfig, ReceivingConfig):
+class SseSourceConfig(StaticClientConfig, ReceivingConfig):
     url: HttpUrl
-    """The stream."""
+    """The URL of the event stream."""
     events: list[str] = []
-    """The events to take, by name; all if left out. Those without a name are `message`."""
-    pause: Duration = 3.0
-    """How long to wait before connecting again after the stream has ended; what the server says
-    (`retry:`) goes before it."""
-    silence: Duration = Field(default=300.0, gt=0)
-    """How long the stream may be silent; then it is connected to again."""
-    max_message: ByteSize = Field(default=16 << 20, ge=1)
-    """The largest event that is taken."""
+    """The names of the events to receive; all events by default. The name of an event without a
+    name is `message`."""
+    reconnect_delay: Duration = Field(default=3.0, ge=0)
+    """The delay before a reconnect after the end of the stream. The reconnection time that the
+    server sends (`retry:`) overrides the delay."""
+    idle_timeout: PositiveDuration = 300.0
+    """The maximum time without data. After that time the source reconnects."""
+    max_message_size: ByteSize = Field(default=16 << 20, ge=1)
+    """The maximum size of an event."""
 
 
 class SseSource(ReceivingSource[SseSourceConfig]):
-    """Reads a stream of server-sent events; the data of each event is a record.
+    """Receives a stream of server-sent events. The data of each event is a message.
 
-    The id of the last event is kept once the event is on disk, and sent as `Last-Event-ID` with
-    the next connect, also after a restart: a server that honours it goes on from there, and
-    nothing is lost. Events without an id are lost while we are away.
+    The ID of the last event is saved once the event is on disk. Each connect sends the ID as
+    `Last-Event-ID`, also after a restart: a server that supports the header resumes after that
+    event, and no event is lost. Events without an ID are lost while the source is disconnected.
 
     ```yaml
     type: sse
@@ -59,72 +62,83 @@ class SseSource(ReceivingSource[SseSourceConfig]):
     """
 
     parallelism = "the connection"
-    acknowledges = "`Last-Event-ID` is of the last event on disk; never where events have no id"
+    acknowledges = (
+        "`Last-Event-ID` is the ID of the last event on disk; never for events without IDs"
+    )
     extra = "http"
-    clients = ("aiohttp",)
+    client_modules = ("aiohttp",)
 
-    def about(self) -> pa.Schema:
+    def message_metadata_schema(self) -> pa.Schema:
         return pa.schema([("event", pa.string()), ("id", pa.string())])
 
     def check(self) -> None:
-        asyncio.run(self._tried())
+        asyncio.run(self._check())
 
     async def receive(self, journal: Journal) -> None:
-        kept = Kept(self.directory / "last-event.json", self.config.url)
+        file = JsonStateFile(self.directory / "last-event.json", self.config.url)
         while True:
-            events = Events(kept.load().get("id", ""), self.config.max_message)
+            parser = EventParser(file.load().get("id", ""), self.config.max_message_size)
             try:
-                async with self._connected(events.last_id) as response:
+                async with self._connect(parser.last_id) as response:
                     journal.ready.set()
-                    await self._read(response, events, journal, kept)
+                    await self._receive_events(response, parser, journal, file)
             except Transient:
-                await asyncio.sleep(events.retry or 0)
+                await asyncio.sleep(parser.retry or 0)
                 raise
-            await asyncio.sleep(self.config.pause if events.retry is None else events.retry)
+            delay = self.config.reconnect_delay if parser.retry is None else parser.retry
+            await asyncio.sleep(delay)
 
-    async def _tried(self) -> None:
-        async with self._connected(""):
+    async def _check(self) -> None:
+        async with self._connect(""):
             pass
 
     @asynccontextmanager
-    async def _connected(self, last_id: str) -> AsyncIterator[Any]:
-        """The server's answer, from its body on. Raises Transient or Permanent."""
+    async def _connect(self, last_id: str) -> AsyncIterator[Any]:
+        """Yields the response before its body is read. Raises Transient or Permanent."""
         config = self.config
-        headers = {"Accept": _TYPE, "Cache-Control": "no-store", **config.revealed_headers()}
+        headers = {
+            "Accept": _CONTENT_TYPE,
+            "Cache-Control": "no-store",
+            **config.revealed_headers(),
+        }
         if last_id:
             headers["Last-Event-ID"] = last_id
-        async with session(config.auth, config.tls, None) as asking:
-            with reaching(config.url):
+        async with new_session(config.auth, config.tls_settings, None) as session:
+            with translate_errors(config.url):
                 async with asyncio.timeout(config.timeout):
-                    response = await asking.get(config.url, headers=headers, allow_redirects=False)
+                    response = await session.get(config.url, headers=headers, allow_redirects=False)
                     if response.status != 200:
-                        body = await response.content.read(_EXCERPT)
-                        raise refused(config.url, Answer(response.status, response.headers, body))
-            if response.content_type != _TYPE:
+                        body = await response.content.read(_EXCERPT_BYTES)
+                        excerpt = Response(response.status, response.headers, body)
+                        raise excerpt.error(config.url)
+            if response.content_type != _CONTENT_TYPE:
                 raise Permanent(
-                    f"{config.url} is no stream of events: it is {response.content_type}",
-                    code="no-events",
-                    hint="look at url",
+                    f"expected an event stream ({_CONTENT_TYPE}), found {response.content_type}",
+                    code="content-type",
+                    hint="Set url to the URL of an event stream.",
                 )
             yield response
 
-    async def _read(self, response: Any, events: Events, journal: Journal, kept: Kept) -> None:
-        """Until the stream has ended, or is silent for too long."""
-        while chunk := await self._chunk(response):
-            last_id = events.last_id
-            taken = [
-                Message(each.data, {"event": each.name, "id": each.id or None})
-                for each in events.taken(chunk)
-                if not self.config.events or each.name in self.config.events
+    async def _receive_events(
+        self, response: Any, parser: EventParser, journal: Journal, file: JsonStateFile
+    ) -> None:
+        """Appends events to the journal until the stream ends or is idle for too long."""
+        while chunk := await self._read_chunk(response):
+            last_id = parser.last_id
+            messages = [
+                Message(event.data, {"event": event.name, "id": event.id or None})
+                for event in parser.feed(chunk)
+                if not self.config.events or event.name in self.config.events
             ]
-            await journal.append(taken)
-            if events.last_id != last_id:
-                kept.save({"id": events.last_id})
+            await journal.append(messages)
+            if parser.last_id != last_id:
+                file.save({"id": parser.last_id})
 
-    async def _chunk(self, response: Any) -> bytes:
-        with reaching(self.config.url):
+    async def _read_chunk(self, response: Any) -> bytes:
+        """Returns the next bytes; none at the end of the stream and after the idle timeout."""
+        with translate_errors(self.config.url):
             try:
-                async with asyncio.timeout(self.config.silence):
+                async with asyncio.timeout(self.config.idle_timeout):
                     return bytes(await response.content.readany())
             except TimeoutError:
                 return b""

@@ -1,4 +1,4 @@
-"""WebSockets: frames that are received, and frames that are sent."""
+"""WebSocket: a client that receives and sends messages."""
 
 from penstock.connectors.http.websocket.sink import WebsocketSink
 from penstock.connectors.http.websocket.source import WebsocketSource

@@ -1,28 +1,22 @@
-"""The source of what a WebSocket server sends."""
+"""The WebSocket source: receives the messages of a server."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
 
 import pyarrow as pa
 
-from penstock.connectors.http.websocket.connection import Link, WebsocketConfig
-from penstock.sdk import Journal, Message, ReceivingConfig, ReceivingSource
-
-
-class WebsocketSourceConfig(WebsocketConfig, ReceivingConfig):
-    when_full: Literal["wait", "drop"] = "wait"
-    """What happens while the journal is full: the server is made to `wait`, as TCP does it, or
-    messages are dropped and counted, for servers that close connections that are slow."""
+from penstock.connectors.http.websocket.client import WebsocketConnection
+from penstock.connectors.http.websocket.config import WebsocketSourceConfig
+from penstock.sdk import Journal, Message, ReceivingSource
 
 
 class WebsocketSource(ReceivingSource[WebsocketSourceConfig]):
-    """Connects to a WebSocket server; each message that it sends, text or binary, is a record.
+    """Connects to a WebSocket server. Each message, text or binary, is a record.
 
-    A WebSocket server is told nothing of what became of its messages: those that it sends while
-    we are away are lost. A full journal makes it wait, or drops messages and counts them
-    (`when_full`). After a lost connection `messages` are sent again.
+    The WebSocket protocol has no acknowledgements: messages that the server sends while the source
+    is disconnected are lost. While the journal is full, the source stops reading, or drops and
+    counts messages (`when_full`). Each reconnect sends `messages` again.
 
     ```yaml
     type: websocket
@@ -34,29 +28,29 @@ class WebsocketSource(ReceivingSource[WebsocketSourceConfig]):
     parallelism = "the connection"
     acknowledges = None
     extra = "http"
-    clients = ("aiohttp",)
+    client_modules = ("aiohttp",)
 
-    def about(self) -> pa.Schema:
+    def message_metadata_schema(self) -> pa.Schema:
         return pa.schema([("frame", pa.string())])
 
     def check(self) -> None:
-        asyncio.run(self._tried())
+        asyncio.run(self._check())
 
     async def receive(self, journal: Journal) -> None:
         drops = self.config.when_full == "drop"
-        async with Link(self.config) as link:
-            await link.greet()
+        async with WebsocketConnection(self.config) as connection:
+            await connection.send_initial_messages()
             while True:
-                frame = await link.receive()
+                frame = await connection.receive()
                 journal.ready.set()
-                if frame.kind == "pong":
+                if frame.type == "pong":
                     continue
-                message = Message(frame.payload, {"frame": frame.kind})
+                message = Message(frame.payload, {"frame": frame.type})
                 if drops and journal.full:
                     journal.offer([message])
                 else:
                     await journal.take([message])
 
-    async def _tried(self) -> None:
-        async with Link(self.config):
+    async def _check(self) -> None:
+        async with WebsocketConnection(self.config):
             pass

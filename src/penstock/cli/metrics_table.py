@@ -1,0 +1,123 @@
+"""The metrics of a run as a table, for the live view, the summary and `penstock status`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from penstock.core.text import plural
+from penstock.core.units import size_text
+
+Snapshot = Mapping[str, Any]
+"""The metrics of a run, as returned by `Metrics.snapshot`."""
+SLOW_SECONDS = 5.0
+"""The age at which a batch under way is shown."""
+
+
+def metrics_table(numbers: Snapshot, *, moving: bool) -> Table:
+    """Returns a table with a row for each source, sink, and transform with dead letters.
+
+    `moving` adds current values: rates and lags.
+    """
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("", no_wrap=True)
+    if not moving:
+        table.add_column("type", style="dim", no_wrap=True)
+    momentary = ("rows/s", "lag") if moving else ()
+    for name in ("rows", *momentary, "dead letters", *(("last batch", "took") if moving else ())):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, flow in numbers["nodes"].items():
+        bad = flow["dead_letters"]
+        counted = flow["kind"] != "transform"
+        cells = [name, *(() if moving else (flow["type"],))]
+        cells.append(f"{flow['rows']:,}" if counted else "")
+        if moving:
+            cells += [f"{flow['rows_per_second']:,.0f}" if counted else "", format_lag(flow)]
+        table.add_row(*cells, Text(f"{bad:,}" if bad else "", "yellow"), *_last_batch(flow, moving))
+    return table
+
+
+def format_lag(flow: Mapping[str, Any]) -> str:
+    """Returns the lag of a source, such as `3 files`; empty if it is unknown."""
+    if flow["lag"] is None:
+        return ""
+    if flow["lag_unit"] == "bytes":
+        return size_text(flow["lag"])
+    return f"{flow['lag']:,} {flow['lag_unit']}"
+
+
+def format_elapsed(seconds: float) -> str:
+    """Returns an elapsed time as `4.2 s`, `3 min 20 s`, `5 h 12 min` or `2 d 3 h`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    for size, unit, below, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "min")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit} {seconds % size // below:.0f} {smaller}"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def format_counts(numbers: Snapshot) -> list[str]:
+    """Returns counts without a column, such as `12 batches`, `1 restart` and `3 late rows`."""
+    counts = [plural(numbers["batches"], "batch", "batches")]
+    if numbers["restarts"]:
+        counts.append(plural(numbers["restarts"], "restart"))
+    lost = sum(flow.get("lost", 0) for flow in numbers["nodes"].values())
+    if lost:
+        counts.append(f"{plural(lost, 'message')} lost")
+    if numbers.get("late_rows"):
+        counts.append(plural(numbers["late_rows"], "late row"))
+    untimed = sum(flow.get("without_event_time", 0) for flow in numbers["nodes"].values())
+    if untimed:
+        counts.append(f"{plural(untimed, 'row')} without event time")
+    return counts
+
+
+def format_watermark(numbers: Snapshot) -> list[str]:
+    """Returns the lowest watermark of all queries: `watermark 2013-01-05 12:00`."""
+    watermarks = [mark for mark in numbers["watermarks"].values() if not mark.startswith("1970-")]
+    return [f"watermark {min(watermarks)[:16].replace('T', ' ')}"] if watermarks else []
+
+
+def format_executions(numbers: Snapshot) -> list[str]:
+    """Returns a line for each query and receiver that does not advance.
+
+    These are queries and receivers that wait for their next attempt or have failed, and queries
+    with a batch under way for more than `SLOW_SECONDS`.
+    """
+    kinds = (("query", numbers.get("queries", {})), ("receiver", numbers.get("receivers", {})))
+    lines = [
+        (f"{kind} {name}", _format_execution(execution))
+        for kind, executions in kinds
+        for name, execution in executions.items()
+    ]
+    return [f"{label}: {text}" for label, text in lines if text]
+
+
+def _format_execution(execution: Mapping[str, Any]) -> str:
+    now = time.time()
+    parts = []
+    if execution["state"] == "failed":
+        parts.append(f"failed: {execution['error']}")
+    if execution["state"] == "retrying":
+        elapsed = format_elapsed(max(0.0, now - execution["since"]))
+        parts.append(f"retrying for {elapsed}: {execution['error']}")
+        pause = execution["next_attempt"] - now
+        if pause > 0:
+            parts.append(f"next attempt in {format_elapsed(pause)}")
+    if execution["batch"] is not None:
+        elapsed = now - execution["batch_since"]
+        if elapsed > SLOW_SECONDS or execution["state"] == "retrying":
+            parts.append(f"batch {execution['batch']} under way for {format_elapsed(elapsed)}")
+    return " · ".join(parts)
+
+
+def _last_batch(flow: Mapping[str, Any], moving: bool) -> list[str]:
+    if not moving:
+        return []
+    end, seconds = flow["last_batch"], flow["batch_seconds"]
+    age = "" if end is None else f"{format_elapsed(max(0.0, time.time() - end))} ago"
+    return [age, "" if seconds is None else format_elapsed(seconds)]

@@ -1,0 +1,69 @@
+"""Clients of AWS services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.connectors.aws.config import AwsConfig
+from penstock.connectors.aws.errors import translate_errors
+from penstock.core.secret import revealed
+from penstock.sdk.network.auth import AwsAuth
+from penstock.sdk.network.tls import Tls
+
+CONNECT_TIMEOUT = 5.0
+"""The longest time to wait for a connection, in seconds."""
+
+
+class AwsClient:
+    """A client of one service, usable by several threads. It does not retry by itself.
+
+    `wait` is added to the timeout of a response. Creation raises Permanent where the region or
+    the credentials are invalid. Calls raise Transient or Permanent.
+    """
+
+    def __init__(
+        self, config: AwsConfig, service: str, *, wait: float = 0, connections: int = 10
+    ) -> None:
+        import boto3
+        from botocore.config import Config as Settings
+
+        self._service = service
+        auth, tls = config.auth or AwsAuth.model_construct(), config.resolved_tls
+        if tls is not None:
+            tls.check_files()
+        session = boto3.Session(region_name=config.region)
+        default_region = "us-east-1" if config.endpoint_url else None
+        with translate_errors(service):
+            self._client = session.client(
+                service,
+                region_name=session.region_name or default_region,
+                endpoint_url=config.endpoint_url,
+                aws_access_key_id=auth.access_key,
+                aws_secret_access_key=revealed(auth.secret_key),
+                aws_session_token=revealed(auth.session_token),
+                verify=_verify(tls),
+                config=Settings(
+                    connect_timeout=min(CONNECT_TIMEOUT, config.timeout),
+                    read_timeout=wait + config.timeout,
+                    retries={"total_max_attempts": 1},
+                    max_pool_connections=connections,
+                    client_cert=(tls.certificate, tls.key) if tls and tls.certificate else None,
+                ),
+            )
+
+    def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Returns the response of the service to an operation."""
+        with translate_errors(self._service):
+            response: dict[str, Any] = getattr(self._client, operation)(**parameters)
+        return response
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self._client.close()
+
+
+def _verify(tls: Tls | None) -> bool | str | None:
+    """Returns the parameter `verify` of boto3. None selects the CA certificates of the SDK."""
+    if tls is not None and not tls.verify:
+        return False
+    return tls.ca if tls is not None else None

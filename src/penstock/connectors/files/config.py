@@ -1,0 +1,176 @@
+"""Options of the files source and sink."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from penstock.connectors.files.patterns import compile_pattern, split_pattern
+from penstock.sdk import ByteSize, Config, Duration, UserPath
+from penstock.sdk.network.auth import AwsAuth
+from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
+
+_CREDENTIALS = re.compile(r"\w+://[^/?]*:[^/?]*@|s3://[^/?]*@", re.IGNORECASE)
+
+
+def _reject_credentials(path: str) -> str:
+    if _CREDENTIALS.match(path):
+        raise ValueError(
+            "expected a URL without credentials, because URLs appear in messages: "
+            "set storage.auth, or the environment variables of the object store"
+        )
+    return path
+
+
+StoragePath = Annotated[UserPath, AfterValidator(_reject_credentials)]
+"""A path, or a URL without credentials."""
+
+
+def _check_pattern(path: str) -> str:
+    _, pattern = split_pattern(path.partition("://")[2] or path)
+    if pattern is not None:
+        compile_pattern(pattern)
+    return path
+
+
+PathPattern = Annotated[StoragePath, AfterValidator(_check_pattern)]
+"""A path or URL that may be a pattern."""
+
+Compression = Literal["auto", "none", "gzip", "bz2", "xz", "zstd", "lz4", "brotli"]
+
+
+class StorageOptions(Config):
+    """The connection to an S3-compatible object store."""
+
+    endpoint_url: str | None = None
+    """The URL of the server, such as `http://localhost:9000`. Amazon S3 by default."""
+    region: str | None = None
+    """The region. By default that of the bucket, or `us-east-1` with `endpoint_url`."""
+    auth: AwsAuth | None = None
+    """The credentials. By default those of the AWS default credential chain."""
+    anonymous: bool = False
+    """Send unsigned requests, for public buckets."""
+    tls: TlsOption = None
+    """TLS settings, of which only `ca` is supported. By default the scheme of `endpoint_url`
+    decides."""
+
+    @model_validator(mode="after")
+    def _check_anonymous_and_tls(self) -> Self:
+        if self.anonymous and self.auth is not None:
+            raise ValueError("anonymous excludes auth")
+        scheme = (self.endpoint_url or "https://").partition("://")[0]
+        tls = resolve_tls(self.tls, scheme == "https")
+        if tls is not None and tls != Tls(ca=tls.ca):
+            raise ValueError("tls supports only ca for object stores")
+        return self
+
+    @property
+    def ca_file(self) -> str | None:
+        """The CA certificate file; None for those of the system."""
+        return self.tls.ca if isinstance(self.tls, Tls) else None
+
+
+class Move(Config):
+    """The destination of files after their rows are written to all sinks."""
+
+    move: StoragePath
+    """The directory, in the same file system. Files keep their path below the common directory of
+    `path`: with `path: in/*/*.csv`, `in/a/x.csv` becomes `a/x.csv`. An existing file is not
+    overwritten: the moved file gets a number, as in `a/x-1.csv`. Files in the directory are not
+    read."""
+
+
+class FilesSourceConfig(Config):
+    path: PathPattern | list[PathPattern]
+    """A file, a directory (with all files below it), a pattern with `*`, `?`, `[...]` and `**`, or
+    a list of them; also URLs (`s3://`, `gs://`, `abfs://`, `hdfs://`, `file://`). Names that start
+    with a dot or an underscore are skipped unless the pattern spells them out. Named pipes, sockets
+    and devices are skipped with a warning; as a path of their own they are an error."""
+    storage: StorageOptions | None = None
+    """The connection to the object store of `s3://` URLs."""
+    watch: bool = False
+    """Run continuously and read files that appear later. Large directories are listed less often:
+    listing takes at most about a tenth of a processor core."""
+    tail: bool = False
+    """Run continuously and read appended lines. The last line is read once it has a line end. A
+    file that was truncated or replaced is read from its beginning. To read every line of rotated
+    files, use a pattern that includes their new names (`app.log*`): renamed files, copies
+    (`copytruncate`) and compressed files are continued where the original was read. Such files are
+    recognized by the inode, or by the first 256 bytes and the 4 KB before the last offset; copies
+    also by the directory and a longer name that starts alike. A compressed file of which no line
+    was read is skipped, with a warning if it is newer than the lines already read."""
+    order: Literal["modified", "name"] = "modified"
+    """The order of files that are discovered together."""
+    max_files: int | None = Field(default=None, ge=1)
+    """The maximum number of files in a batch."""
+    max_size: ByteSize | None = Field(default=None, ge=1)
+    """The maximum size of the files in a batch. A batch has at least one file."""
+    compression: Compression = "auto"
+    """The compression of files. `auto` detects it by the file extension. Content of more than 64 MB
+    and 1,000 times its compressed size is not read: the rest of the file is a dead letter."""
+    min_age: Duration = Field(default=0.0, ge=0)
+    """Skip files that were modified less than this long ago, because they may be incomplete."""
+    on_changed: Literal["fail", "continue"] = "fail"
+    """For a file that was modified between discovery and reading: `fail`, because rows may be
+    missing or duplicated, or `continue` with its current content."""
+    on_missing: Literal["fail", "continue"] = "fail"
+    """For a file that was deleted between discovery and reading: `fail`, or `continue` without
+    its rows."""
+    after_read: Literal["keep", "delete"] | Move = "keep"
+    """For a file whose rows are written to all sinks: `keep`, `delete`, or
+    `{move: DIRECTORY}`. With `delete` and `move` a later file of the same path is a new file, and
+    so is a file that was modified after it was read."""
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        if self.tail and self.compression not in ("auto", "none"):
+            raise ValueError("tail requires uncompressed files")
+        if self.tail and self.after_read != "keep":
+            raise ValueError("tail requires after_read: keep")
+        if not self.path:
+            raise ValueError("expected at least one path")
+        if isinstance(self.after_read, Move):
+            paths = [self.path] if isinstance(self.path, str) else self.path
+            if any(_scheme(path) != _scheme(self.after_read.move) for path in paths):
+                raise ValueError("after_read.move requires a directory in the file system of path")
+        return self
+
+
+def _scheme(path: str) -> str:
+    return path.partition("://")[0].lower() if "://" in path else "file"
+
+
+class Roll(Config):
+    """Conditions under which collected rows become a visible file. The first one met applies."""
+
+    max_size: ByteSize | None = Field(default=None, ge=1)
+    """The size of a file on disk."""
+    interval: Duration | None = Field(default=None, ge=0)
+    """The maximum time until a row is visible, give or take a tenth."""
+
+    @model_validator(mode="after")
+    def _check_one_condition(self) -> Self:
+        if self.max_size is None and self.interval is None:
+            raise ValueError("expected max_size, interval, or both")
+        return self
+
+
+class FilesSinkConfig(Config):
+    path: StoragePath
+    """The directory, or its URL (`s3://`, `gs://`, `abfs://`, `file://`)."""
+    storage: StorageOptions | None = None
+    """The connection to the object store of an `s3://` URL."""
+    partition_by: list[str] = []
+    """Columns that become directories, such as `carrier=AA/`. They are not stored in the files.
+    Rows whose values make a name of more than 255 bytes, or in object stores a key of more than
+    1,024 bytes, are dead letters."""
+    roll: Roll | None = None
+    """Collect the rows of several batches into one file. By default each batch writes its own
+    files."""
+    compression: Literal["none", "gzip", "bz2", "xz", "zstd", "lz4"] = "none"
+    """The compression of files. Formats with internal compression (parquet) have their own
+    option."""
+    prefix: str = Field(default="part", max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9 .=_-]*$")
+    """The prefix of file names."""

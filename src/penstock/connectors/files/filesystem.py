@@ -1,0 +1,88 @@
+"""Resolution of paths and URLs to storages."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from penstock.connectors.files.config import StorageOptions
+from penstock.connectors.files.local import LocalStorage
+from penstock.connectors.files.object_store import ArrowStorage
+from penstock.connectors.files.storage import Storage
+from penstock.core.errors import PlanError
+from penstock.core.secret import revealed
+from penstock.core.text import did_you_mean
+
+SCHEMES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+RETRY_LIMITS = {"gs": "retry_limit_seconds=15", "gcs": "retry_limit_seconds=15"}
+"""URL parameters that limit retries. The default of Google Cloud Storage is 15 minutes."""
+CONNECT_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS = 3, 5
+
+
+def open_storage(location: str, options: StorageOptions | None = None) -> tuple[Storage, str]:
+    """Returns the storage of a path or URL, and the path in it. Raises PlanError or OSError."""
+    if "://" not in location:
+        return LocalStorage(), os.path.normpath(location)
+    return _open_remote(location, options)
+
+
+@cache
+def _open_remote(location: str, options: StorageOptions | None) -> tuple[Storage, str]:
+    url, _, query = location.partition("?")
+    scheme, _, path = url.partition("://")
+    scheme = scheme.lower()
+    if scheme not in SCHEMES:
+        hint = did_you_mean(scheme, SCHEMES)
+        raise PlanError(f'unsupported URL scheme "{scheme}://"', code="scheme", hint=hint)
+    if scheme == "file":
+        return LocalStorage(), os.path.normpath(unquote(path))
+    if scheme == "s3" and not query:
+        return _open_s3(path.partition("/")[0], options or StorageOptions()), path.rstrip("/")
+    if options is not None:
+        part = f"?{query.partition('=')[0]}=" if scheme == "s3" else f"{scheme}://"
+        raise PlanError(
+            f"the option storage excludes {part} in the URL",
+            hint="Use storage with s3:// URLs, and its options instead of URL parameters.",
+        )
+    if retry_limit := RETRY_LIMITS.get(scheme):
+        query = "&".join(filter(None, (query, retry_limit)))
+    try:
+        encoded = quote(url, safe="/:%@,;+~!*'()$[]{}") + "?" * bool(query) + query
+        system, path = pafs.FileSystem.from_uri(encoded)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        detail = str(error).replace(f"?{query}", "")
+        raise PlanError(f'"{url}" is not a valid URL', detail=detail) from error
+    prefix = url[: len(url) - len(path)] if url.endswith(path) else f"{scheme}://"
+    return ArrowStorage(system, prefix), path.rstrip("/")
+
+
+def _open_s3(bucket: str, options: StorageOptions) -> ArrowStorage:
+    env = os.environ
+    endpoint = options.endpoint_url or env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
+    region = options.region
+    if region is None and endpoint:
+        region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
+    if region is None:
+        try:
+            region = pafs.resolve_s3_region(bucket)
+        except OSError as error:
+            raise ArrowStorage(None, "s3://").convert_error(
+                error, "reach", f"s3://{bucket}"
+            ) from error
+    auth = options.auth
+    system = pafs.S3FileSystem(
+        endpoint_override=endpoint,
+        region=region,
+        access_key=auth.access_key if auth else None,
+        secret_key=revealed(auth.secret_key) if auth else None,
+        session_token=revealed(auth.session_token) if auth else None,
+        anonymous=options.anonymous,
+        connect_timeout=CONNECT_TIMEOUT_SECONDS,
+        request_timeout=REQUEST_TIMEOUT_SECONDS,
+        **({"tls_ca_file_path": options.ca_file} if options.ca_file else {}),
+    )
+    return ArrowStorage(system, "s3://", endpoint)

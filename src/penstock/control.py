@@ -1,0 +1,58 @@
+"""Control of pipelines from outside their runs: status, stop, history and dead letters.
+
+For the command line and servers. The control works on the state directory. The run may belong to
+another process, or to another machine that shares the directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.plan.model import Plan
+from penstock.runtime import status as status_file
+from penstock.runtime import stop as stop_file
+from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.state import StateDirectory
+from penstock.runtime.state_pipeline import open_state
+from penstock.runtime.status import Status
+
+
+@dataclass(frozen=True)
+class PipelineControl:
+    """The state of a pipeline and requests to its run. `path` is the state directory."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, plan: Plan) -> PipelineControl:
+        """Returns the control of a plan's pipeline.
+
+        Raises StateError if the state belongs to a pipeline of the same name in another file.
+        """
+        return cls(open_state(plan).root)
+
+    def status(self) -> Status:
+        """Returns the status, also of a pipeline without runs."""
+        return Status.of(self._state)
+
+    def stop(self, timeout: float) -> Mapping[str, Any] | None:
+        """Stops the current run and returns its owner; None without a run.
+
+        Raises StateError if the run does not end within `timeout` seconds.
+        """
+        return stop_file.stop_run(self._state, timeout)
+
+    def history(self) -> list[Mapping[str, Any]]:
+        """Returns the finished runs, last first: id, version, began, ended, ending and errors."""
+        return status_file.history(self._state)
+
+    def dead_letters(self) -> DeadLetters:
+        """Returns the dead letters of the state directory."""
+        return DeadLetters(self._state.dead_letters)
+
+    @property
+    def _state(self) -> StateDirectory:
+        return StateDirectory(self.path)

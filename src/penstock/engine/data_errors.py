@@ -1,0 +1,28 @@
+"""Data errors: errors of Spark about a value of a row."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.errors import PySparkException
+
+from penstock.core.errors import RecordError, Rejected
+
+_DATA = re.compile(r"\[([A-Z_.0-9]+)\] (.*?)(?: SQLSTATE: (22\w{3})|$)", re.DOTALL)
+_ADVICE = re.compile(
+    r"\s*(Use `?try_|To return NULL|If necessary set|Correct the value).*", re.DOTALL
+)
+
+
+def data_error(error: BaseException) -> RecordError | None:
+    """Returns the record error of a Spark error about a value (SQLSTATE class 22), or None."""
+    return parse_data_error(str(error)) if isinstance(error, PySparkException) else None
+
+
+def parse_data_error(text: str) -> RecordError | None:
+    """Returns the record error of the text of a Spark error (see `data_error`), or None."""
+    for match in _DATA.finditer(text):
+        if (match[3] or "").startswith("22"):
+            code = match[1].split(".")[0].lower().replace("_", "-")
+            return Rejected(" ".join(_ADVICE.sub("", match[2]).split()), code=code)
+    return None

@@ -1,0 +1,78 @@
+"""Offset log and commit log of a query: the content of its batches, on disk before they are used.
+
+Spark writes an entry of either log to a temporary file and renames the file, without fsync.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.core.durable import sync
+
+
+class OffsetLog:
+    """The offset log and the commit log in the checkpoint of a query, on a local disk."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._checkpoint = checkpoint
+
+    @property
+    def planned(self) -> int | None:
+        """The number of the last batch in the offset log."""
+        return last_number(self._checkpoint / "offsets")
+
+    def end_offsets(self, number: int) -> dict[str, Mapping[str, Any]]:
+        """Returns the end offset of each source in a batch, as Spark stores it."""
+        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        return dict(_parse_offsets(text))
+
+    def content(self, number: int) -> str:
+        """Returns a digest of the offsets between which a batch reads its sources."""
+        try:
+            start = self.end_offsets(number - 1)
+        except FileNotFoundError:
+            start = {}
+        text = json.dumps([start, self.end_offsets(number)], sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def sync_planned(self, number: int) -> None:
+        """Makes the entry of a batch in the offset log durable."""
+        self._sync_entry("offsets", number)
+
+    def sync_committed(self, number: int) -> None:
+        """Makes the entry of a batch in the commit log durable."""
+        self._sync_entry("commits", number)
+
+    def sync_identity(self) -> None:
+        """Makes the ID of the query and the directories of the checkpoint durable."""
+        sync(self._checkpoint / "metadata")
+        for directory in (self._checkpoint, *list(self._checkpoint.parents)[:3]):
+            sync(directory)
+
+    def _sync_entry(self, log: str, number: int) -> None:
+        directory = self._checkpoint / log
+        sync(directory / str(number))
+        sync(directory / f".{number}.crc")
+        sync(directory)
+
+
+def last_number(log: Path) -> int | None:
+    """Returns the number of the last entry of a log; None without entries."""
+    try:
+        numbers = [int(path.name) for path in log.iterdir() if path.name.isdigit()]
+    except FileNotFoundError:
+        return None
+    return max(numbers, default=None)
+
+
+def _parse_offsets(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Parses an entry of the offset log, version 2: two lines, then `NAME:JSON` lines."""
+    for line in text.splitlines()[2:]:
+        name, _, value = line.partition(":")
+        offset: dict[str, Any] = json.loads(value)
+        if offset:
+            yield name, offset

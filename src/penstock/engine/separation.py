@@ -1,0 +1,154 @@
+"""Separation: divides the rows of a batch into valid rows and rows on which SQL fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import broadcast
+from pyspark.sql.utils import is_remote
+
+from penstock.core.errors import RecordError
+from penstock.engine.build import Builder
+from penstock.engine.columns import to_arrow
+from penstock.engine.data_errors import data_error, parse_data_error
+from penstock.engine.row_checks import ROW, Check, find_checks, number_rows
+from penstock.engine.sink_rows import computed
+from penstock.plan.model import Node, Query
+from penstock.plan.queries import upstream
+from penstock.sdk.columns.row_json import row_payload
+
+ROWS_PER_FILE = 10_000
+"""The maximum failing rows in memory, and in one file of dead letters."""
+
+
+class NotSeparable(Exception):
+    """An exception of rows whose failure Catalyst's `TryEval` does not show."""
+
+
+@dataclass(frozen=True)
+class _Failures:
+    """The input rows on which a node fails. `rows` are the input with the column `ROW`."""
+
+    node: Node
+    rows: DataFrame
+    checks: list[Check]
+    numbers: pa.Array
+
+    def parts(self) -> Iterator[tuple[pa.Table, list[RecordError]]]:
+        """Yields failing rows in order, with their errors. Raises NotSeparable."""
+        for start in range(0, len(self.numbers), ROWS_PER_FILE):
+            numbers = self.numbers.slice(start, ROWS_PER_FILE)
+            first, last = numbers[0].as_py(), numbers[-1].as_py()
+            messages: dict[int, str] = {}
+            for check in self.checks:
+                for number, message in check.errors(first, last):
+                    messages.setdefault(number, message)
+            errors = [parse_data_error(messages[number]) for number in numbers.to_pylist()]
+            known = [error for error in errors if error is not None]
+            if len(known) < len(errors):
+                raise NotSeparable
+            within = self.rows.where(f"{ROW} BETWEEN {first} AND {last}")
+            table = _join(within, numbers, "left_semi").toArrow().sort_by(ROW).drop([ROW])
+            schema = to_arrow(self.rows.drop(ROW).schema)
+            yield table.cast(schema).combine_chunks(), known
+
+
+@dataclass
+class Separation:
+    """A search for failing rows in one batch of a stateless query, for one sink.
+
+    Each node that may fail is given the rows on which it does not fail. One pass over the input of
+    the node finds the other rows; they become dead letters of the node. `check_stop` is called
+    before each pass, and may raise an exception to end the search.
+    """
+
+    builder: Builder
+    query: Query
+    sink: Node
+    root: DataFrame
+    check_stop: Callable[[], None]
+    _failures: list[_Failures] = field(default_factory=list)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    @contextmanager
+    def valid_rows(self, number: int) -> Iterator[DataFrame]:
+        """Yields the rows for the sink, computed and in order, and reports the failing rows.
+
+        Raises NotSeparable if rows fail that no check finds; some rows may then be reported.
+        """
+        if is_remote():
+            raise NotSeparable
+        branch = branch_of(self.builder, self.query, self.sink)
+        with self._stack as stack:
+            try:
+                frames = self.builder.build_batch(branch, self.root, self._derive)
+                rows = frames[self.sink.inputs[0]]
+                self.check_stop()
+                stack.enter_context(computed(rows))
+                for failures in self._failures:
+                    self._report(failures, number)
+            except (Py4JError, PySparkException) as error:
+                if isinstance(error, PySparkException) and data_error(error) is None:
+                    raise
+                raise NotSeparable from error
+            yield rows
+
+    def _derive(
+        self, node: Node, frames: Mapping[str, DataFrame], query: Query, session: SparkSession
+    ) -> DataFrame:
+        """Returns the output of a transform for the rows on which it does not fail."""
+        frame = self.builder.derive(node, frames, query, session)
+        inputs = [name for name in node.inputs if not self.builder.plan.nodes[name].static]
+        if node.relation is None or len(inputs) != 1:
+            return frame
+        (name,) = inputs
+        rows = number_rows(frames[name])
+        checks = find_checks(frame, frames[name], rows)
+        if not checks:
+            return frame
+        rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+        self._stack.callback(rows.unpersist)
+        numbers = pa.array([], pa.int64())
+        for check in checks:
+            self.check_stop()
+            numbers = pa.concat_arrays([numbers, check.numbers()])
+        if not len(numbers):
+            return frame
+        numbers = pc.unique(numbers).sort()
+        self._failures.append(_Failures(node, rows, checks, numbers))
+        valid = _join(rows, numbers, "left_anti").drop(ROW)
+        valid.createOrReplaceTempView(name)
+        try:
+            return self.builder.derive(node, {**frames, name: valid}, query, session)
+        finally:
+            frames[name].createOrReplaceTempView(name)
+
+    def _report(self, failures: _Failures, number: int) -> None:
+        spool = self.builder.make_spool(failures.node, self.query, "transform")
+        for part, (table, errors) in enumerate(failures.parts()):
+            self.check_stop()
+            writer = spool.begin(number, f"sql-{part}")
+            (batch,) = table.to_batches()
+            for index, error in enumerate(errors):
+                writer.add(row_payload(batch, index), error)
+            writer.close()
+
+
+def branch_of(builder: Builder, query: Query, sink: Node) -> Query:
+    """Returns a query with only the batch nodes upstream of a sink."""
+    above = upstream([sink.name], builder.plan.nodes)
+    return replace(query, batch_nodes=tuple(n for n in query.batch_nodes if n in above))
+
+
+def _join(rows: DataFrame, numbers: pa.Array, how: str) -> DataFrame:
+    """Returns the rows with or without these numbers, in order and in the same partitions."""
+    listed = rows.sparkSession.createDataFrame(pa.table({ROW: numbers}))
+    return rows.join(broadcast(listed), ROW, how)

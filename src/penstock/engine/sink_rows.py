@@ -1,0 +1,141 @@
+"""Rows of one batch for one sink: their division among writers, and their writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number
+
+from penstock.engine.batch_record import Partitioning
+from penstock.engine.columns import has_variant, sink_schema
+from penstock.engine.sink import RECEIPT_DDL, PartitionWriter, SinkTask
+from penstock.engine.spool import Spool
+from penstock.engine.variants import variants_to_json
+from penstock.engine.write_limits import WriteLimits
+from penstock.plan.model import Node
+from penstock.sdk import BatchId, Operation, Sink
+from penstock.spec.models import SinkSpec
+
+RANK = "_penstock_rank"
+"""The column that ranks the rows of a key, the newest first."""
+ORDER = "_penstock_order"
+"""The column that keeps the source order of a batch through a shuffle."""
+
+
+@contextmanager
+def computed(rows: DataFrame) -> Iterator[None]:
+    """Computes all rows and caches them."""
+    cached = rows.is_cached
+    if not cached:
+        rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+    try:
+        rows.count()
+        yield
+    finally:
+        if not cached:
+            rows.unpersist()
+
+
+def is_upserted(sink: Sink[Any]) -> bool:
+    """Returns whether a sink receives only the last row of each primary key."""
+    return sink.mode == "upsert" and bool(sink.primary_key)
+
+
+def is_ordered(sink: Sink[Any]) -> bool:
+    """Returns whether the rows of a key reach one writer of a sink, in source order."""
+    return is_upserted(sink) or sink.overwriting_columns is not None
+
+
+def partitioning_of(sink: Sink[Any], rows: DataFrame, operation: str | None) -> Partitioning | None:
+    """Returns the number of writers of a sink and the columns that choose the writer of a row."""
+    return sink.partitioning(written_columns(sink_schema(rows.schema), operation))
+
+
+def write_rows(
+    sink: Sink[Any],
+    task: SinkTask,
+    rows: DataFrame,
+    batch: BatchId,
+    partitioning: Partitioning | None,
+) -> list[dict[str, Any]]:
+    """Writes rows to a sink. Returns the receipts of its writers, for `Sink.commit`.
+
+    With mode `upsert` each key is written once, by one writer: the last row in source order. Rows
+    that overwrite each other in another mode are written by one writer in source order. VARIANT is
+    written as JSON text.
+    """
+    columns = rows.schema
+    rows = variants_to_json(rows)
+    ordered = is_ordered(sink)
+    if is_upserted(sink):
+        rows = last_rows(rows, sink.primary_key, task.operation)
+    elif sink.overwriting_columns is not None:
+        rows = divided_rows(rows, sink.overwriting_columns)
+    if partitioning is not None:
+        writers, names = partitioning
+        rows = rows.repartition(writers, *(_column(rows, name) for name in names))
+        task = replace(task, limits=task.limits.divide_among(writers))
+    elif task.limits.rate is not None:
+        rows = rows.coalesce(1)
+    if ordered:
+        rows = rows.sortWithinPartitions(ORDER).drop(ORDER)
+    writer = PartitionWriter(task, batch, columns if has_variant(columns) else None)
+    receipts = rows.mapInArrow(writer, RECEIPT_DDL).collect()
+    return [json.loads(row.receipt) for row in receipts]
+
+
+def last_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> DataFrame:
+    """Returns the last row of each key, partitioned by the key, with the column `ORDER`.
+
+    UPDATE_BEFORE rows are dropped. All rows with an unknown operation, or with null in the key, are
+    kept: each can become a dead letter.
+    """
+    columns = [_column(rows, name) for name in key]
+    replaceable = reduce(and_, (column.isNotNull() for column in columns))
+    if operation is not None and operation in rows.columns:
+        value = _column(rows, operation)
+        rows = rows.where(value.isNull() | (value != Operation.UPDATE_BEFORE.value))
+        known = coalesce(value.isin([member.value for member in Operation]), lit(False))
+        replaceable = replaceable & known
+    ordered = divided_rows(rows, key)
+    newest_first = Window.partitionBy(*columns, replaceable).orderBy(ordered[ORDER].desc())
+    ranked = ordered.withColumn(RANK, row_number().over(newest_first))
+    return ranked.where((ranked[RANK] == 1) | ~replaceable).drop(RANK)
+
+
+def divided_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Returns the rows partitioned by a key, with the column `ORDER`. An empty key is one key."""
+    ordered = rows.withColumn(ORDER, monotonically_increasing_id())
+    if not key:
+        return ordered.coalesce(1)
+    writers = rows.sparkSession.sparkContext.defaultParallelism
+    return ordered.repartition(writers, *(_column(rows, name) for name in key))
+
+
+def _column(rows: DataFrame, name: str) -> Column:
+    escaped = name.replace("`", "``")
+    return rows[f"`{escaped}`"]
+
+
+def written_columns(columns: pa.Schema, operation: str | None) -> pa.Schema:
+    """Returns the columns that reach a sink: without the operation column."""
+    return pa.schema([field for field in columns if field.name not in (ORDER, operation)])
+
+
+def make_sink_task(sink: Node, spool: Spool) -> SinkTask:
+    """Returns the task of a sink with the write limits of its node."""
+    spec = sink.spec
+    if not isinstance(spec, SinkSpec):
+        return SinkTask.of(sink.sink, spool)
+    rows = spec.batch.max_records or sink.sink.max_rows_per_write
+    limits = WriteLimits.create(rows, spec.batch.max_size, spec.rate_limit)
+    return SinkTask.of(sink.sink, spool, limits, sink.operation)

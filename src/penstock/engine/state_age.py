@@ -1,0 +1,33 @@
+"""Age of the state: comparison of a batch with the last batch that a sink has committed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.core.errors import StateError
+from penstock.plan.model import Node
+from penstock.sdk import BatchId
+
+
+def check_state_age(sink: Node, batch: BatchId, state: Path) -> None:
+    """Raises StateError if the sink has committed a later batch, or this batch with other content.
+
+    The sink would skip the batch as a repeated one. The content of a batch is unknown in targets
+    that an earlier version has written.
+    """
+    last = sink.sink.last_batch(batch.query)
+    if last is None or batch.number > last.number:
+        return
+    if batch.number == last.number and (not last.content or last.content == batch.content):
+        return
+    found = f"batch {batch.number}"
+    if batch.number == last.number:
+        found += " with other rows"
+    raise StateError(
+        f"{sink.label}: the state in {state} is older than the output: the sink has written up to "
+        f"batch {last.number}, and the state continues with {found}",
+        code="state-older-than-sink",
+        where=sink.where,
+        hint="Restore the newer state. Without it, empty the output and run with --fresh. "
+        "With --fresh alone, all rows are written again.",
+    )

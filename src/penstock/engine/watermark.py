@@ -1,0 +1,109 @@
+"""Watermarks of sources and transforms: event time, its range, and the end of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col, expr, lit
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+
+from penstock.core.error_codec import encode_errors
+from penstock.core.errors import PlanError
+from penstock.core.text import did_you_mean
+from penstock.engine.columns import to_arrow, to_spark
+from penstock.engine.event_time import find_out_of_range, out_of_range
+from penstock.engine.function import Chain, Step
+from penstock.engine.sentinel import END_OF_TIME, sentinel
+from penstock.engine.spool import Spool
+from penstock.plan.model import Node
+from penstock.sdk import Config, Context, Transform
+from penstock.spec.models import Watermark
+
+
+class EventTimeColumn(Config):
+    column: str
+
+
+class EventTimeCheck(Transform[EventTimeColumn]):
+    """A check of computed event times. A row with a time out of range is a bad record."""
+
+    deterministic = True
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def apply(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        times = batch.column(self.config.column)
+        bad = find_out_of_range(times)
+        if bad:
+            raise out_of_range(self.config.column, times[bad[0]])
+        yield batch
+
+
+@dataclass(frozen=True)
+class SentinelRows:
+    """A function for `mapInArrow` that replaces each row by the sentinel row of a transform."""
+
+    rows: pa.Schema
+    event_time: str
+
+    @encode_errors
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for _ in range(batch.num_rows):
+                yield sentinel(self.rows, self.event_time)
+
+
+def add_watermark(frame: DataFrame, watermark: Watermark) -> DataFrame:
+    """Returns a stream with a watermark."""
+    return frame.withWatermark(watermark.column, f"{round(watermark.delay * 1000)} milliseconds")
+
+
+def drop_sentinel(frame: DataFrame, watermark: Watermark) -> DataFrame:
+    """Returns a stream without the sentinel row, which has moved the watermark."""
+    time = col(watermark.column)
+    return frame.where(time.isNull() | (time < lit(END_OF_TIME)))
+
+
+def add_event_time(frame: DataFrame, watermark: Watermark | None) -> DataFrame:
+    """Adds the column of the event time that the expression of a watermark computes."""
+    assert watermark is not None and watermark.expression is not None
+    return frame.withColumn(watermark.column, expr(watermark.expression))
+
+
+def check_event_times(frame: DataFrame, column: str, spool: Spool, run_id: str) -> DataFrame:
+    """Returns a stream without the rows whose event time is out of range: bad records.
+
+    Counts the rows without an event time.
+    """
+    rows = to_arrow(frame.schema)
+    context = Context(spool.pipeline, f"{spool.node} (event time)")
+    check = EventTimeCheck(EventTimeColumn(column=column), context)
+    step = Step(check, rows, spool, run_id, event_time=column)
+    return frame.mapInArrow(Chain([step]), to_spark(rows))
+
+
+def sentinel_rows(sources: Sequence[DataFrame], columns: StructType, event_time: str) -> DataFrame:
+    """Returns the sentinel rows of a node, given the sentinel rows of its sources."""
+    replace = SentinelRows(to_arrow(columns), event_time)
+    frames = [source.mapInArrow(replace, columns) for source in sources]
+    return reduce(DataFrame.unionAll, frames)
+
+
+def check_event_time_column(node: Node, columns: StructType, watermark: Watermark) -> None:
+    """Raises PlanError if the rows of a node have no event-time column of type TIMESTAMP."""
+    problem = f'{node.label} has its watermark on "{watermark.column}", which is'
+    if watermark.column not in columns.names:
+        hint = did_you_mean(watermark.column, columns.names)
+        raise PlanError(f"{problem} not a column", code="unknown-column", hint=hint)
+    type_ = columns[watermark.column].dataType
+    if not isinstance(type_, TimestampType | TimestampNTZType):
+        raise PlanError(
+            f"{problem} {type_.simpleString().upper()}, not TIMESTAMP",
+            code="wrong-type",
+            hint="Convert the column, as in to_timestamp(text, 'dd/MM/yyyy HH:mm:ss').",
+        )

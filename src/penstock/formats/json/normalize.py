@@ -1,0 +1,253 @@
+"""Canonical form of a single JSON text, or the error in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from json.encoder import encode_basestring
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.errors import DecodeError
+from penstock.core.text import shorten
+from penstock.sdk.columns.conform import is_list, sql_name, with_article
+from penstock.sdk.columns.text_values import Times, canonical
+
+_NOT_FINITE = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
+
+
+_quote: Callable[[str], str] = encode_basestring
+
+
+class _Number(str):
+    """A number in its original notation."""
+
+
+_DECODER = json.JSONDecoder(
+    strict=False, parse_int=_Number, parse_float=_Number, parse_constant=_NOT_FINITE.get
+)
+
+
+class Normalizer:
+    """A normalizer of JSON texts to canonical JSON of the columns of a schema, on one line.
+
+    Canonical JSON has no unknown or repeated keys, text for STRING columns, and integers and
+    decimals in plain digits. With `closed` an unknown key is an error.
+    """
+
+    def __init__(self, schema: pa.Schema, times: Times, closed: bool) -> None:
+        self._row = _object(list(schema), times, closed)
+
+    def normalize(self, payload: bytes) -> bytes:
+        """Returns the canonical form. Raises DecodeError if the text is not a row."""
+        try:
+            value = _parse(payload)
+            if not isinstance(value, dict):
+                kind = with_article(_kind(value))
+                raise DecodeError(f"expected a JSON object, found {kind}", code="not-an-object")
+            return self._row(value).encode()
+        except _InvalidValue as error:
+            raise DecodeError(error.message(), code=error.code) from None
+        except RecursionError:
+            raise DecodeError("not JSON: nested too deeply", code="too-deep") from None
+        except UnicodeEncodeError as error:
+            text = f"not JSON: lone surrogate {error.object[error.start]!r}"
+            raise DecodeError(text, code="not-json") from None
+
+
+class _InvalidValue(Exception):
+    """An invalid value at `path`, which is extended while the error propagates."""
+
+    def __init__(self, text: str, code: str) -> None:
+        self.text = text
+        self.code = code
+        self.path = ""
+
+    def within(self, name: str) -> _InvalidValue:
+        dot = "" if self.path[:1] in ("", "[") else "."
+        self.path = f"{name}{dot}{self.path}"
+        return self
+
+    def message(self) -> str:
+        return self.text.replace("{path}", shorten(self.path, 100), 1)
+
+
+def text_of(payload: bytes) -> str:
+    """Decodes a payload as UTF-8. Raises DecodeError."""
+    try:
+        return payload.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        utf16 = payload[:2] in (b"\xff\xfe", b"\xfe\xff")
+        raise DecodeError(
+            f"not UTF-8: byte 0x{payload[error.start]:02x} at byte {error.start + 1}",
+            code="not-utf8",
+            hint="Encode the payload as UTF-8 instead of UTF-16." if utf16 else None,
+        ) from None
+
+
+def _parse(payload: bytes) -> Any:
+    text = text_of(payload)
+    if not text.strip(" \t\r\n"):
+        raise DecodeError("the record is empty", code="no-value")
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise DecodeError(_syntax(error), code="not-json") from None
+
+
+def _syntax(error: json.JSONDecodeError) -> str:
+    problem = {
+        "Expecting value": "expected a value",
+        "Expecting ':' delimiter": 'expected ":"',
+        "Expecting ',' delimiter": 'expected ","',
+        "Extra data": "unexpected text after the end (a record is one object)",
+        "Expecting property name enclosed in double quotes": "expected a key in double quotes",
+        "Unterminated string starting at": "unterminated string, which starts",
+    }.get(error.msg, error.msg[:1].lower() + error.msg[1:])
+    if error.pos >= len(error.doc.rstrip()):
+        problem = f"{problem}, but the text ends"
+    return f"not JSON: {problem} at character {error.pos + 1}"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, _Number):
+        return "number"
+    names = {dict: "object", list: "array", str: "string", bool: "boolean"}
+    return names.get(type(value), "null")
+
+
+_Convert = Callable[[Any], str]
+"""Returns the canonical text of a value that is not null. Raises _InvalidValue."""
+
+
+def _object(fields: list[pa.Field], times: Times, closed: bool) -> _Convert:
+    columns = [
+        (field.name, f"{_quote(field.name)}:", _nullable(field, times, closed)) for field in fields
+    ]
+    names = {field.name for field in fields}
+
+    def convert(value: Any) -> str:
+        unknown = closed and sorted(value.keys() - names)
+        if unknown:
+            raise _InvalidValue('unknown key "{path}"', "unknown-key").within(
+                _shorten_key(unknown[0])
+            )
+        parts = []
+        for name, key, column in columns:
+            try:
+                parts.append(key + column(value.get(name)))
+            except _InvalidValue as error:
+                raise error.within(name) from None
+        return "{" + ",".join(parts) + "}"
+
+    return convert
+
+
+def _nullable(field: pa.Field, times: Times, closed: bool) -> _Convert:
+    inner, nullable = _value(field.type, times, closed), field.nullable
+
+    def convert(value: Any) -> str:
+        if value is not None:
+            return inner(value)
+        if not nullable:
+            raise _InvalidValue('column "{path}" is null; expected a value', "missing-value")
+        return "null"
+
+    return convert
+
+
+def _value(type_: pa.DataType, times: Times, closed: bool) -> _Convert:
+    if pa.types.is_struct(type_):
+        return _require_kind(dict, _object(list(type_), times, closed), type_)
+    if is_list(type_):
+        return _require_kind(list, _array(_nullable(type_.value_field, times, closed)), type_)
+    if pa.types.is_map(type_):
+        item = _nullable(type_.item_field, times, closed)
+        return _require_kind(dict, _map(_leaf(type_.key_type, times), item), type_)
+    return _leaf(type_, times)
+
+
+def _require_kind(kind: type, inner: _Convert, type_: pa.DataType) -> _Convert:
+    def convert(value: Any) -> str:
+        if not isinstance(value, kind):
+            raise _wrong_type(value, type_)
+        return inner(value)
+
+    return convert
+
+
+def _array(item: _Convert) -> _Convert:
+    def convert(values: Any) -> str:
+        parts = []
+        for index, value in enumerate(values):
+            try:
+                parts.append(item(value))
+            except _InvalidValue as error:
+                raise error.within(f"[{index}]") from None
+        return "[" + ",".join(parts) + "]"
+
+    return convert
+
+
+def _map(key: _Convert, item: _Convert) -> _Convert:
+    def convert(values: Any) -> str:
+        parts = []
+        for name, value in values.items():
+            try:
+                text = key(name)
+                text = text if text.startswith('"') else _quote(text)
+                parts.append(f"{text}:{item(value)}")
+            except _InvalidValue as error:
+                raise error.within(_shorten_key(name)) from None
+        return "{" + ",".join(parts) + "}"
+
+    return convert
+
+
+def _leaf(type_: pa.DataType, times: Times) -> _Convert:
+    if pa.types.is_string(type_):
+        return lambda value: _quote(value if isinstance(value, str) else _render(value))
+    if pa.types.is_boolean(type_):
+        return _require_kind(bool, lambda value: "true" if value else "false", type_)
+    floating = pa.types.is_floating(type_) or (pa.types.is_timestamp(type_) and times != "iso")
+    numeric = floating or pa.types.is_integer(type_) or pa.types.is_decimal(type_)
+    digits = {64: 18, 32: 9}.get(type_.bit_width, 0) if pa.types.is_integer(type_) else 0
+
+    def convert(value: Any) -> str:
+        if type(value) is _Number:
+            if floating or (len(value) <= digits and value.isdigit()):
+                return value
+            text = canonical(value, type_, times) if numeric else None
+        elif isinstance(value, str):
+            text = canonical(value, type_, times)
+            if text is not None and (floating or not numeric):
+                return _quote(text)
+        else:
+            text = None
+        if text is None:
+            raise _wrong_type(value, type_)
+        return text
+
+    return convert
+
+
+def _wrong_type(value: Any, type_: pa.DataType) -> _InvalidValue:
+    text = shorten(_render(value), 100)
+    message = f'column "{{path}}": {text} is not {with_article(sql_name(type_))}'
+    return _InvalidValue(message, "wrong-type")
+
+
+def _shorten_key(key: str) -> str:
+    return shorten(json.dumps(key, ensure_ascii=False)[1:-1], 100)
+
+
+def _render(value: Any) -> str:
+    """Returns compact JSON with numbers in their original notation."""
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_quote(key)}:{_render(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_render, value)) + "]"
+    return _quote(value) if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,163 @@
+"""JSON objects without a schema registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, ClassVar, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+from pydantic import model_validator
+
+from penstock.core.errors import DecodeError, EncodeError
+from penstock.formats.json import write
+from penstock.formats.json.infer import infer
+from penstock.formats.json.normalize import Normalizer
+from penstock.formats.json.read import Reader, Suspect
+from penstock.sdk.columns.binary_arrays import decode_non_null, sort_failures
+from penstock.sdk.columns.conform import collect_encoded, error_text
+from penstock.sdk.columns.text_values import Times
+from penstock.sdk.config import Config
+from penstock.sdk.encoding.fallback import decode_with_fallback
+from penstock.sdk.encoding.lines import (
+    Framing,
+    LineWriter,
+    read_lines,
+    split_payloads,
+    too_long_error,
+)
+from penstock.sdk.format import FileFormat, FileWriter
+from penstock.sdk.isolate import isolate
+from penstock.sdk.record import Decoded, Encoded, Failure, Read, Records
+from penstock.sdk.schema_registry import RegistryOptions
+
+_SAMPLE = 1000
+
+
+class JsonConfig(Config):
+    """Options of `json`."""
+
+    unknown: Literal["ignore", "reject"] = "ignore"
+    """Ignore or reject records with keys that are not columns. `reject` is ten times slower."""
+    timestamps: Times = "iso"
+    """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
+    nulls: Literal["omit", "keep"] = "omit"
+    """Write a null as `null`, or omit its key."""
+    framing: Framing = "none"
+    """The content of a payload: one record, or with `lines` one on each line that is not blank."""
+    registry: RegistryOptions | None = None
+    """A schema registry: each payload starts with the ID of its JSON Schema."""
+
+    @model_validator(mode="after")
+    def _check_framing(self) -> Self:
+        if self.registry is not None and self.framing != "none":
+            raise ValueError("expected no framing with a registry")
+        return self
+
+
+class PlainJson(FileFormat[JsonConfig]):
+    """JSON objects without a schema registry."""
+
+    extension: ClassVar[str] = ".jsonl"
+    position: ClassVar[str] = "line"
+    concatenable: ClassVar[bool] = True
+    lines: ClassVar[bool] = True
+
+    def records(self, payloads: pa.BinaryArray) -> Records:
+        return (
+            split_payloads(payloads) if self.config.framing == "lines" else Records(payloads, None)
+        )
+
+    def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        return decode_non_null(payloads, lambda present: self._decode(present, schema))
+
+    def _decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        closed = self.config.unknown == "reject"
+        reader = Reader(schema, self.config.timestamps)
+        normalizer = Normalizer(schema, self.config.timestamps, closed)
+        return decode_with_fallback(
+            payloads,
+            schema,
+            _always_fall_back if closed else reader.read,
+            normalizer.normalize
+            if closed
+            else lambda payload: _canonical(payload, normalizer, reader),
+            lambda texts: reader.parse(b"\n".join(texts), len(texts)),
+        )
+
+    def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+        sample = payloads.slice(0, _SAMPLE).to_pylist()
+        return infer(payload for payload in sample if payload is not None)
+
+    def encode(self, rows: pa.RecordBatch) -> Encoded:
+        parts = [self._encode_group(rows, group) for group in write.groups(rows)]
+        if len(parts) == 1:
+            return parts[0]
+        payloads = pa.concat_arrays([part.payloads for part in parts])
+        index = np.concatenate([np.asarray(part[1]) for part in parts])
+        order = np.argsort(index)
+        failures = sort_failures([failure for part in parts for failure in part.failures])
+        row_index = pa.array(index[order]) if failures else None
+        return Encoded(payloads.take(pa.array(order)), row_index, failures)
+
+    def _encode_group(self, rows: pa.RecordBatch, group: write.Group) -> Encoded:
+        row_index, names = group
+        group_rows = rows if row_index is None else rows.take(pa.array(row_index))
+        group_rows = write.quote_floats(group_rows, names)
+        times, keep = self.config.timestamps, self.config.nulls == "keep"
+
+        def attempt(start: int, stop: int) -> pa.BinaryArray:
+            return write.payloads(group_rows.slice(start, stop - start), times, keep)
+
+        encoded = collect_encoded(isolate(group_rows.num_rows, attempt, _unencodable))
+        if row_index is None:
+            return encoded
+        index = row_index if encoded.index is None else row_index[encoded.index.to_numpy()]
+        failures = [
+            Failure(int(row_index[failure.index]), failure.error) for failure in encoded.failures
+        ]
+        return Encoded(encoded.payloads, pa.array(index, pa.int64()), failures)
+
+    def read_file(
+        self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        for texts, numbers, too_long in read_lines(file):
+            for number, start in too_long:
+                read.reject(start, origin, number, too_long_error())
+            decoded = self.decode(texts, schema)
+            for index, error in decoded.failures:
+                payload = texts[index].as_py()
+                if payload.strip():
+                    read.reject(payload, origin, int(numbers[index]), error)
+            positions = numbers if decoded.index is None else numbers[decoded.index.to_numpy()]
+            if decoded.rows.num_rows:
+                yield decoded.rows, pa.array(positions)
+
+    def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
+        return LineWriter(file, self)
+
+    def infer_file(self, file: BinaryIO) -> pa.Schema | None:
+        lines = next(read_lines(file), None)
+        return None if lines is None else self.infer_schema(lines.texts)
+
+
+def _canonical(payload: bytes, normalizer: Normalizer, reader: Reader) -> bytes:
+    """Returns the canonical form of a payload; the payload itself if only `reader` accepts it."""
+    try:
+        return normalizer.normalize(payload)
+    except DecodeError as error:
+        if error.code not in ("not-json", "too-deep"):
+            raise
+        try:
+            reader.read(pa.array([payload], pa.binary()))
+        except Exception:
+            raise error from None
+        return payload.strip()
+
+
+def _always_fall_back(payloads: pa.BinaryArray) -> pa.RecordBatch:
+    raise Suspect
+
+
+def _unencodable(error: Exception) -> EncodeError:
+    return EncodeError(f"cannot write the row as JSON: {error_text(error)}")

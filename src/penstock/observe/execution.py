@@ -1,0 +1,85 @@
+"""Execution of a query or receiver: its state, its last error and its batch under way."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from penstock.core.errors import PenstockError
+
+State = Literal["running", "retrying", "failed", "ended"]
+
+
+@dataclass
+class Execution:
+    """Execution of a query or receiver during a run.
+
+    `state` is `retrying` from a transient failure to the next batch written, or for a receiver to
+    its next start. Times are seconds since the epoch. `error` is the last error of that state.
+    `batch` is the number of the batch under way.
+    """
+
+    state: State = "running"
+    since: float = 0.0
+    error: str | None = None
+    code: str | None = None
+    failures: int = 0
+    next_attempt: float | None = None
+    batch: int | None = None
+    batch_since: float | None = None
+
+    def __post_init__(self) -> None:
+        self.since = self.since or time.time()
+
+    def begin_batch(self, number: int) -> None:
+        """Records the start of an attempt to write a batch."""
+        if number != self.batch:
+            self.batch, self.batch_since = number, time.time()
+
+    def end_batch(self) -> None:
+        """Records that all sinks have written the batch."""
+        self.batch = self.batch_since = None
+        self.run()
+
+    def run(self) -> None:
+        """Records that the query or receiver works."""
+        self._enter("running")
+        self.error = self.code = self.next_attempt = None
+        self.failures = 0
+
+    def retry(self, error: PenstockError, pause: float) -> None:
+        """Records a transient failure and the seconds to the next attempt."""
+        self._enter("retrying")
+        self.failures += 1
+        self.error, self.code = error.message, error.code
+        self.next_attempt = time.time() + pause
+
+    def fail(self, error: PenstockError) -> None:
+        """Records a permanent failure."""
+        self._enter("failed")
+        self.error, self.code, self.next_attempt = error.message, error.code, None
+        self.batch = self.batch_since = None
+
+    def end(self) -> None:
+        """Records the end of a query that has not failed."""
+        if self.state != "failed":
+            self._enter("ended")
+        self.batch = self.batch_since = None
+
+    def snapshot(self) -> dict[str, Any]:
+        """Returns the execution as JSON."""
+        return {
+            "state": self.state,
+            "since": self.since,
+            "error": self.error,
+            "code": self.code,
+            "failures": self.failures,
+            "next_attempt": self.next_attempt,
+            "batch": self.batch,
+            "batch_since": self.batch_since,
+        }
+
+    def _enter(self, state: State) -> None:
+        if state != self.state:
+            self.state, self.since = state, time.time()

@@ -1,0 +1,56 @@
+"""Metrics of a query from Spark's progress events: batch durations, watermark, late rows, state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+DURATIONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+"""Upper bounds of the histogram of batch durations, in seconds."""
+
+
+@dataclass(frozen=True)
+class QueryProgress:
+    """The batches of a query in this run.
+
+    `durations` are the numbers of batches by the bounds `DURATIONS`; the last one is above all
+    bounds. `late_rows` are the rows that Spark dropped in windows, joins and deduplication.
+    `state_rows` and `state_bytes` are None for a query without state. `watermark` is a Unix time.
+    """
+
+    batches: int = 0
+    seconds: float = 0.0
+    durations: tuple[int, ...] = (0,) * (len(DURATIONS) + 1)
+    late_rows: int = 0
+    state_rows: int | None = None
+    state_bytes: int | None = None
+    watermark: float | None = None
+
+    def add(self, event: Mapping[str, Any]) -> QueryProgress:
+        """Returns the progress after a batch, from the JSON of its progress event."""
+        seconds = event.get("durationMs", {}).get("triggerExecution", 0) / 1000
+        bucket = sum(seconds > bound for bound in DURATIONS)
+        durations = (n + (index == bucket) for index, n in enumerate(self.durations))
+        states = event.get("stateOperators") or []
+        return QueryProgress(
+            batches=self.batches + 1,
+            seconds=self.seconds + seconds,
+            durations=tuple(durations),
+            late_rows=self.late_rows + _total(states, "numRowsDroppedByWatermark"),
+            state_rows=_total(states, "numRowsTotal") if states else self.state_rows,
+            state_bytes=_total(states, "memoryUsedBytes") if states else self.state_bytes,
+            watermark=_watermark(event) or self.watermark,
+        )
+
+
+def _total(states: list[Mapping[str, Any]], name: str) -> int:
+    return sum(int(state.get(name) or 0) for state in states)
+
+
+def _watermark(event: Mapping[str, Any]) -> float | None:
+    """Returns the watermark; None before the first event time, which Spark shows as 1970."""
+    text = event.get("eventTime", {}).get("watermark")
+    seconds = datetime.fromisoformat(text).timestamp() if text else 0.0
+    return seconds if seconds > 0 else None

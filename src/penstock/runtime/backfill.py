@@ -1,0 +1,222 @@
+"""Backfill of a sink: the rows that its query has read before the sink has started.
+
+A backfill is a query of its own, with a checkpoint below the state directory of the pipeline. A
+repeated backfill continues this query, so that a sink recognises repeated batches.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.core.durable import create_directory_durably
+from penstock.core.errors import StateError, UserError
+from penstock.core.text import did_you_mean
+from penstock.plan.model import Node, Plan, Query
+from penstock.plan.queries import upstream
+from penstock.plan.rewrite import replace_sources
+from penstock.runtime.acknowledge import committed_offsets
+from penstock.runtime.past_source import PastSource
+from penstock.runtime.sink_starts import (
+    SinkStart,
+    find_starts,
+    is_stateful,
+    overwrites,
+    read_starts,
+    sink_query,
+    write_starts,
+)
+from penstock.runtime.state import StateDirectory
+from penstock.runtime.state_files import writing
+from penstock.sdk import Offset, ReplayableSource, Source
+
+DIRECTORY = "backfill"
+PROGRESS = "range.json"
+
+
+class BackfillState(StateDirectory):
+    """The state of a backfill, in the state directory of its pipeline.
+
+    Dead letters are those of the pipeline.
+    """
+
+    def __init__(self, pipeline: StateDirectory, sink: str) -> None:
+        super().__init__(pipeline.root / DIRECTORY / sink)
+        self._pipeline = pipeline
+
+    @property
+    def dead_letters(self) -> Path:
+        return self._pipeline.dead_letters
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """The backfill of a sink: a plan with one query and sources that end, and its state."""
+
+    plan: Plan
+    state: BackfillState
+    sink: str
+    start: SinkStart
+
+    def complete(self, pipeline: StateDirectory) -> None:
+        """Records that the sink has the rows before its start, and removes the state."""
+        starts = {**read_starts(pipeline), self.sink: replace(self.start, filled=True)}
+        write_starts(pipeline, starts)
+        _remove(self.state)
+
+
+def check_backfill(plan: Plan, name: str) -> None:
+    """Raises UserError if a node cannot be backfilled, whatever its state."""
+    sinks = [node.name for node in plan.of("sink")]
+    if name not in sinks:
+        known = name in plan.nodes
+        raise UserError(
+            f'"{name}" is not a sink' if known else f'there is no sink "{name}"',
+            code="unknown-node",
+            hint=did_you_mean(name, sinks) or f"Name one of the sinks: {', '.join(sinks)}.",
+        )
+    query, sink = sink_query(plan, name), plan.nodes[name]
+    if is_stateful(plan, query):
+        raise UserError(
+            f'{sink.label} cannot be backfilled: its rows come from "{query.root}", whose state '
+            "also holds rows of the past, so that a second state would write open windows and "
+            "late rows differently",
+            code="stateful-backfill",
+            where=sink.where,
+            hint=f'Give the sink a copy of "{query.root}" under another name: a new query starts '
+            "at the beginning of its sources.",
+        )
+    for source in _sources(plan, query):
+        if source.source.reads_once():
+            raise UserError(
+                f"{sink.label} cannot be backfilled: {source.label} removes records after reading",
+                code="read-twice",
+                where=sink.where,
+                hint="Backfill from sources that keep their records.",
+            )
+
+
+def prepare_backfill(plan: Plan, state: StateDirectory, name: str) -> Backfill:
+    """Returns the backfill of a sink, or the continuation of an unfinished one.
+
+    A sink that appends receives the rows before its start. A sink that overwrites receives all rows
+    that its query has committed, because older rows must not replace newer ones. The schemas of the
+    plan must be resolved and the state locked. Raises UserError if the sink lacks no rows.
+    """
+    check_backfill(plan, name)
+    query, sink = sink_query(plan, name), plan.nodes[name]
+    start = _find_start(plan, state, sink, query)
+    ends = committed_offsets(state, query.name) if overwrites(sink) else start.since
+    own = BackfillState(state, name)
+    progress = own.read(PROGRESS)
+    if progress is None:
+        _remove(own)
+        begins = _initial_offsets(plan, query, ends)
+        if begins == ends:
+            raise _no_rows(
+                sink, "its sources have no rows before the offset at which it starts",
+                "Check start: of the sources; --set sources.NAME.start=earliest reads all records.",
+            )  # fmt: skip
+        with writing(own.root):
+            create_directory_durably(own.checkpoints)
+        own.write(PROGRESS, {"query": query.name, "start": begins})
+    else:
+        begins = progress["start"]
+        if progress["query"] != query.name or begins.keys() != ends.keys():
+            raise StateError(
+                f"{sink.label} has an unfinished backfill from other sources",
+                code="changed-plan",
+                where=sink.where,
+                hint="Undo the change of the pipeline, or rename the sink.",
+            )
+    return Backfill(_past_plan(plan, query, name, begins, ends), own, name, start)
+
+
+def _find_start(plan: Plan, state: StateDirectory, sink: Node, query: Query) -> SinkStart:
+    """Returns the start of a sink. Raises UserError if the sink lacks no rows."""
+    committed = committed_offsets(state, query.name)
+    if not committed:
+        raise _no_rows(
+            sink, "its query has not read anything", "Run the pipeline without --backfill."
+        )
+    start = find_starts(plan, state).get(sink.name)
+    if overwrites(sink):
+        return SinkStart(query.name, committed) if start is None else start
+    if start is None or start.query != query.name:
+        raise _no_rows(
+            sink, "it has the rows of its query from the start, and would append them again",
+            "Rename the sink and give it another target to write all rows.",
+        )  # fmt: skip
+    if start.filled or start.returned:
+        reason = "its backfill is complete" if start.filled else "it was removed and added again"
+        raise _no_rows(
+            sink, f"{reason}, and it would append rows again",
+            "Rename the sink and give it another target to write all rows.",
+        )  # fmt: skip
+    return start
+
+
+def _no_rows(sink: Node, reason: str, hint: str) -> UserError:
+    return UserError(
+        f"{sink.label} cannot be backfilled: {reason}",
+        code="nothing-to-backfill",
+        where=sink.where,
+        hint=hint,
+    )
+
+
+def _sources(plan: Plan, query: Query) -> list[Node]:
+    """Returns the streams that a query reads."""
+    nodes = (plan.nodes[name] for name in query.stream_nodes)
+    return [node for node in nodes if node.kind == "source" and not node.static]
+
+
+def _initial_offsets(plan: Plan, query: Query, ends: Mapping[str, Offset]) -> dict[str, Offset]:
+    """Returns the first offset of each source, at most its end. Works on copies of the sources."""
+    begins: dict[str, Offset] = {}
+    for node in _sources(plan, query):
+        if node.name not in ends:
+            continue
+        source = pickle.loads(pickle.dumps(node.source))
+        assert isinstance(source, ReplayableSource)
+        try:
+            begins[node.name] = dict(source.min_offset(source.initial_offset(), ends[node.name]))
+        finally:
+            source.close()
+    return begins
+
+
+def _past_plan(
+    plan: Plan, query: Query, sink: str, begins: Mapping[str, Offset], ends: Mapping[str, Offset]
+) -> Plan:
+    """Returns the plan of a sink alone, whose sources end at the offsets `ends`.
+
+    Bad records of nodes that other sinks read are dead letters of the pipeline already.
+    """
+    above = upstream([sink], plan.nodes)
+    others = [node.name for node in plan.of("sink") if node.name != sink]
+    own = above - upstream(others, plan.nodes)
+    alone = replace(
+        query,
+        name=f"{DIRECTORY}-{sink}",
+        batch_nodes=tuple(name for name in query.batch_nodes if name in above),
+        sinks=(sink,),
+        dead_letter_nodes=frozenset({sink, *own}),
+    )
+    sources: dict[str, Source[Any]] = {}
+    for node in _sources(plan, query):
+        assert isinstance(node.source, ReplayableSource)
+        sources[node.name] = PastSource(node.source, begins[node.name], ends[node.name])
+    nodes = {name: node for name, node in plan.nodes.items() if name in above or name == sink}
+    return replace_sources(replace(plan, nodes=nodes, queries=(alone,)), sources)
+
+
+def _remove(state: BackfillState) -> None:
+    """Removes the state of a backfill. The range is removed first: without it there is no state."""
+    with writing(state.root):
+        (state.root / PROGRESS).unlink(missing_ok=True)
+        shutil.rmtree(state.root, ignore_errors=True)

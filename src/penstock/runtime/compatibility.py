@@ -1,0 +1,102 @@
+"""Compatibility of a state directory with a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from penstock.core.errors import StateError
+from penstock.plan import fingerprint
+from penstock.plan.fingerprint import Change
+from penstock.plan.model import Plan
+from penstock.runtime.sink_starts import (
+    SinkStart,
+    backfill_command,
+    find_starts,
+    is_stateful,
+    overwrites,
+    sink_query,
+)
+from penstock.runtime.state import StateDirectory
+
+
+def check_complete(state: StateDirectory) -> None:
+    """Raises StateError for the state of a bounded pipeline whose windows are closed."""
+    complete = state.read("complete")
+    if complete and complete["windows"]:
+        raise StateError(
+            f"this pipeline is complete since {complete['at']}: its input ended, and its windows "
+            "and final rows are written, so no rows can be added",
+            code="complete",
+            hint="Reset the state with penstock run --fresh.",
+        )
+
+
+def check_changes(plan: Plan, state: StateDirectory) -> list[Change]:
+    """Returns the differences between a plan and the plan of the last run.
+
+    The columns of the plan must be known. Raises StateError for an incompatible difference.
+    """
+    previous = state.read("plan.json")
+    if previous is None:
+        return []
+    previous = fingerprint.relative_paths(previous, fingerprint.project(plan))
+    current = fingerprint.comparable(plan, previous, state.key())
+    changes = fingerprint.compare(previous, current)
+    if any(change.effect == "incompatible" for change in changes):
+        raise StateError(
+            "the pipeline has changed in a way that its state does not support",
+            code="changed-plan",
+            detail="\n".join(str(change) for change in changes),
+            hint="Undo the change, rename the changed node, or reset the state with --fresh.",
+        )
+    starts = find_starts(plan, state)
+    new = fingerprint.new_sinks(previous, current)
+    return [*changes, *(_new_sink(plan, name, starts[name]) for name in new if name in starts)]
+
+
+def find_new_columns(
+    plan: Plan, columns: Mapping[str, Sequence[str]], state: StateDirectory
+) -> list[Change]:
+    """Returns the new columns in the rows of sinks whose query has written rows without them.
+
+    `columns` are the columns of each sink.
+    """
+    previous = state.read("plan.json")
+    if previous is None:
+        return []
+    return [
+        _new_columns(plan, name, new)
+        for name, new in fingerprint.new_columns(previous, {"columns": columns}).items()
+        if state.committed(sink_query(plan, name).name) is not None
+    ]
+
+
+def _new_sink(plan: Plan, name: str, start: SinkStart) -> Change:
+    text = f'new in query "{start.query}", starts with the next batch'
+    if start.filled:
+        return Change(f'sink "{name}"', "compatible", f"{text}, after its backfill")
+    return Change(f'sink "{name}"', "compatible", f"{text}; {_earlier_rows(plan, name, start)}")
+
+
+def _earlier_rows(plan: Plan, name: str, start: SinkStart) -> str:
+    """Returns the way to write the rows before the start of a sink."""
+    query = sink_query(plan, name)
+    if is_stateful(plan, query):
+        return (
+            f'rows before are not written, because "{query.root}" keeps state: a copy of '
+            f'"{query.root}" under another name starts at the beginning'
+        )
+    if start.returned and not overwrites(plan.nodes[name]):
+        return "rows since it was removed are not written"
+    return f"to write the rows before: {backfill_command(plan, name)}"
+
+
+def _new_columns(plan: Plan, name: str, columns: Sequence[str]) -> Change:
+    names = ", ".join(f'"{column}"' for column in columns)
+    noun = "new columns" if len(columns) > 1 else "new column"
+    text = f"{noun} {names}, in the rows of the next batch and later ones"
+    if overwrites(plan.nodes[name]) and not is_stateful(plan, sink_query(plan, name)):
+        text += f"; to write the rows before again: {backfill_command(plan, name)}"
+    else:
+        text += "; rows before are not written again"
+    return Change(f'sink "{name}"', "compatible", text)

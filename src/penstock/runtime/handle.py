@@ -1,0 +1,164 @@
+"""Handle of a run: stop, wait, events, metrics and preview."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from penstock.core.errors import PenstockError
+from penstock.core.log import Log
+from penstock.observe.metrics import Metrics
+from penstock.plan.model import Plan
+from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.stop import StopRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.runtime.preview import Preview
+    from penstock.runtime.supervise import Outcome
+
+MAX_EVENTS = 1000
+
+
+@dataclass(frozen=True)
+class Event:
+    """A log event of a run. `level` is debug, info, warning or error."""
+
+    time: str
+    level: str
+    name: str
+    facts: Mapping[str, Any]
+
+
+class EventLog:
+    """A log with the last events, for `RunHandle.events`. All events pass to another log."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._count = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def debug(self, event: str, **facts: Any) -> None:
+        self._log.debug(event, **facts)
+        self._add("debug", event, facts)
+
+    def info(self, event: str, **facts: Any) -> None:
+        self._log.info(event, **facts)
+        self._add("info", event, facts)
+
+    def warning(self, event: str, **facts: Any) -> None:
+        self._log.warning(event, **facts)
+        self._add("warning", event, facts)
+
+    def error(self, event: str, **facts: Any) -> None:
+        self._log.error(event, **facts)
+        self._add("error", event, facts)
+
+    def close(self) -> None:
+        """Ends all iterators after the events so far."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def follow(self) -> Iterator[Event]:
+        """Yields the last events, then each new event until `close`."""
+        index = self._count - len(self._events)
+        while True:
+            with self._changed:
+                while index >= self._count and not self._closed:
+                    self._changed.wait()
+                first = self._count - len(self._events)
+                batch = list(self._events)[max(index - first, 0) :]
+                index = self._count
+                closed = self._closed
+            yield from batch
+            if closed:
+                return
+
+    def _add(self, level: str, event: str, facts: Mapping[str, Any]) -> None:
+        with self._changed:
+            self._events.append(Event(now(), level, event, dict(facts)))
+            self._count += 1
+            self._changed.notify_all()
+
+
+class RunHandle:
+    """A run of a pipeline, in progress or ended.
+
+    All methods may be called from any thread. `id` identifies the run in the history.
+    """
+
+    def __init__(self, plan: Plan, log: Log) -> None:
+        self.id = uuid4().hex[:12]
+        self.plan = plan
+        self.log = EventLog(log)
+        self.stop_request = StopRequest(StateDirectory(plan.state))
+        self.metrics = Metrics()
+        self.session: SparkSession | None = None
+        self._ended = threading.Event()
+        self._outcome: Outcome | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def running(self) -> bool:
+        return not self._ended.is_set()
+
+    def stop(self, *, immediately: bool = False, reason: str = "stop requested") -> None:
+        """Requests a stop after the batch under way, or at once."""
+        self.stop_request.request(reason)
+        if immediately:
+            self.stop_request.immediate.set()
+
+    def wait(self, timeout: float | None = None) -> Outcome | None:
+        """Waits for the end and returns the outcome; None if `timeout` seconds pass before.
+
+        Raises PenstockError if the run could not start.
+        """
+        if not self._ended.wait(timeout):
+            return None
+        if self._error is not None:
+            raise self._error
+        return self._outcome
+
+    def events(self) -> Iterator[Event]:
+        """Yields the last events, then each new event until the end of the run."""
+        return self.log.follow()
+
+    def preview(self, nodes: Sequence[str], *, rows: int = 10, timeout: float = 30) -> Preview:
+        """Returns rows of nodes, read from the beginning of the sources.
+
+        The run and its sinks are not affected. Raises PenstockError for an unknown node or while
+        the run has no session.
+        """
+        from penstock.runtime import preview
+
+        if self.session is None or not self.running:
+            raise PenstockError("the run has no Spark session", code="not-running")
+        session = self.session.newSession()
+        return preview.preview(self.plan, nodes, session, rows=rows, timeout=timeout)
+
+    def execute(self, run: Callable[[RunHandle], Outcome]) -> None:
+        """Runs to the end in this thread. `wait` returns the outcome."""
+        try:
+            self._outcome = run(self)
+        except PenstockError as error:
+            self._error = error
+        except BaseException as error:
+            self._error = error
+            raise
+        finally:
+            self.session = None
+            self.log.close()
+            self._ended.set()
+
+    def execute_in_background(self, run: Callable[[RunHandle], Outcome]) -> None:
+        """Runs to the end in a thread of its own."""
+        name = f"penstock-run-{self.id}"
+        threading.Thread(target=self.execute, args=(run,), name=name, daemon=True).start()

@@ -1,0 +1,191 @@
+"""Preview of a plan: queries without sinks and restarts, in a temporary state directory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.core.errors import PenstockError
+from penstock.engine.batch import Written
+from penstock.engine.build import Builder
+from penstock.engine.columns import mark_json, sink_schema
+from penstock.engine.spool import DEAD_LETTER
+from penstock.engine.start import StartedQuery, Until, start
+from penstock.engine.variants import variants_to_json
+from penstock.plan.model import Plan, Query
+from penstock.plan.rewrite import isolate_state
+from penstock.runtime.capture import capture_nodes
+from penstock.runtime.dead_letters import Collector, DeadLetters
+from penstock.runtime.diagnose import diagnose
+from penstock.runtime.state import StateDirectory
+from penstock.runtime.stop import Stopped
+
+POLL_SECONDS = 0.01
+IDLE_SECONDS = 2.0
+"""An unbounded input counts as caught up after as many seconds without data."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The rows of nodes of a plan, by node, until the end or an error."""
+
+    tables: dict[str, pa.Table]
+    dead_letters: pa.Table
+    error: PenstockError | None = None
+
+
+@dataclass
+class PreviewRun:
+    """A run of a plan with captures as sinks, in a directory of its own.
+
+    Ends with the first error, when `enough` returns True, or before the batch number `stop_before`
+    of each query. Another run in the same directory resumes.
+    """
+
+    plan: Plan
+    session: SparkSession
+    directory: Path
+    enough: Callable[[], bool] = lambda: False
+    deadline: float | None = None
+    stop_before: int | None = None
+    error: PenstockError | None = None
+    _queries: list[StartedQuery] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.state = StateDirectory(self.directory)
+        self._collector = Collector(self.plan, self.state)
+
+    def run(self, builder: Builder, until: Until, queries: Iterable[Query] | None = None) -> bool:
+        """Runs queries to their end. Returns whether all ended by themselves, without an error."""
+        self._queries = []
+        try:
+            for query in self.plan.queries if queries is None else queries:
+                self._queries.append(self._start(builder, query, until))
+            return self._wait(until)
+        except PenstockError as error:
+            self.error = error
+            return False
+        finally:
+            self._stop()
+
+    def dead_letters(self) -> pa.Table:
+        """Returns the dead letters of the written batches, in order of arrival."""
+        return DeadLetters(self.state.dead_letters).read()
+
+    def on_begin(self, query: Query, number: int) -> None:
+        """Handles the start of a batch or of its repetition."""
+        if self._ended() or number == self.stop_before:
+            raise Stopped
+
+    def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
+        """Handles an attempt to capture a batch."""
+        self._collector.clear(query.name, number, done)
+
+    def on_search(self, query: Query, number: int) -> None:
+        """Handles a step of the search for failing rows."""
+        if self._ended():
+            raise Stopped
+
+    def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
+        """Handles a captured batch."""
+
+    def on_end(self, query: Query, number: int) -> None:
+        """Handles a batch captured for all nodes."""
+
+    def _ended(self) -> bool:
+        late = self.deadline is not None and time.monotonic() > self.deadline
+        return self.error is not None or late or self.enough()
+
+    def _start(self, builder: Builder, query: Query, until: Until) -> StartedQuery:
+        checkpoint = self.state.checkpoint(query.name)
+        try:
+            return start(builder, query, checkpoint, self, until=until, trigger=0.0)
+        except AnalysisException:
+            builder.types()
+            raise
+
+    def _wait(self, until: Until) -> bool:
+        idle_since: float | None = None
+        while self._alive():
+            if self._ended():
+                return False
+            busy = until != "stopped" or any(_busy(running) for running in self._queries)
+            idle_since = None if busy else idle_since or time.monotonic()
+            if idle_since and time.monotonic() - idle_since > IDLE_SECONDS:
+                return True
+            time.sleep(POLL_SECONDS)
+        return self.error is None
+
+    def _alive(self) -> bool:
+        """Returns whether a query is running. Stores the first error of an ended query."""
+        ended = [running for running in self._queries if not running.spark.isActive]
+        for running in ended:
+            error = running.runner.error or running.spark.exception()
+            if error is not None and not isinstance(error, Stopped) and self.error is None:
+                self.error = diagnose(self.plan, running.query, error)
+        return len(ended) < len(self._queries)
+
+    def _stop(self) -> None:
+        for running in self._queries:
+            if running.spark.isActive:
+                running.spark.stop()
+            self._collector.collect(running.query.name, running.runner.written)
+        for node in self.plan.of("source"):
+            if node.static:
+                self._collector.collect(node.name, 0)
+
+
+def preview(
+    plan: Plan, names: Sequence[str], session: SparkSession, *, rows: int, timeout: float
+) -> Preview:
+    """Returns at most `rows` rows of each node, and the dead letters of the nodes upstream.
+
+    Reads the sources from their beginnings; writes and acknowledges nothing. Ends when every node
+    has its rows, when the input is caught up (open windows of a bounded input are closed then), or
+    after `timeout` seconds. The schemas of the plan must be resolved.
+    """
+    with TemporaryDirectory(prefix="penstock-") as temporary:
+        directory = Path(temporary)
+        tap, captures = capture_nodes(isolate_state(plan, directory), names, max_rows=rows)
+        run = PreviewRun(
+            tap, session, directory, lambda: all(capture.full for capture in captures.values())
+        )
+        builder = Builder(tap, session, run.state.spool)
+        try:
+            types = builder.types()
+            tables = {name: _head(builder, name, rows) for name in names if name not in captures}
+            run.deadline = time.monotonic() + timeout
+            if run.run(builder, "caught_up" if plan.bounded else "stopped") and plan.bounded:
+                run.run(replace(builder, sentinel_only=True), "closed", tap.with_windows)
+        except PenstockError as error:
+            return Preview({}, DEAD_LETTER.empty_table(), error)
+        for name, capture in captures.items():
+            columns = sink_schema(types[tap.nodes[capture.context.node].inputs[0]])
+            tables[name] = columns.empty_table() if capture.table is None else capture.table
+        return Preview(tables, run.dead_letters(), run.error)
+
+
+def _busy(query: StartedQuery) -> bool:
+    status = query.spark.status
+    return bool(status["isTriggerActive"] or status["isDataAvailable"])
+
+
+def _head(builder: Builder, name: str, rows: int) -> pa.Table:
+    """Returns the first rows of a static node."""
+    frames: dict[str, DataFrame] = {}
+    query = Query("static", name, (), (), ())
+    for node in builder.plan.nodes.values():
+        if node.static:
+            frames[node.name] = builder.read_static(node.name)
+        elif node.kind == "transform" and all(input_ in frames for input_ in node.inputs):
+            frames[node.name] = builder.derive(node, frames, query, builder.session)
+    columns = frames[name].schema
+    table = variants_to_json(frames[name].limit(rows)).toArrow()
+    return pa.Table.from_arrays(table.columns, schema=mark_json(table.schema, columns))

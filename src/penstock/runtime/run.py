@@ -1,0 +1,237 @@
+"""A run of a plan: its state, its session, its supervision and its entry in the history."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Literal
+
+from penstock.core.error_report import to_dicts
+from penstock.core.errors import PenstockError, StateError, UserError
+from penstock.core.units import binary_size_text
+from penstock.plan import fingerprint
+from penstock.plan.model import Plan
+from penstock.plan.rewrite import assign_owner
+from penstock.runtime.backfill import Backfill, check_backfill, prepare_backfill
+from penstock.runtime.backlog import count_backlog
+from penstock.runtime.compatibility import check_changes, check_complete, find_new_columns
+from penstock.runtime.handle import RunHandle
+from penstock.runtime.retry import restart_policy, retry
+from penstock.runtime.run_options import RunOptions, Until
+from penstock.runtime.schemas import apply_pins, resolve_schemas
+from penstock.runtime.session import resources, session, spark_settings
+from penstock.runtime.sink_starts import find_starts, write_starts
+from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.state_pipeline import open_state, record_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from penstock.engine.jvm import Length
+    from penstock.engine.memory import Resources
+    from penstock.runtime.supervise import Outcome, Supervisor
+
+LARGE_BACKLOG = 8_000_000
+"""The number of records that take minutes."""
+
+
+def check_options(plan: Plan, options: RunOptions) -> None:
+    """Raises UserError for options that contradict each other or the plan."""
+    if options.backfill is None:
+        return
+    if options.fresh:
+        raise UserError(
+            "expected --fresh or --backfill, found both",
+            code="fresh-backfill",
+            hint="Run with --fresh: all sinks then start at the beginning.",
+        )
+    check_backfill(plan, options.backfill)
+
+
+class Run:
+    """A run of the plan of a handle. Raises PenstockError if the run cannot start."""
+
+    def __init__(self, handle: RunHandle, options: RunOptions) -> None:
+        self.handle, self.options = handle, options
+        self.log, self.stop = handle.log, handle.stop_request
+        self.state = open_state(handle.plan)
+
+    def execute(self, spark: SparkSession | None) -> Outcome:
+        """Runs the plan in this session, or in a session of its own, to its end."""
+        with ExitStack() as stack:
+            if self.options.listen is not None:
+                self._serve_metrics(self.options.listen, stack)
+            stack.enter_context(self.state.locked())
+            note = record_files(self.handle.plan, self.state)
+            if note is not None:
+                self._note(note)
+            self._check_state(self.handle.plan)
+            plan = assign_owner(self.handle.plan, self.state.id())
+            backfill = self._prepare_backfill(plan)
+            plan = plan if backfill is None else backfill.plan
+            spark = self._enter_session(plan, spark, stack)
+            self.handle.session = spark
+            if backfill is not None:
+                return self._supervise_backfill(backfill, spark)
+            return self._supervise(plan, spark)
+
+    def _enter_session(
+        self, plan: Plan, spark: SparkSession | None, stack: ExitStack
+    ) -> SparkSession:
+        from penstock.engine.session import apply_settings
+
+        if spark is not None:
+            apply_settings(spark, spark_settings(plan, plan.spec.runtime.state_store))
+            return spark
+        length = expected_length(plan, self.state, self.options.until)
+        chosen = self._choose_resources(plan)
+        return stack.enter_context(
+            session(plan, log_file=self.state.log, length=length, chosen=chosen)
+        )
+
+    def _choose_resources(self, plan: Plan) -> Resources:
+        chosen = resources(plan)
+        if chosen.memory is not None:
+            self.log.info(
+                "memory", heap=binary_size_text(chosen.heap),
+                available=binary_size_text(chosen.memory.available),
+                total=binary_size_text(chosen.memory.total),
+            )  # fmt: skip
+        return chosen
+
+    def _serve_metrics(self, listen: str, stack: ExitStack) -> None:
+        from penstock.runtime.monitoring import monitoring
+
+        url = stack.enter_context(monitoring(self.handle, listen))
+        self.log.info("serving metrics", url=url)
+
+    def _note(self, text: str) -> None:
+        if self.options.on_note is not None:
+            self.options.on_note(text)
+
+    # The state and the plan of the last run
+
+    def _check_state(self, plan: Plan) -> None:
+        """Checks that the state directory fits the plan, or resets it with `fresh`.
+
+        A plan with unknown columns is compared with the last plan once its columns are inferred.
+        """
+        if self.options.fresh:
+            removed = ", ".join(self.state.contents()) or "nothing"
+            self.state.reset()
+            self._note(f"Reset state: removed {removed}. Sink output is unchanged.")
+            return
+        if self.options.backfill is None:
+            check_complete(self.state)
+        if apply_pins(plan, self.state):
+            self._check_changes(plan)
+
+    def _check_changes(self, plan: Plan) -> None:
+        for change in check_changes(plan, self.state):
+            if self.options.backfill is None:
+                self._note(f"changed: {change.subject}: {change.reason}")
+
+    def _record_plan(self, plan: Plan, types: Mapping[str, StructType]) -> None:
+        """Records the plan of this run, for the comparison with the next one."""
+        columns = {node.name: types[node.inputs[0]].names for node in plan.of("sink")}
+        for change in find_new_columns(plan, columns, self.state):
+            self._note(f"changed: {change.subject}: {change.reason}")
+        write_starts(self.state, find_starts(plan, self.state))
+        definition = fingerprint.fingerprint(plan, self.state.key())
+        self.state.write("plan.json", {**definition, "columns": columns})
+
+    def _resolve_schemas(self) -> dict[str, PenstockError]:
+        """Sets the columns of sources. Returns the errors of sources without a schema."""
+        plan = self.handle.plan
+        endless = _until(plan, self.options) == "stopped"
+        policy = restart_policy(plan.spec.runtime.restart, endless=endless)
+        errors: dict[str, PenstockError] = {}
+        inferred = retry(
+            lambda: resolve_schemas(plan, self.state, errors=errors), policy, self.log, self.stop
+        )
+        for schema in inferred:
+            columns = ", ".join(f"{field.name} {field.type}" for field in schema.columns)
+            self.log.info("inferred schema", source=schema.node, columns=columns)
+        if inferred and not errors:
+            self._check_changes(plan)
+        return errors
+
+    def _prepare_backfill(self, plan: Plan) -> Backfill | None:
+        if self.options.backfill is None:
+            return None
+        resolve_schemas(plan, self.state, pin=False)
+        return prepare_backfill(plan, self.state, self.options.backfill)
+
+    # Supervision
+
+    def _supervise(self, plan: Plan, spark: SparkSession) -> Outcome:
+        from penstock.engine.build import Builder
+        from penstock.runtime.supervise import Supervisor
+
+        types = Builder(plan, spark).types(self._resolve_schemas(), unread=True)
+        self._record_plan(plan, types)
+        supervisor = Supervisor(
+            plan, spark, self.state, until=_until(plan, self.options),
+            metrics=self.handle.metrics, log=self.log, stop=self.stop,
+            on_tick=self.options.on_tick,
+        )  # fmt: skip
+        return self._run_supervisor(supervisor)
+
+    def _supervise_backfill(self, backfill: Backfill, spark: SparkSession) -> Outcome:
+        from penstock.engine.build import Builder
+        from penstock.runtime.supervise import Supervisor
+
+        Builder(backfill.plan, spark).types()
+        supervisor = Supervisor(
+            backfill.plan, spark, backfill.state, until="caught_up",
+            metrics=self.handle.metrics, log=self.log, stop=self.stop,
+            on_tick=self.options.on_tick,
+        )  # fmt: skip
+        outcome = self._run_supervisor(supervisor)
+        if outcome.ending == "caught_up":
+            backfill.complete(self.state)
+        return outcome
+
+    def _run_supervisor(self, supervisor: Supervisor) -> Outcome:
+        """Runs a supervisor to its end, and records the run in the history."""
+        run = {"id": self.handle.id, "began": now()}
+        self.state.begin_run(run)
+        if self.options.signals:
+            self.stop.install_signal_handlers(self.options.on_note)
+        if self.options.on_start is not None:
+            self.options.on_start(supervisor.plan, self.handle.metrics)
+        outcome: Outcome | None = None
+        try:
+            outcome = supervisor.run()
+            return outcome
+        finally:
+            self.stop.restore_signal_handlers()
+            errors = outcome.errors if outcome else _current_error()
+            with suppress(StateError):
+                self.state.write("status.json", self.handle.metrics.snapshot())
+                self.state.end_run(
+                    run,
+                    ended=now(),
+                    ending=outcome.ending if outcome else "failed",
+                    errors={name: to_dicts(error) for name, error in errors.items()},
+                )
+
+
+def expected_length(plan: Plan, state: StateDirectory, until: Until) -> Length:
+    """Returns the expected duration of a run, by its sources and their backlog."""
+    if not plan.bounded and until != "caught_up":
+        return "endless"
+    return "minutes" if count_backlog(plan, state) >= LARGE_BACKLOG else "seconds"
+
+
+def _until(plan: Plan, options: RunOptions) -> Literal["stopped", "caught_up", "complete"]:
+    if options.until == "caught_up":
+        return "caught_up"
+    return "complete" if options.until == "auto" and plan.bounded else "stopped"
+
+
+def _current_error() -> dict[str, PenstockError]:
+    error = sys.exception() if sys.version_info >= (3, 12) else sys.exc_info()[1]
+    return {"run": error} if isinstance(error, PenstockError) else {}

@@ -1,0 +1,39 @@
+"""Options of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from penstock.core.log import Log, Silent
+from penstock.plan.model import Plan
+
+if TYPE_CHECKING:
+    from penstock.observe.metrics import Metrics
+
+Until = Literal["auto", "stopped", "caught_up"]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of a run beside the plan.
+
+    `on_start` is called when the queries start, `on_tick` every second, `on_note` with texts for
+    the user. `signals` turns SIGINT and SIGTERM into stop requests. `listen` is PORT or HOST:PORT,
+    the address of a server of metrics, health and readiness. `backfill` is a sink: the run writes
+    only the rows that the sink lacks (see `runtime.backfill`).
+    """
+
+    until: Until = "auto"
+    fresh: bool = False
+    log: Log = field(default_factory=Silent)
+    on_start: Callable[[Plan, Metrics], None] | None = None
+    on_tick: Callable[[], None] | None = None
+    on_note: Callable[[str], None] | None = None
+    signals: bool = False
+    listen: str | None = None
+    backfill: str | None = None
+
+
+DEFAULT_OPTIONS = RunOptions()

@@ -1,0 +1,68 @@
+"""Spark session of a plan: its settings, its heap and its state store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.core.private_files import open_private
+from penstock.engine.memory import Resources, choose_resources
+from penstock.engine.session import SessionSettings, cores
+from penstock.engine.session import session as start_session
+from penstock.plan.model import Plan
+from penstock.runtime.state_files import writing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.engine.jvm import Length
+
+
+@contextmanager
+def session(
+    plan: Plan,
+    *,
+    log_file: Path | None = None,
+    length: Length = "seconds",
+    chosen: Resources | None = None,
+) -> Iterator[SparkSession]:
+    """Yields a Spark session with the plan's runtime settings, and closes the session at the end.
+
+    `length` is the expected duration of the work. `chosen` defaults to `resources(plan)`.
+    """
+    if log_file is not None:
+        with writing(log_file), open_private(log_file, "a"):
+            pass
+    runtime, chosen = plan.spec.runtime, chosen or resources(plan)
+    settings = SessionSettings(
+        master=runtime.master, conf=spark_settings(plan, chosen.state_store), java=runtime.java,
+        heap=f"{chosen.heap // 2**20}m", log_file=log_file, length=length,
+    )  # fmt: skip
+    with start_session(settings) as spark:
+        yield spark
+
+
+def resources(plan: Plan) -> Resources:
+    """Returns the heap and the state store of a run that starts now on this machine."""
+    return choose_resources(plan.spec.runtime, cores())
+
+
+def spark_settings(plan: Plan, state_store: str) -> dict[str, str]:
+    """Returns the Spark settings of a plan."""
+    runtime = plan.spec.runtime
+    conf = {name: _setting(value) for name, value in runtime.spark.items()}
+    if runtime.packages:
+        conf["spark.jars.packages"] = ",".join(runtime.packages)
+    if runtime.partitions is not None:
+        conf["spark.sql.shuffle.partitions"] = str(runtime.partitions)
+    if state_store == "rocksdb":
+        conf["spark.sql.streaming.stateStore.providerClass"] = (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        )
+    return conf
+
+
+def _setting(value: str | int | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,83 @@
+"""Starts of sinks within existing queries: the offsets from which a sink has all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from penstock.engine.sink_rows import is_ordered
+from penstock.plan import fingerprint
+from penstock.plan.model import Node, Plan, Query
+from penstock.runtime.acknowledge import committed_offsets
+from penstock.runtime.state import StateDirectory
+from penstock.sdk import Offset
+
+FILE = "sinks.json"
+
+
+@dataclass(frozen=True)
+class SinkStart:
+    """The start of a sink within an existing query.
+
+    `since` are the offsets of the sources that the query had committed. `filled` is set after a
+    backfill of the rows before. `returned` marks a sink that an earlier plan had, too.
+    """
+
+    query: str
+    since: Mapping[str, Offset]
+    filled: bool = False
+    returned: bool = False
+
+
+def read_starts(state: StateDirectory) -> dict[str, SinkStart]:
+    """Returns the recorded starts by sink."""
+    return {name: SinkStart(**entry) for name, entry in (state.read(FILE) or {}).items()}
+
+
+def write_starts(state: StateDirectory, starts: Mapping[str, SinkStart]) -> None:
+    """Replaces the recorded starts."""
+    if starts != read_starts(state):
+        state.write(FILE, {name: asdict(start) for name, start in starts.items()})
+
+
+def find_starts(plan: Plan, state: StateDirectory) -> dict[str, SinkStart]:
+    """Returns the recorded starts, and those of the sinks that are new since the last run.
+
+    A sink that the plan no longer has keeps an entry. A sink of a query without a committed batch
+    lacks no rows and has no entry.
+    """
+    starts = read_starts(state)
+    before = state.read("plan.json")
+    if before is None:
+        return starts
+    current = {name: query.name for query in plan.queries for name in query.sinks}
+    for name, query in before["sinks"].items():
+        if name not in current and name not in starts:
+            starts[name] = SinkStart(query, {}, filled=True)
+    for name, query in fingerprint.new_sinks(before, {"sinks": current}).items():
+        since = committed_offsets(state, query)
+        known = starts.get(name)
+        if since and (known is None or (known.query, known.since) != (query, since)):
+            returned = known is not None or name in before["sinks"]
+            starts[name] = SinkStart(query, since, returned=returned)
+    return starts
+
+
+def sink_query(plan: Plan, sink: str) -> Query:
+    """Returns the query of a sink."""
+    return next(query for query in plan.queries if sink in query.sinks)
+
+
+def is_stateful(plan: Plan, query: Query) -> bool:
+    """Returns whether the rows of a query depend on state."""
+    return any(plan.nodes[name].stateful for name in query.stream_nodes)
+
+
+def overwrites(sink: Node) -> bool:
+    """Returns whether rows that are written again replace the rows of before."""
+    return sink.sink.mode != "append" or is_ordered(sink.sink)
+
+
+def backfill_command(plan: Plan, sink: str) -> str:
+    """Returns the command for the backfill of a sink."""
+    return f"penstock run {' '.join(plan.pipeline.files)} --backfill {sink}"

@@ -1,0 +1,1 @@
+"""Columns: types, conversion, inference, checks of columns that options name, text forms."""

@@ -1,0 +1,76 @@
+"""JSON text of rows, readable by the json format."""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+
+def row_payload(batch: pa.RecordBatch, index: int) -> bytes:
+    """Returns a row as JSON: times as ISO 8601 in UTC, binary as base64, decimals as text."""
+    row = {
+        name: _value(column[index])
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return row_text(row).encode()
+
+
+def _value(value: pa.Scalar) -> Any:
+    """Returns the Python value of an Arrow value: maps as dictionaries with keys of text.
+
+    Times out of Python's range are text.
+    """
+    if not value.is_valid:
+        return None
+    if not _has_map(value.type):
+        with suppress(ValueError, OverflowError):
+            return value.as_py()
+    if pa.types.is_struct(value.type):
+        return {field.name: _value(value[field.name]) for field in value.type}
+    if pa.types.is_map(value.type):
+        return {key_text(_value(entry["key"])): _value(entry["value"]) for entry in value.values}
+    if pa.types.is_nested(value.type):
+        return [_value(item) for item in value.values]
+    return value_text(value)
+
+
+def _has_map(type_: pa.DataType) -> bool:
+    return pa.types.is_map(type_) or any(
+        _has_map(type_.field(index).type) for index in range(type_.num_fields)
+    )
+
+
+def key_text(key: Any) -> str:
+    """Returns the key of a map as the text of a JSON name."""
+    return key if isinstance(key, str) else row_text(key).strip('"')
+
+
+def value_text(value: pa.Scalar) -> str:
+    """Returns the text of a date or timestamp of any year."""
+    return str(value.cast(pa.string()).as_py())
+
+
+def row_text(row: Any) -> str:
+    """Returns a row of Python values as one line of JSON."""
+    return json.dumps(row, default=_to_jsonable, ensure_ascii=False)
+
+
+def _to_jsonable(value: Any) -> Any:
+    if isinstance(value, datetime):
+        timestamp = value.astimezone(UTC) if value.tzinfo else value
+        return timestamp.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return str(value)

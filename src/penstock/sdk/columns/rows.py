@@ -1,0 +1,76 @@
+"""Rows as Python dicts, converted to Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.errors import DecodeError, UserError
+
+Row = Mapping[str, Any]
+
+
+def infer_rows(rows: Sequence[Row]) -> pa.Schema:
+    """Infers the columns of rows in order of appearance. Timestamps are UTC. Raises UserError."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pa.schema([(name, _infer(name, [row.get(name) for row in rows])) for name in names])
+
+
+def _infer(name: str, values: list[Any]) -> pa.DataType:
+    try:
+        type_ = pa.array(values).type
+    except OverflowError as error:
+        raise UserError(
+            f'column "{name}": expected integers of 64 bits, found a larger one',
+            code="integer-too-large",
+            hint="Declare the column in schema, as in DECIMAL(38,0), DOUBLE or STRING.",
+        ) from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise UserError(
+            f'column "{name}" has values of different types',
+            code="mixed-types",
+            detail=str(error),
+            hint="Use one type for the column, or declare the column in schema.",
+        ) from error
+    if pa.types.is_null(type_):
+        return pa.string()
+    if pa.types.is_timestamp(type_):
+        return pa.timestamp("us", tz="UTC")
+    return type_
+
+
+def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """Converts rows to a batch of exactly `schema`; missing values are null. Raises DecodeError."""
+    columns = [column([row.get(field.name) for row in rows], field) for field in schema]
+    if not columns:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
+    return pa.record_batch(columns, schema=schema)
+
+
+def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
+    """Converts values to the type of a field, by a cast if needed. Raises DecodeError."""
+    values = list(values)
+    try:
+        return pa.array(values, field.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError):
+        pass
+    try:
+        return _cast(pa.array(values), field.type)
+    except (
+        pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError,
+        OverflowError,
+    ) as error:  # fmt: skip
+        raise DecodeError(
+            f'column "{field.name}" is not {field.type}', detail=str(error)
+        ) from error
+
+
+def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(target) and target.tz and pa.types.is_string(array.type):
+        try:
+            return array.cast(target)
+        except pa.ArrowInvalid:
+            array = array.cast(pa.timestamp(target.unit))
+    return array.cast(target)

@@ -1,0 +1,1 @@
+"""Parts of formats: payloads decoded in bulk with a fallback, lines, files of Arrow batches."""

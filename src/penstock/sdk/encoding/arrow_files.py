@@ -1,0 +1,97 @@
+"""Files of Arrow batches, and conversion of their types to those of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.core.errors import DecodeError, Permanent
+from penstock.core.text import nearest
+from penstock.sdk.columns.conform import conform, conform_each, is_list, project_schema
+from penstock.sdk.record import Read
+
+UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, MemoryError, OverflowError)
+"""Errors of PyArrow for a corrupt file. Corrupt text is a ValueError, a corrupt length a
+MemoryError."""
+
+
+def read_batches(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, origin: str, read: Read
+) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+    """Yields rows of exactly `schema` and their numbers from 1.
+
+    Rejects rows that cannot be converted. After a DecodeError of `batches` the remaining rows are
+    rejected as one record without payload, at the position before the error.
+    """
+    needed = project_schema(schema, read)
+    before = 0
+    while True:
+        try:
+            batch = next(batches, None)
+        except DecodeError as error:
+            read.reject(None, origin, before, error)
+            return
+        if batch is None:
+            return
+        decoded = conform_each(batch, needed)
+        for failure in decoded.failures:
+            read.reject(None, origin, before + failure[0] + 1, failure.error)
+        count = batch.num_rows
+        indexes = np.arange(count) if decoded[1] is None else decoded[1].to_numpy()
+        if decoded.rows.num_rows:
+            yield conform(decoded.rows, schema), pa.array(indexes + before + 1, pa.int64())
+        before += count
+
+
+def check_column_names(names: Sequence[str], schema: pa.Schema, origin: str) -> None:
+    """Raises Permanent for a file with none of the columns of `schema`."""
+    if not len(schema) or set(names) & set(schema.names):
+        return
+    similar = next((name for column in schema.names if (name := nearest(column, names))), None)
+    raise Permanent(
+        f"cannot read {origin}: expected one of the columns {_listed(schema.names)}, found "
+        f"{_listed(names)}",
+        code="wrong-columns",
+        hint=f'did you mean "{similar}"?' if similar else "Declare the columns of the file.",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names[:20]) or "none"
+
+
+def spark_compatible(schema: pa.Schema) -> pa.Schema:
+    """Converts a schema to types that Spark supports."""
+    return pa.schema(
+        [pa.field(field.name, _spark_type(field.type), field.nullable) for field in schema]
+    )
+
+
+def _spark_type(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct(
+            [pa.field(field.name, _spark_type(field.type), field.nullable) for field in type_]
+        )
+    if is_list(type_) or pa.types.is_fixed_size_list(type_):
+        nullable = type_.value_field.nullable
+        return pa.list_(pa.field("element", _spark_type(type_.value_type), nullable))
+    if pa.types.is_map(type_):
+        item = pa.field("value", _spark_type(type_.item_type), type_.item_field.nullable)
+        return pa.map_(_spark_type(type_.key_type), item)
+    if pa.types.is_dictionary(type_):
+        return _spark_type(type_.value_type)
+    if pa.types.is_timestamp(type_):
+        return pa.timestamp("us", "UTC" if type_.tz else None)
+    return _simple(type_)
+
+
+def _simple(type_: pa.DataType) -> pa.DataType:
+    wider = {
+        pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20, 0), pa.float16(): pa.float32(), pa.date64(): pa.date32(),
+        pa.large_string(): pa.string(), pa.string_view(): pa.string(),
+        pa.large_binary(): pa.binary(), pa.binary_view(): pa.binary(), pa.null(): pa.string(),
+    }  # fmt: skip
+    return pa.binary() if pa.types.is_fixed_size_binary(type_) else wider.get(type_, type_)

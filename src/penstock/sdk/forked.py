@@ -1,0 +1,97 @@
+"""Iteration in a forked process, which survives a crash of native code."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import signal
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, BinaryIO, NoReturn, TypeVar
+
+from penstock.core.errors import DecodeError, PenstockError, Transient
+
+T = TypeVar("T")
+CRASHED = "decoder-crashed"
+"""The code of the error of a process that ended while it decoded."""
+_ITEM, _ERROR, _END = range(3)
+_STOPPED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def iterate_forked(items: Callable[[], Iterator[T]]) -> Iterator[T]:
+    """Yields the items of `items()`, which runs in a fork of this process. Items are pickled.
+
+    Raises the exception of `items`. Raises DecodeError with the code `decoder-crashed` if the fork
+    ends before the last item, and Transient if a signal stops the fork.
+    """
+    reading, writing = os.pipe()
+    pid = _fork()
+    if pid == 0:
+        os.close(reading)
+        _send(items, writing)
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            complete = yield from _receive(pipe)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    finally:
+        _, status = os.waitpid(pid, 0)
+    if not complete:
+        raise _crash(os.waitstatus_to_exitcode(status))
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python warns of forks with several threads. The fork uses no lock of another thread.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _send(items: Callable[[], Iterator[Any]], writing: int) -> NoReturn:
+    """Writes the items to a pipe and ends this process without running its exit handlers."""
+    faulthandler.disable()
+    try:
+        with os.fdopen(writing, "wb") as pipe:
+            try:
+                for item in items():
+                    pickle.dump((_ITEM, item), pipe)
+                pickle.dump((_END, None), pipe)
+            except Exception as error:
+                pipe.write(_pickle_error(error))
+    finally:
+        os._exit(0)
+
+
+def _pickle_error(error: Exception) -> bytes:
+    try:
+        pickled = pickle.dumps((_ERROR, error))
+        pickle.loads(pickled)
+    except Exception:
+        return pickle.dumps((_ERROR, RuntimeError(f"{type(error).__name__}: {error}")))
+    return pickled
+
+
+def _receive(pipe: BinaryIO) -> Generator[Any, None, bool]:
+    """Yields the items in a pipe. Returns whether the last item was received."""
+    while True:
+        try:
+            kind, value = pickle.load(pipe)
+        except (EOFError, pickle.UnpicklingError):
+            return False
+        if kind == _END:
+            return True
+        if kind == _ERROR:
+            raise value
+        yield value
+
+
+def _crash(exit_code: int) -> PenstockError:
+    if -exit_code in _STOPPED:
+        return Transient("could not decode: the process was stopped by a signal")
+    end = f"exit code {exit_code}"
+    if exit_code < 0:
+        end = f"signal {signal.Signals(-exit_code).name}"
+    return DecodeError(f"the decoder crashed with {end}", code=CRASHED)

@@ -1,0 +1,1 @@
+"""Parts of message connectors: framing, packing, writers that await acknowledgements."""

@@ -1,0 +1,1 @@
+"""Connection options: addresses, TLS, authentication, start positions, retry, client pools."""

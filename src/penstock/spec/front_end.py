@@ -1,0 +1,91 @@
+"""Front ends: readers of files in one language into the data of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Protocol
+
+from penstock.core.errors import PenstockError, SpecError
+from penstock.spec.source_map import SourceMap
+
+GROUP = "penstock.front_ends"
+"""The entry point group; the name of an entry is the name of a language."""
+SCRIPT_SUFFIX = ".sql"
+"""The suffix of SQL scripts."""
+DEFAULT = "yaml"
+"""The front end of files that no other front end accepts, such as standard input."""
+
+Overrides = Mapping[str, str] | Sequence[str]
+"""Replacements of values of a pipeline: `path=value` texts, or a map of path to value."""
+
+
+@dataclass(frozen=True)
+class ParsedPipeline:
+    """A pipeline as its front end read it, before validation.
+
+    `data` has the structure of `PipelineSpec`, with the options of connections in the nodes that
+    use them. `source_map` is None if a file could not be read.
+    """
+
+    data: dict[str, Any] = field(default_factory=dict)
+    source_map: SourceMap | None = None
+    errors: Sequence[PenstockError] = ()
+
+
+class FrontEnd(Protocol):
+    """A language of pipeline files, registered in the entry point group `penstock.front_ends`."""
+
+    def check_schema(self, path: str) -> bool:
+        """Returns whether the file is of this language, by its suffix or its content.
+
+        `-` is standard input. A file that cannot be read is not accepted by its content.
+        """
+        ...
+
+    def read(
+        self, paths: Sequence[str], *, overrides: Overrides = (), env: Mapping[str, str]
+    ) -> ParsedPipeline:
+        """Reads the files of one pipeline. Errors are in the result and are not raised.
+
+        `env` is the environment of the pipeline's variables.
+        """
+        ...
+
+
+@cache
+def front_ends() -> dict[str, FrontEnd]:
+    """Returns the installed front ends by name."""
+    return {entry.name: entry.load()() for entry in entry_points(group=GROUP)}
+
+
+def select_front_end(paths: Sequence[str]) -> FrontEnd:
+    """Returns the front end that accepts the files.
+
+    Raises SpecError if the files are of several languages.
+    """
+    installed = front_ends()
+    names = [_language(path, installed) for path in paths] or [DEFAULT]
+    for path, name in zip(paths, names, strict=False):
+        if name != names[0]:
+            raise SpecError(
+                f"{paths[0]} is a {names[0]} file and {path} is a {name} file",
+                code="several-languages",
+                hint="write all files of a pipeline in one language",
+            )
+    return installed[names[0]]
+
+
+def _language(path: str, installed: Mapping[str, FrontEnd]) -> str:
+    others = (name for name in installed if name != DEFAULT)
+    return next((name for name in others if installed[name].check_schema(path)), DEFAULT)
+
+
+def companion_test_file(path: str | Path) -> Path:
+    """Returns the path of the test file: `x.test.yaml` for `x.yaml` and for `x.sql`."""
+    path = Path(path)
+    suffix = ".yaml" if path.suffix == SCRIPT_SUFFIX else path.suffix
+    return path.with_name(f"{path.stem}.test{suffix}")

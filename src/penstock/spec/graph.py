@@ -1,0 +1,193 @@
+"""The graph of nodes: unique names, existing inputs, no cycles, no unused nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from penstock.core.errors import SpecError
+from penstock.core.location import Location
+from penstock.core.names import node_name_problem, pipeline_name_problem
+from penstock.core.text import did_you_mean, shorten
+from penstock.spec.source_map import Route, SourceMap, SourceValue, find_map, find_texts
+
+_KINDS = {"sources": "source", "transforms": "transform", "sinks": "sink"}
+
+
+@dataclass(frozen=True)
+class NodeRef:
+    """A node by name, with its kind, its route and the names in its `from`."""
+
+    name: str
+    kind: str
+    route: Route
+    data: Any
+    inputs: tuple[tuple[Route, SourceValue], ...]
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names in `from`."""
+        return [value.data for _, value in self.inputs]
+
+
+def list_nodes(source_map: SourceMap) -> list[NodeRef]:
+    """Returns all nodes in the order of the file."""
+    return [
+        _node_ref(source_map, kind, (section, name), data)
+        for section, kind in _KINDS.items()
+        for name, data in find_map(source_map, (section,)).items()
+    ]
+
+
+def _node_ref(source_map: SourceMap, kind: str, route: tuple[str, str], data: Any) -> NodeRef:
+    inputs = find_texts(source_map, (*route, "from")) if isinstance(data, dict) else ()
+    return NodeRef(route[1], kind, route, data, tuple(inputs))
+
+
+def check_graph(source_map: SourceMap, *, complete: bool = True) -> Iterator[SpecError]:
+    """Yields the errors of names and of `from`.
+
+    Unknown inputs are errors only if the pipeline is `complete`.
+    """
+    nodes = list_nodes(source_map)
+    yield from _check_names(source_map, nodes)
+    yield from _check_inputs(source_map, nodes, complete)
+    yield from _find_cycles(source_map, nodes)
+
+
+def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
+    """Yields a warning for each source and transform that no node reads.
+
+    Any word in the texts of a transform without `from` counts as one of its inputs.
+    """
+    nodes = list_nodes(source_map)
+    used = {name.casefold() for node in nodes for name in node.input_names}
+    for node in nodes:
+        if node.kind == "transform" and not node.inputs:
+            used |= _words(node.data) - {node.name.casefold()}
+    for node in nodes:
+        if node.kind != "sink" and node.name.casefold() not in used:
+            yield SpecError(
+                f'no node reads {node.kind} "{node.name}"',
+                code=f"unused-{node.kind}",
+                where=source_map.key(node.route),
+                hint=f'add "from: {node.name}" to a sink or a transform',
+            )
+
+
+def _words(data: Any) -> set[str]:
+    if isinstance(data, str):
+        return {word.casefold() for word in re.findall(r"\w+", data)}
+    values = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return {word for value in values for word in _words(value)}
+
+
+def _check_names(source_map: SourceMap, nodes: list[NodeRef]) -> Iterator[SpecError]:
+    for route, name in find_texts(source_map, ("name",)):
+        yield from _invalid(name.text, pipeline_name_problem(name.text), source_map.value(route))
+    seen: dict[str, NodeRef] = {}
+    for node in nodes:
+        where = source_map.key(node.route)
+        yield from _invalid(node.name, node_name_problem(node.name), where)
+        first = seen.setdefault(node.name.casefold(), node)
+        if first is not node:
+            yield _duplicate_name(source_map, first, node)
+
+
+def _invalid(name: str, problem: str | None, where: Location) -> Iterator[SpecError]:
+    if problem:
+        valid_name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        is_valid = valid_name and node_name_problem(valid_name) is None
+        yield SpecError(
+            f'"{shorten(name, 40)}" is not a valid name: {problem}',
+            code="invalid-name",
+            where=where,
+            hint=f'write "{valid_name}"' if is_valid else None,
+        )
+
+
+def _duplicate_name(source_map: SourceMap, first: NodeRef, second: NodeRef) -> SpecError:
+    same_case = first.name == second.name
+    return SpecError(
+        f'duplicate name "{second.name}"'
+        if same_case
+        else f'the names "{first.name}" and "{second.name}" differ only in case',
+        code="duplicate-name",
+        where=source_map.key(second.route),
+        hint=f"rename one of the nodes; the {first.kind} is at {source_map.key(first.route)}",
+    )
+
+
+def _check_inputs(
+    source_map: SourceMap, nodes: list[NodeRef], complete: bool
+) -> Iterator[SpecError]:
+    readable = {node.name for node in nodes if node.kind != "sink"}
+    sinks = {node.name for node in nodes if node.kind == "sink"}
+    for node in nodes:
+        if node.kind == "source":
+            continue
+        yield from _duplicate_inputs(source_map, node)
+        for route, value in node.inputs:
+            if value.data in readable:
+                continue
+            if value.data in sinks:
+                yield SpecError(
+                    f'{node.kind} "{node.name}" cannot read "{value.written}", which is a sink',
+                    code="reads-sink",
+                    where=source_map.value(route),
+                    hint="read the input of the sink instead",
+                )
+            elif complete:
+                yield SpecError(
+                    f'{node.kind} "{node.name}" reads "{value.written}", '
+                    "which is not a source or transform",
+                    code="unknown-input",
+                    where=source_map.value(route),
+                    hint=did_you_mean(value.data, readable - {node.name}),
+                )
+
+
+def _duplicate_inputs(source_map: SourceMap, node: NodeRef) -> Iterator[SpecError]:
+    for index, (route, value) in enumerate(node.inputs):
+        if value.data in node.input_names[:index]:
+            yield SpecError(
+                f'{node.kind} "{node.name}" reads "{value.written}" twice',
+                code="duplicate-input",
+                where=source_map.value(route),
+                hint="remove the second name",
+            )
+
+
+def _find_cycles(source_map: SourceMap, nodes: list[NodeRef]) -> Iterator[SpecError]:
+    transforms = {node.name: node for node in nodes if node.kind == "transform"}
+    graph = {name: set(node.input_names) for name, node in transforms.items()}
+    while cycle := find_cycle(graph):
+        first = min(cycle, key=list(transforms).index)
+        start = cycle.index(first)
+        cycle = [*cycle[start:-1], *cycle[:start], first]
+        inputs = transforms[first].inputs
+        route = next(route for route, value in inputs if value.data == cycle[-2])
+        yield cycle_error(cycle, source_map.value(route))
+        graph = {name: inputs for name, inputs in graph.items() if name not in cycle}
+
+
+def find_cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Returns the names of one cycle in a map of node to inputs, or an empty list.
+
+    Each name is an input of the next name. The last name equals the first name.
+    """
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def cycle_error(cycle: list[str], where: Location | None) -> SpecError:
+    """Returns the error of a cycle. The last name equals the first name."""
+    return SpecError(
+        f"the pipeline contains a cycle: {' -> '.join(cycle)}", code="cycle", where=where
+    )

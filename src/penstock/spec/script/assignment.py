@@ -1,0 +1,48 @@
+"""The SQL that assigns the columns of a query to the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.core.errors import SpecError
+from penstock.core.text import did_you_mean
+from penstock.spec.script.table import TableColumn
+from penstock.spec.script.tokens import Text
+from penstock.spec.yaml.nodes import File
+
+
+def assignment(
+    file: File, query: str, columns: Sequence[TableColumn], assigned: Sequence[Text] | None
+) -> str:
+    """Returns the rows of `query` as rows of a table, assigned by position and cast.
+
+    `assigned` are the columns that INSERT names; the others are null. By default all columns are
+    assigned. Raises SpecError at an unknown column.
+    """
+    known = {column.name.value.lower(): column.name.value for column in columns}
+    for name in assigned or ():
+        if name.value.lower() not in known:
+            raise SpecError(
+                f'the table has no column "{name.value}"',
+                code="unknown-column",
+                where=file.location(name.start, name.end),
+                hint=did_you_mean(name.value, [*known.values()]),
+            )
+    names = [name.value.lower() for name in assigned] if assigned else [*known]
+    values = [
+        f"CAST({quoted(name) if name in names else 'NULL'} AS {column.type.value}) "
+        f"AS {quoted(column.name.value)}"
+        for name, column in zip(known, columns, strict=True)
+    ]
+    aliases = ", ".join(map(quoted, names))
+    return f"SELECT {', '.join(values)} FROM {query} AS {query}({aliases})"
+
+
+def union(inputs: Sequence[Text]) -> str:
+    """Returns the query of the rows of several transforms."""
+    return " UNION ALL ".join(f"SELECT * FROM {name.value}" for name in inputs)
+
+
+def quoted(name: str) -> str:
+    """Returns a name as an identifier of Spark SQL."""
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,50 @@
+"""Nodes of a document, with locations in a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from penstock.core.location import Location
+from penstock.spec.script.tokens import Text
+from penstock.spec.yaml import scalars
+from penstock.spec.yaml.nodes import (
+    Entry,
+    File,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    Span,
+)
+
+
+def text_node(file: File, text: Text) -> ScalarNode:
+    """Returns a text of the script."""
+    location, span = file.location(text.start, text.end), Span(file, text.start, text.end)
+    return ScalarNode(text.value, text.value, text.value, location, file.base, False, span)
+
+
+def number_node(file: File, text: Text) -> ScalarNode:
+    """Returns a number, true, false or a bare word of the script."""
+    location = file.location(text.start, text.end)
+    value = scalars.resolve(text.value)
+    return ScalarNode(value, text.value, text.value, location, file.base)
+
+
+def derived_node(file: File, value: str | bool, origin: Text) -> ScalarNode:
+    """Returns a value that is not in the script itself, at the location of its origin."""
+    location = file.location(origin.start, origin.end)
+    return ScalarNode(value, str(value), str(value), location, file.base, False)
+
+
+def list_node(file: File, items: Sequence[Node]) -> SequenceNode:
+    """Returns a list."""
+    where = items[0].location if items else Location(file.name, 1, 1)
+    return SequenceNode(tuple(items), where, file.base)
+
+
+def map_node(file: File, values: Mapping[Text, Node]) -> MappingNode:
+    """Returns a map. The location of a key is the location of its text."""
+    entries = tuple(Entry(text_node(file, key), value) for key, value in values.items())
+    where = entries[0].key.location if entries else Location(file.name, 1, 1)
+    return MappingNode(entries, where, file.base)

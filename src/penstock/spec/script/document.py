@@ -1,0 +1,59 @@
+"""From the statements of a SQL script to a document: sources, transforms and sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from penstock.core.errors import SpecError, raise_all
+from penstock.core.location import Location
+from penstock.spec.script.build import map_node
+from penstock.spec.script.nodes import ScriptNodes
+from penstock.spec.script.statements import Statement, read_statement
+from penstock.spec.script.tokens import Text, Token, TokenReader, split_statements, tokenize
+from penstock.spec.yaml.document import Document
+from penstock.spec.yaml.nodes import File, MappingNode
+
+
+def parse_script(text: str, name: str, base: Path) -> Document:
+    """Returns the document of a SQL script. Raises SpecError or ValidationErrors.
+
+    * `CREATE TABLE ... WITH` is a source, or a sink if an INSERT or its own query writes it.
+    * `CREATE VIEW`, and `CREATE TABLE` without WITH, are transforms.
+    * `INSERT INTO` connects a query with a sink; columns are assigned by position.
+    * A query alone is printed.
+    * `SET` sets the name, the description, or a setting of the runtime.
+    """
+    file = File(name, text.removeprefix("\ufeff"), base)
+    tokens = tokenize(file)
+    if not tokens:
+        raise SpecError(
+            "the file is empty",
+            code="empty-file",
+            where=Location(name, 1, 1),
+            hint="add CREATE TABLE statements and a query",
+        )
+    errors: list[SpecError] = []
+    statements = list(_read_all(file, [*split_statements(tokens)], errors))
+    nodes = ScriptNodes(file, statements, complete=not errors)
+    nodes.add_all()
+    raise_all([*errors, *nodes.errors])
+    return Document(_root(file, nodes), (name,))
+
+
+def _read_all(file: File, parts: list[list[Token]], errors: list[SpecError]) -> Iterator[Statement]:
+    for tokens in parts:
+        try:
+            yield read_statement(TokenReader(file, tokens))
+        except SpecError as error:
+            errors.append(error)
+
+
+def _root(file: File, nodes: ScriptNodes) -> MappingNode:
+    start = Text("", 0, 0)
+    sections = {
+        start._replace(value=section): map_node(file, entries)
+        for section, entries in nodes.sections.items()
+        if entries
+    }
+    return map_node(file, {**sections, **nodes.settings.entries()})

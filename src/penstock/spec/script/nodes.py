@@ -1,0 +1,286 @@
+"""The nodes of a pipeline, from the statements of a script."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from penstock.core.errors import SpecError
+from penstock.core.text import did_you_mean
+from penstock.spec.script.assignment import assignment, quoted, union
+from penstock.spec.script.build import derived_node, list_node, map_node, text_node
+from penstock.spec.script.option_tree import OptionTree, Tree
+from penstock.spec.script.settings import add_setting
+from penstock.spec.script.statements import (
+    CreateTable,
+    CreateView,
+    Insert,
+    Select,
+    Set,
+    Statement,
+)
+from penstock.spec.script.table import TableColumn, TableColumns
+from penstock.spec.script.tokens import Text
+from penstock.spec.yaml.nodes import File, Node
+
+_KINDS = ("source", "sink", "lookup")
+_PRINTED = "result"
+
+
+class ScriptNodes:
+    """The sections of a pipeline. Errors are in `errors`."""
+
+    def __init__(self, file: File, statements: Sequence[Statement], *, complete: bool) -> None:
+        """Reads statements. Unless `complete`, other statements have errors."""
+        self._file, self._statements, self._complete = file, statements, complete
+        self._tables = {
+            statement.name.value.lower(): statement
+            for statement in statements
+            if isinstance(statement, CreateTable)
+        }
+        self._written = {
+            name for name, table in self._tables.items() if table.options and table.query
+        }
+        self._written |= {
+            statement.table.value.lower()
+            for statement in statements
+            if isinstance(statement, Insert)
+        }
+        self._inputs: dict[str, list[Text]] = {}
+        self._printed = 0
+        self._count: Counter[str] = Counter()
+        self.sections: dict[str, dict[Text, Node]] = {"sources": {}, "transforms": {}, "sinks": {}}
+        self.settings = Tree(file)
+        self._names_seen: dict[str, Text] = {}
+        self.errors: list[SpecError] = []
+
+    def add_all(self) -> None:
+        """Adds the nodes of all statements."""
+        for statement in self._statements:
+            try:
+                self._add(statement)
+            except SpecError as error:
+                self.errors.append(error)
+        for name, table in self._tables.items():
+            try:
+                if name in self._written and table.options is not None:
+                    self._add_sink(table)
+                elif table.options is None and table.query is None:
+                    self._add_memory_table(table)
+            except SpecError as error:
+                self.errors.append(error)
+
+    def _add(self, statement: Statement) -> None:
+        match statement:
+            case CreateTable(query=None, options=None):
+                pass
+            case CreateTable(options=None, query=Text() as query):
+                self._add_transform(statement.name, query)
+            case CreateTable():
+                self._add_table(statement)
+            case CreateView():
+                self._add_transform(statement.name, statement.query)
+            case Insert():
+                self._add_insert(statement)
+            case Select():
+                self._add_printed(statement.query)
+            case Set():
+                add_setting(self._file, self.settings, statement)
+
+    def _add_table(self, table: CreateTable) -> None:
+        if table.query is not None:
+            self._connect(table, table.query)
+        elif table.name.value.lower() not in self._written:
+            self._add_source(table)
+
+    def _add_source(self, table: CreateTable) -> None:
+        options, columns = self._options(table, "source"), table.columns
+        if columns.columns and columns.physical:
+            types = {column.name: text_node(self._file, column.type) for column in columns.physical}
+            options.add("schema", map_node(self._file, types), table.name)
+        metadata = {
+            column.name: text_node(self._file, column.metadata)
+            for column in columns.columns
+            if column.metadata
+        }
+        if metadata:
+            options.add("metadata", map_node(self._file, metadata), table.name)
+        if columns.primary_key:
+            options.add("primary_key", self._names(columns.primary_key), columns.primary_key[0])
+        if table.lookup:
+            options.add("static", derived_node(self._file, True, table.name), table.name)
+        watermark = self._watermark(columns)
+        if watermark is not None and not columns.has_generated:
+            options.add(*watermark)
+        source = self._helper(table.name, "source") if columns.has_generated else table.name
+        self._add_node("sources", source, options.node())
+        if columns.has_generated:
+            self._add_generated(table, source, watermark)
+
+    def _add_generated(
+        self, table: CreateTable, source: Text, watermark: tuple[str, Node, Text] | None
+    ) -> None:
+        """Adds the generated columns, and then all columns in the order of the table."""
+        columns = table.columns.columns
+        computed = self._helper(table.name, "generated")
+        expressions: dict[Text, Node] = {
+            column.name: text_node(self._file, column.generated)
+            for column in columns
+            if column.generated
+        }
+        values: dict[Text, Node] = {
+            column.name: derived_node(self._file, _typed(column), column.name) for column in columns
+        }
+        self._add_columns(computed, "map", source, ("set", expressions))
+        entries = [watermark] if watermark is not None else []
+        self._add_columns(table.name, "select", computed, ("columns", values), entries)
+
+    def _add_columns(
+        self,
+        name: Text,
+        type_: str,
+        origin: Text,
+        columns: tuple[str, dict[Text, Node]],
+        entries: Sequence[tuple[str, Node, Text]] = (),
+    ) -> None:
+        """Adds a transform of the rows of one node."""
+        option, values = columns
+        node = {
+            self._key("type"): derived_node(self._file, type_, name),
+            self._key("from"): derived_node(self._file, origin.value, name),
+            self._key(option): map_node(self._file, values),
+            **{place._replace(value=key): value for key, value, place in entries},
+        }
+        self._add_node("transforms", name, map_node(self._file, node))
+
+    def _watermark(self, columns: TableColumns) -> tuple[str, Node, Text] | None:
+        """Returns the option watermark, its value and its place."""
+        watermark = columns.watermark
+        if watermark is None:
+            return None
+        entries: dict[Text, Node] = {self._key("column"): text_node(self._file, watermark.column)}
+        if watermark.delay is not None:
+            entries[self._key("delay")] = text_node(self._file, watermark.delay)
+        return "watermark", map_node(self._file, entries), watermark.column
+
+    def _add_insert(self, insert: Insert) -> None:
+        table = self._tables.get(insert.table.value.lower())
+        if table is None and not self._complete:
+            return
+        if table is None:
+            raise SpecError(
+                f'unknown table "{insert.table.value}"',
+                code="unknown-table",
+                where=self._file.location(insert.table.start, insert.table.end),
+                hint=did_you_mean(insert.table.value, [t.name.value for t in self._tables.values()])
+                or "create the table with CREATE TABLE ... WITH",
+            )
+        self._connect(table, insert.query, insert.columns or None, insert.table)
+
+    def _connect(
+        self,
+        table: CreateTable,
+        query: Text,
+        columns: Sequence[Text] | None = None,
+        origin: Text | None = None,
+    ) -> None:
+        """Adds a query as an input of a table. Its columns are assigned by position.
+
+        `columns` defaults to all columns of the table. `origin` is the place of errors.
+        """
+        name = self._helper(table.name, "query")
+        self._add_transform(name, query)
+        if table.columns.columns:
+            rows = self._helper(table.name, "rows")
+            sql = assignment(self._file, name.value, table.columns.columns, columns)
+            self._add_transform(rows, origin or table.name, sql)
+            name = rows
+        self._inputs.setdefault(table.name.value.lower(), []).append(name)
+
+    def _add_sink(self, table: CreateTable) -> None:
+        """Adds a sink, unless all queries that write it have errors."""
+        options = self._options(table, "sink")
+        inputs = self._inputs.get(table.name.value.lower(), [])
+        if not inputs:
+            return
+        if len(inputs) > 1:
+            combined = self._helper(table.name, "input")
+            self._add_transform(combined, table.name, union(inputs))
+            inputs = [combined]
+        options.add("from", derived_node(self._file, inputs[0].value, inputs[0]), table.name)
+        if table.columns.primary_key:
+            key = table.columns.primary_key
+            options.add("primary_key", self._names(key), key[0])
+        if table.partitioned_by:
+            names = table.partitioned_by
+            options.add("partition_by", self._names(names), names[0])
+        self._add_node("sinks", table.name, options.node())
+
+    def _add_memory_table(self, table: CreateTable) -> None:
+        """Adds a table without WITH: the rows of all INSERTs into the table."""
+        inputs = self._inputs.get(table.name.value.lower(), [])
+        if not inputs:
+            raise SpecError(
+                f'no INSERT writes the table "{table.name.value}", which has no connector',
+                code="unwritten-table",
+                where=self._file.location(table.name.start, table.name.end),
+                hint="add WITH (connector = '...'), or an INSERT INTO the table",
+            )
+        self._add_transform(table.name, table.name, union(inputs))
+
+    def _add_printed(self, query: Text) -> None:
+        self._printed += 1
+        number = "" if self._printed == 1 else f"_{self._printed}"
+        name = query._replace(value=f"{_PRINTED}{number}_query")
+        self._add_transform(name, query)
+        entries: dict[Text, Node] = {
+            self._key("type"): derived_node(self._file, "print", query),
+            self._key("from"): derived_node(self._file, name.value, query),
+        }
+        sink = query._replace(value=f"{_PRINTED}{number}")
+        self._add_node("sinks", sink, map_node(self._file, entries))
+
+    def _add_transform(self, name: Text, query: Text, sql: str | None = None) -> None:
+        """Adds a query. `sql` replaces the text of the script."""
+        text = text_node(self._file, query) if sql is None else derived_node(self._file, sql, query)
+        type_ = derived_node(self._file, "sql", name)
+        entries: dict[Text, Node] = {self._key("type"): type_, self._key("sql"): text}
+        self._add_node("transforms", name, map_node(self._file, entries))
+
+    def _add_node(self, section: str, name: Text, node: Node) -> None:
+        """Adds a node. Raises SpecError if its name is taken."""
+        first = self._names_seen.setdefault(name.value.lower(), name)
+        if first is not name:
+            raise SpecError(
+                f'duplicate name "{name.value}"',
+                code="duplicate-name",
+                where=self._file.location(name.start, name.end),
+                hint=f"rename one of them; the first is at "
+                f"{self._file.location(first.start, first.end)}",
+            )
+        self.sections[section][name] = node
+
+    def _options(self, table: CreateTable, kind: str) -> OptionTree:
+        """Returns the options of a table as a node. Raises SpecError."""
+        options = OptionTree(self._file, table.options or [])
+        options.check_kind(table.name, kind, _KINDS)
+        return options
+
+    def _helper(self, name: Text, suffix: str) -> Text:
+        """Returns the name of a node that the script does not name."""
+        base = f"{name.value}_{suffix}"
+        self._count[base] += 1
+        count = self._count[base]
+        return name._replace(value=base if count == 1 else f"{base}_{count}")
+
+    def _names(self, names: Sequence[Text]) -> Node:
+        return list_node(self._file, [derived_node(self._file, name.value, name) for name in names])
+
+    def _key(self, name: str) -> Text:
+        return Text(name, 0, 0)
+
+
+def _typed(column: TableColumn) -> str:
+    """Returns the column, cast to its type if it is generated."""
+    name = quoted(column.name.value)
+    return f"CAST({name} AS {column.type.value})" if column.generated else name

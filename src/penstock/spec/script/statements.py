@@ -1,0 +1,133 @@
+"""The statements of a SQL script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.core.errors import SpecError
+from penstock.core.text import did_you_mean
+from penstock.spec.script.options import Option, read_options, read_value
+from penstock.spec.script.table import TableColumns, read_columns
+from penstock.spec.script.tokens import Text, TokenReader
+from penstock.spec.yaml.nodes import Node
+
+STATEMENTS = ["CREATE TABLE", "CREATE VIEW", "INSERT INTO", "SELECT", "SET"]
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """`CREATE TABLE name (columns) PARTITIONED BY (names) WITH (options) AS query`."""
+
+    name: Text
+    columns: TableColumns
+    partitioned_by: list[Text]
+    options: list[Option] | None
+    """None without WITH: the table is the result of a query."""
+    query: Text | None
+    lookup: bool = False
+    """Whether the table is TEMPORARY: read for joins, as a whole."""
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """`CREATE VIEW name AS query`."""
+
+    name: Text
+    query: Text
+
+
+@dataclass(frozen=True)
+class Insert:
+    """`INSERT INTO table (columns) query`."""
+
+    table: Text
+    columns: list[Text]
+    query: Text
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query whose rows are printed."""
+
+    query: Text
+
+
+@dataclass(frozen=True)
+class Set:
+    """`SET path = value`."""
+
+    path: list[Text]
+    value: Node
+
+
+Statement = CreateTable | CreateView | Insert | Select | Set
+
+
+def read_statement(reader: TokenReader) -> Statement:
+    """Reads one statement. Raises SpecError."""
+    if reader.accept("CREATE"):
+        return _read_create(reader)
+    if reader.accept("INSERT"):
+        reader.expect("INTO")
+        reader.accept("TABLE")
+        table = reader.name("the name of a table")
+        columns = [] if _is_query(reader) else reader.names("the name of a column")
+        return Insert(table, columns, reader.rest("a query"))
+    if reader.accept("SET"):
+        path = [reader.string("a name")] if reader.is_string() else _read_path(reader)
+        reader.expect("=")
+        statement = Set(path, read_value(reader))
+        reader.end()
+        return statement
+    if _is_query(reader):
+        return Select(reader.rest("a query"))
+    raise _unknown_statement(reader)
+
+
+def _is_query(reader: TokenReader) -> bool:
+    if reader.at("("):
+        return any(reader.at("(", word) for word in _QUERIES)
+    return reader.word() in _QUERIES
+
+
+def _read_path(reader: TokenReader) -> list[Text]:
+    path = [reader.name("a name")]
+    while reader.accept("."):
+        path.append(reader.name("a name"))
+    return path
+
+
+def _read_create(reader: TokenReader) -> Statement:
+    reader.accept("OR", "REPLACE")
+    temporary = reader.accept("TEMPORARY") or reader.accept("TEMP")
+    if reader.accept("VIEW"):
+        name = reader.name("the name of the view")
+        reader.expect("AS")
+        return CreateView(name, reader.rest("a query"))
+    reader.expect("TABLE")
+    reader.accept("IF", "NOT", "EXISTS")
+    name = reader.name("the name of the table")
+    columns = read_columns(reader) if reader.at("(") else TableColumns()
+    partitioned_by: list[Text] = []
+    options = query = None
+    while not reader.ended:
+        if reader.accept("PARTITIONED", "BY"):
+            partitioned_by = reader.names("the name of a column")
+        elif reader.accept("WITH"):
+            options = read_options(reader)
+        elif reader.accept("AS"):
+            query = reader.rest("a query")
+        else:
+            raise reader.error("WITH, PARTITIONED BY, AS or the end of the statement")
+    return CreateTable(name, columns, partitioned_by, options, query, temporary)
+
+
+def _unknown_statement(reader: TokenReader) -> SpecError:
+    word = reader.word()
+    return SpecError(
+        f"unknown statement {word}" if word else "expected a statement",
+        code="unknown-statement",
+        where=reader.start,
+        hint=did_you_mean(word, STATEMENTS) or f"write one of {', '.join(STATEMENTS)}",
+    )

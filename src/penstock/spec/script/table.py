@@ -1,0 +1,167 @@
+"""The columns of `CREATE TABLE`: types, constraints, generated and metadata columns, watermark."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from penstock.core.errors import SpecError
+from penstock.spec.script.options import read_interval
+from penstock.spec.script.tokens import Text, TokenReader
+
+_AFTER_TYPE = ("NOT", "NULL", "PRIMARY", "GENERATED", "METADATA", "COMMENT", ",")
+_TYPES = (
+    (r"\b(?:big)?int(?:eger)?\s+unsigned\b", lambda match: _unsigned(match[0])),
+    (r"\b(?:text|varchar|character varying|json)\b(?!\s*\()", lambda _: "STRING"),
+    (r"\bbytea\b", lambda _: "BINARY"),
+    (r"\btimestamp\s*\(\s*\d\s*\)", lambda _: "TIMESTAMP"),
+    (r"\bdouble\s+precision\b", lambda _: "DOUBLE"),
+)
+"""Types of other dialects, and the types of Spark."""
+_ARRAY = re.compile(r"\s*\[\s*\]\Z")
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column. `type` is a type of Spark."""
+
+    name: Text
+    type: Text
+    generated: Text | None = None
+    """The expression of a generated column."""
+    metadata: Text | None = None
+    """The name of the metadata of a metadata column."""
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """`WATERMARK FOR column AS column - INTERVAL delay`."""
+
+    column: Text
+    delay: Text | None = None
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table, and its constraints."""
+
+    columns: list[TableColumn] = field(default_factory=list)
+    primary_key: list[Text] = field(default_factory=list)
+    watermark: Watermark | None = None
+
+    @property
+    def physical(self) -> list[TableColumn]:
+        """The columns that the format decodes."""
+        return [column for column in self.columns if not (column.generated or column.metadata)]
+
+    @property
+    def has_generated(self) -> bool:
+        """Whether a column is generated."""
+        return any(column.generated for column in self.columns)
+
+
+def read_columns(reader: TokenReader) -> TableColumns:
+    """Reads columns and constraints between parentheses. Raises SpecError."""
+    definition = _Definition(reader)
+    reader.items(definition.read_item)
+    return TableColumns(definition.columns, definition.primary_key, definition.watermark)
+
+
+class _Definition:
+    """The columns and constraints read so far."""
+
+    def __init__(self, reader: TokenReader) -> None:
+        self._reader = reader
+        self.columns: list[TableColumn] = []
+        self.primary_key: list[Text] = []
+        self.watermark: Watermark | None = None
+
+    def read_item(self) -> None:
+        """Reads a column, PRIMARY KEY (...) or WATERMARK FOR."""
+        reader = self._reader
+        if reader.at("PRIMARY", "KEY", "("):
+            reader.expect("PRIMARY", "KEY")
+            self.primary_key += reader.names("the name of a column")
+        elif reader.at("WATERMARK", "FOR"):
+            first = reader.name("WATERMARK")
+            watermark = self._read_watermark()
+            if self.watermark is not None:
+                raise SpecError(
+                    "a table has at most one watermark",
+                    code="duplicate-watermark",
+                    where=reader.location(first),
+                )
+            self.watermark = watermark
+        else:
+            self._read_column()
+
+    def _read_column(self) -> None:
+        reader = self._reader
+        name = reader.name("the name of a column")
+        type_ = reader.type(_AFTER_TYPE)
+        generated = metadata = None
+        while not reader.at(",") and not reader.at(")"):
+            if reader.accept("PRIMARY", "KEY"):
+                self.primary_key.append(name)
+            elif reader.accept("GENERATED", "ALWAYS", "AS"):
+                reader.expect("(")
+                generated = reader.expression()
+                reader.expect(")")
+                reader.accept("STORED") or reader.accept("VIRTUAL")
+            elif reader.accept("METADATA", "FROM"):
+                metadata = reader.string("the name of the metadata, in quotes")
+            elif reader.accept("COMMENT"):
+                reader.string("a comment, in quotes")
+            elif not reader.accept("NOT", "NULL") and not reader.accept("NULL"):
+                raise reader.error("a constraint of the column, a comma or )")
+        if any(column.name.value.lower() == name.value.lower() for column in self.columns):
+            raise SpecError(
+                f'duplicate column "{name.value}"',
+                code="duplicate-column",
+                where=reader.location(name),
+                hint="rename or remove one of the columns",
+            )
+        self.columns.append(TableColumn(name, spark_type(type_), generated, metadata))
+
+    def _read_watermark(self) -> Watermark:
+        """Reads `FOR column`, and `AS column - INTERVAL delay` or `DELAY OF INTERVAL delay`."""
+        reader = self._reader
+        reader.expect("FOR")
+        column = reader.name("the name of a column")
+        if reader.accept("DELAY", "OF"):
+            reader.accept("INTERVAL")
+            return Watermark(column, read_interval(reader))
+        if not reader.accept("AS"):
+            return Watermark(column)
+        closing = reader.accept("(")
+        start = reader.name("the name of the column of the watermark")
+        if start.value.lower() != column.value.lower():
+            raise SpecError(
+                f"expected {column.value}, found {start.value}",
+                code="invalid-watermark",
+                where=reader.location(start),
+                hint=f"write AS {column.value} - INTERVAL '5 seconds'",
+            )
+        delay = None
+        if reader.accept("-"):
+            reader.expect("INTERVAL")
+            delay = read_interval(reader)
+        if closing:
+            reader.expect(")")
+        return Watermark(column, delay)
+
+
+def spark_type(type_: Text) -> Text:
+    """Returns the type of Spark for a type, which may be of another dialect."""
+    text = type_.value
+    if match := _ARRAY.search(text):
+        element = spark_type(Text(text[: match.start()], type_.start, type_.end))
+        return type_._replace(value=f"ARRAY<{element.value}>")
+    for pattern, replacement in _TYPES:
+        text = re.sub(pattern, replacement, text, flags=re.IGNORECASE)
+    return type_._replace(value=text)
+
+
+def _unsigned(text: str) -> str:
+    """Returns a signed type that holds all values of an unsigned type."""
+    return "DECIMAL(20, 0)" if text.lower().startswith("big") else "BIGINT"

@@ -1,0 +1,257 @@
+"""Tokens of a SQL script, and a reader of one statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import sqlglot
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from penstock.core.errors import SpecError
+from penstock.core.location import Location
+from penstock.core.text import shorten
+from penstock.spec.yaml.nodes import File
+
+T = TypeVar("T")
+DIALECT = "spark"
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.RAW_STRING)
+_WORD = re.compile(r"[A-Za-z_]\w*\Z")
+_BRACKETS = {"(": ")", "[": "]"}
+_TYPE_BRACKETS = {**_BRACKETS, "<": ">"}
+_CLOSED = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""", re.DOTALL
+)
+_OPEN = re.compile(r"/\*|['\"`]")
+
+
+class Token(NamedTuple):
+    """A token: `file.text[start:end]`. `text` has no quotes."""
+
+    text: str
+    type: TokenType
+    start: int
+    end: int
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the token is a text or a name in quotes."""
+        return self.type in _QUOTED
+
+
+class Text(NamedTuple):
+    """A part of a script: `file.text[start:end]`, and its value without quotes."""
+
+    value: str
+    start: int
+    end: int
+
+
+def tokenize(file: File) -> list[Token]:
+    """Returns the tokens of a file. Raises SpecError at a quote or comment without an end."""
+    try:
+        tokens = sqlglot.tokenize(file.text, dialect=DIALECT)
+    except TokenError:
+        opening = _unclosed(file.text)
+        mark = file.text[opening : opening + 2] if file.text[opening] == "/" else file.text[opening]
+        raise SpecError(
+            f"this {mark} is not closed",
+            code="invalid-sql",
+            where=file.location(opening, opening + len(mark)),
+        ) from None
+    return [
+        part
+        for token in tokens
+        for part in _words(Token(token.text, token.token_type, token.start, token.end + 1), file)
+    ]
+
+
+def _words(token: Token, file: File) -> Iterator[Token]:
+    """Yields the words of a token. sqlglot reads some keywords, as PRIMARY KEY, as one token."""
+    text = file.text[token.start : token.end]
+    if token.quoted or not any(map(str.isspace, text)):
+        yield token
+        return
+    for match in re.finditer(r"\S+", text):
+        start, end = token.start + match.start(), token.start + match.end()
+        yield Token(match[0], TokenType.VAR, start, end)
+
+
+def split_statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yields the tokens of each statement, without the semicolons and without empty statements."""
+    statement: list[Token] = []
+    for token in tokens:
+        if token.type is TokenType.SEMICOLON:
+            if statement:
+                yield statement
+            statement = []
+        else:
+            statement.append(token)
+    if statement:
+        yield statement
+
+
+class TokenReader:
+    """A reader of the tokens of one statement, from the first to the last."""
+
+    def __init__(self, file: File, tokens: Sequence[Token]) -> None:
+        self.file, self._tokens, self._next = file, tokens, 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether no token remains."""
+        return self._next >= len(self._tokens)
+
+    def at(self, *words: str) -> bool:
+        """Returns whether the next tokens are these keywords or signs."""
+        following = self._tokens[self._next : self._next + len(words)]
+        return len(following) == len(words) and all(map(_is, following, words))
+
+    def accept(self, *words: str) -> bool:
+        """Reads these keywords or signs if they are next. Returns whether they were."""
+        found = self.at(*words)
+        self._next += len(words) if found else 0
+        return found
+
+    def expect(self, *words: str) -> None:
+        """Reads keywords or signs. Raises SpecError."""
+        for word in words:
+            if not self.accept(word):
+                raise self.error(word)
+
+    def word(self) -> str:
+        """Returns the next keyword in upper case without reading it; empty for other tokens."""
+        if self.ended or self._token.quoted:
+            return ""
+        return self._token.text.upper()
+
+    def name(self, expected: str) -> Text:
+        """Reads an identifier. Raises SpecError with `expected`."""
+        if self.ended:
+            raise self.error(expected)
+        token = self._token
+        if token.type is not TokenType.IDENTIFIER and (token.quoted or not _WORD.match(token.text)):
+            raise self.error(expected)
+        return self._read()
+
+    def string(self, expected: str) -> Text:
+        """Reads a quoted text. Raises SpecError with `expected`."""
+        if not self.is_string():
+            raise self.error(expected)
+        return self._read()
+
+    def is_string(self) -> bool:
+        """Returns whether the next token is a quoted text."""
+        return not self.ended and self._token.type in (TokenType.STRING, TokenType.RAW_STRING)
+
+    def is_number(self) -> bool:
+        """Returns whether the next token is a number."""
+        return not self.ended and self._token.type is TokenType.NUMBER
+
+    def any(self) -> Text:
+        """Reads the next token, whatever it is."""
+        return self._read()
+
+    def names(self, expected: str) -> list[Text]:
+        """Reads identifiers between parentheses. Raises SpecError."""
+        return self.items(lambda: self.name(expected))
+
+    def items(self, read: Callable[[], T]) -> list[T]:
+        """Reads items between parentheses, separated by commas. Raises SpecError."""
+        self.expect("(")
+        items = [read()]
+        while self.accept(","):
+            items.append(read())
+        self.expect(")")
+        return items
+
+    def expression(self) -> Text:
+        """Reads an expression up to the bracket that closes it. Raises SpecError."""
+        return self._balanced(_BRACKETS, (), "an expression")
+
+    def type(self, following: Collection[str]) -> Text:
+        """Reads a type up to one of the `following` keywords. Raises SpecError."""
+        return self._balanced(_TYPE_BRACKETS, following, "the type of the column")
+
+    def _balanced(
+        self, brackets: Mapping[str, str], following: Collection[str], expected: str
+    ) -> Text:
+        first = self._next
+        closing: list[str] = []
+        while not self.ended:
+            word = self.word()
+            if not closing and (word in following or word in brackets.values()):
+                break
+            if word in brackets:
+                closing.append(brackets[word])
+            elif closing and word == closing[-1]:
+                closing.pop()
+            self._next += 1
+        if first == self._next:
+            raise self.error(expected)
+        return self._text(first, self._next)
+
+    def rest(self, expected: str) -> Text:
+        """Reads all remaining tokens. Raises SpecError if there are none."""
+        first, self._next = self._next, len(self._tokens)
+        if first == self._next:
+            raise self.error(expected)
+        return self._text(first, self._next)
+
+    def end(self) -> None:
+        """Checks that no token remains. Raises SpecError."""
+        if not self.ended:
+            raise self.error("the end of the statement or ;")
+
+    def error(self, expected: str) -> SpecError:
+        """Returns the error that `expected` is not next."""
+        if self.ended:
+            found, where = "the end of the statement", self._after
+        else:
+            text = self.file.text[self._token.start : self._token.end]
+            found, where = shorten(text, 40), self.location(self._text(self._next, self._next + 1))
+        return SpecError(f"expected {expected}, found {found}", code="invalid-sql", where=where)
+
+    def location(self, text: Text) -> Location:
+        """Returns the location of a text."""
+        return self.file.location(text.start, text.end)
+
+    @property
+    def start(self) -> Location:
+        """The location of the first token."""
+        return self.location(self._text(0, 1))
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[self._next]
+
+    @property
+    def _after(self) -> Location:
+        end = self._tokens[-1].end
+        return self.file.location(end, end + 1)
+
+    def _read(self) -> Text:
+        token = self._token
+        self._next += 1
+        return Text(token.text, token.start + token.quoted, token.end - token.quoted)
+
+    def _text(self, first: int, last: int) -> Text:
+        start, end = self._tokens[first].start, self._tokens[last - 1].end
+        return Text(self.file.text[start:end], start, end)
+
+
+def _is(token: Token, word: str) -> bool:
+    return not token.quoted and token.text.upper() == word
+
+
+def _unclosed(text: str) -> int:
+    """Returns the index of the first quote or comment that is not closed."""
+    position = 0
+    while match := _OPEN.search(text, position):
+        closed = _CLOSED.search(text, position)
+        if closed is None or closed.start() > match.start():
+            return match.start()
+        position = closed.end()
+    return 0

@@ -1,0 +1,94 @@
+"""Connections: shared options as the defaults of the nodes that refer to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.core.errors import PenstockError, SpecError
+from penstock.core.text import did_you_mean
+from penstock.spec.yaml.document import Document
+from penstock.spec.yaml.nodes import Entry, MappingNode, Node, ScalarNode
+
+_USERS = {"sources": "source", "sinks": "sink"}
+
+
+def apply_connections(document: Document) -> tuple[Document, list[PenstockError]]:
+    """Returns the document with the options of connections in nodes, and the errors."""
+    errors: list[PenstockError] = []
+    known = document.root.get("connections")
+    connections = known if isinstance(known, MappingNode) else None
+    entries = []
+    for entry in document.root.entries:
+        value: Node = entry.value
+        if entry.name in _USERS and isinstance(value, MappingNode):
+            nodes = tuple(
+                Entry(node.key, _with_defaults(node.value, node.name, connections, errors))
+                for node in value.entries
+            )
+            value = replace(value, entries=nodes)
+        elif entry.name == "dead_letter":
+            value = _with_defaults(value, entry.name, connections, errors)
+        entries.append(Entry(entry.key, value))
+    return Document(replace(document.root, entries=tuple(entries)), document.files), errors
+
+
+def _with_defaults(
+    node: Node, name: str, connections: MappingNode | None, errors: list[PenstockError]
+) -> Node:
+    if not isinstance(node, MappingNode):
+        return node
+    reference = node.get("connection")
+    if (
+        not isinstance(reference, ScalarNode)
+        or not isinstance(reference.value, str)
+        or reference.invalid
+    ):
+        return node
+    connection = connections.entry(reference.value) if connections else None
+    if connection is None:
+        errors.append(_unknown(reference, connections))
+        return _with_invalid(node, reference)
+    if not isinstance(connection.value, MappingNode):
+        return node
+    if error := _type_error(node, connection, name):
+        errors.append(error)
+        return _with_invalid(node, node.get("type"))
+    defaults = (entry for entry in connection.value.entries if node.entry(entry.name) is None)
+    return replace(node, entries=(*node.entries, *defaults))
+
+
+def _with_invalid(node: MappingNode, invalid: Node | None) -> MappingNode:
+    """Returns the node with one of its values marked as invalid."""
+    entries = (
+        Entry(entry.key, replace(entry.value, invalid=True))
+        if entry.value is invalid and isinstance(entry.value, ScalarNode)
+        else entry
+        for entry in node.entries
+    )
+    return replace(node, entries=tuple(entries))
+
+
+def _unknown(reference: ScalarNode, connections: MappingNode | None) -> SpecError:
+    known = connections.names() if connections else []
+    return SpecError(
+        f'unknown connection "{reference.value}"',
+        code="unknown-connection",
+        where=reference.location,
+        hint=did_you_mean(str(reference.value), known) or 'add "connections:"',
+    )
+
+
+def _type_error(node: MappingNode, connection: Entry, name: str) -> SpecError | None:
+    assert isinstance(connection.value, MappingNode)
+    type_, shared = node.get("type"), connection.value.get("type")
+    if not isinstance(type_, ScalarNode) or not isinstance(shared, ScalarNode):
+        return None
+    if type_.value == shared.value:
+        return None
+    return SpecError(
+        f'expected type {shared.value} of connection "{connection.name}" for "{name}", '
+        f"found {type_.value}",
+        code="connection-type",
+        where=type_.location,
+        hint=f"remove the type; the type of the connection is at {shared.location}",
+    )

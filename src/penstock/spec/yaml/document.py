@@ -1,0 +1,200 @@
+"""YAML files and texts to trees with locations. YAML 1.2; every error is a SpecError."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.core.errors import SpecError, raise_all
+from penstock.core.location import Location
+from penstock.core.pipes import open_without_waiting
+from penstock.core.regular_files import check_regular_file
+from penstock.core.text import nearest_file
+from penstock.spec.source_map import Route, SourceValue
+from penstock.spec.yaml.composer import Composer
+from penstock.spec.yaml.nodes import (
+    File,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    child,
+    to_source_value,
+)  # fmt: skip
+
+MAX_BYTES = 10 * 1024 * 1024
+_UNPRINTABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """The tree of one pipeline, possibly of several files; the source map of a YAML pipeline."""
+
+    root: MappingNode
+    files: tuple[str, ...]
+    """The files of the tree in order."""
+
+    def find(self, route: Route) -> SourceValue | None:
+        """Returns the value at `route`, or None if there is none."""
+        node = self.node(route)
+        return None if node is None else to_source_value(node)
+
+    def node(self, route: Route) -> Node | None:
+        """Returns the node at `route`, or None if there is none."""
+        node: Node | None = self.root
+        for step in route:
+            node = child(node, step) if node is not None else None
+        return node
+
+    def require_node(self, route: Route) -> Node:
+        """Returns the node at `route`. Raises KeyError."""
+        node = self.node(route)
+        if node is None:
+            raise KeyError(".".join(map(str, route)))
+        return node
+
+    def key(self, route: Route) -> Location:
+        """Returns the location of the key at the end of `route`; see `SourceMap.key`."""
+        for end in range(len(route), 0, -1):
+            above, step = self.node(route[: end - 1]), route[end - 1]
+            if isinstance(above, MappingNode) and (entry := above.entry(str(step))):
+                return entry.key.location
+            if above is not None and (item := child(above, step)):
+                return item.location
+        return Location(self.files[0], 1, 1)
+
+    def value(self, route: Route) -> Location:
+        """Returns the location of the value; of its key if the value is empty or begins below."""
+        node = self.node(route)
+        if isinstance(node, ScalarNode):
+            return node.location if node.written else self.key(route)
+        if node is not None and node.flow:
+            return node.location
+        return self.key(route)
+
+    def inside(self, route: Route, line: int, column: int, length: int = 1) -> Location:
+        """Returns the location of a line and column, both from 1, of the text at `route`."""
+        node = self.node(route)
+        if isinstance(node, ScalarNode):
+            return node.locate(line, column, length)
+        return self.value(route)
+
+    def base(self, route: Route) -> Path:
+        """Returns the directory of the value's file; of the first file by default."""
+        node = self.node(route)
+        return self.root.base if node is None else node.base
+
+    def names(self, section: str) -> list[str]:
+        """Returns the names in a top-level map such as `sources`."""
+        node = self.root.get(section)
+        return node.names() if isinstance(node, MappingNode) else []
+
+
+def parse_document(text: str, name: str = "<text>", base: Path | None = None) -> Document:
+    """Returns the document of a text; messages use `name` as the name of the file."""
+    file = File(name, text.removeprefix("\ufeff"), base or Path.cwd())
+    if match := _UNPRINTABLE.search(file.text):
+        raise SpecError(
+            f"the character U+{ord(match[0]):04X} is not allowed in a YAML file",
+            code="invalid-yaml",
+            where=file.location(match.start(), match.end()),
+            hint="remove the character, or write an escape sequence in a double-quoted text",
+        )
+    composer = Composer(file)
+    root = composer.compose()
+    raise_all(composer.errors)
+    if root is None or (isinstance(root, ScalarNode) and not root.written):
+        raise SpecError(
+            "the file is empty",
+            code="empty-file",
+            where=Location(name, 1, 1),
+            hint="add sources, transforms and sinks",
+        )
+    if not isinstance(root, MappingNode):
+        kind = "a list" if isinstance(root, SequenceNode) else "text"
+        raise SpecError(
+            f"expected a map of sources, transforms and sinks, found {kind}",
+            code="not-a-map",
+            where=root.location,
+        )
+    return Document(root, (name,))
+
+
+def read_document(path: str | Path, where: Location | None = None) -> Document:
+    """Returns the document of a file; `-` is standard input.
+
+    `where` is the location that refers to the file. Raises SpecError or ValidationErrors.
+    """
+    if str(path) == "-":
+        return parse_document(_decode(sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>"), "<stdin>")
+    text = read_text(Path(path), where)
+    return parse_document(text, str(path), Path(path).absolute().parent)
+
+
+def read_text(path: Path, where: Location | None = None) -> str:
+    """Returns the text of a file, to which the location `where` refers. Raises SpecError."""
+    return _decode(_bytes(path, where), str(path))
+
+
+def _bytes(path: Path, where: Location | None) -> bytes:
+    if path.is_dir():
+        raise SpecError(
+            f"{path} is a directory",
+            code="not-a-file",
+            where=where,
+            hint=f"name a file in the directory, or all files: {path / '*.yaml'}",
+        )
+    try:
+        if where is not None:
+            check_regular_file(path)
+        with open_without_waiting(path) as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if not data and path.is_fifo():
+            raise SpecError(
+                f"expected a file, found the named pipe {path} without data",
+                code="not-a-file",
+                where=where,
+                hint="pass a regular file, or - for standard input",
+            )
+        return data
+    except FileNotFoundError:
+        raise missing_file_error(path, where) from None
+    except OSError as error:
+        raise SpecError(
+            f"cannot read {path}: {error.strerror}", code="unreadable-file", where=where
+        ) from None
+
+
+def missing_file_error(path: Path, where: Location | None = None) -> SpecError:
+    """Returns the error of a file that does not exist, with the nearest name in its directory."""
+    hint = None
+    if not path.parent.is_dir():
+        hint = f"create the directory {path.parent}, or correct the name"
+    else:
+        name = nearest_file(path.name, (file.name for file in path.parent.iterdir()))
+        hint = f'did you mean "{path.parent / name}"?' if name else None
+    return SpecError(f"the file {path} does not exist", code="no-such-file", where=where, hint=hint)
+
+
+def _decode(data: bytes, name: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise SpecError(
+            f"{name} is larger than {MAX_BYTES // 2**20} MB",
+            code="file-too-large",
+            where=Location(name, 1, 1),
+            hint="move data to another file",
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        location = File(name, before, Path()).location(len(before))
+        utf16 = data[:2] in {b"\xff\xfe", b"\xfe\xff"}
+        raise SpecError(
+            f"the file is not UTF-8: byte 0x{data[error.start]:02X}",
+            code="not-utf-8",
+            where=Location(name, location.line, location.column),
+            hint="save the file as UTF-8 instead of UTF-16" if utf16 else "save the file as UTF-8",
+        ) from None

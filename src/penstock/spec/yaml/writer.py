@@ -1,0 +1,69 @@
+"""Pipelines as YAML text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence as List
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.scalarstring import LiteralScalarString
+
+from penstock.core.errors import PenstockError, raise_all
+from penstock.spec.yaml.include import IncludeReader
+from penstock.spec.yaml.merge import merge_documents
+from penstock.spec.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+_ORDER = (
+    "name", "description", "connections", "sources", "transforms", "sinks", "dead_letter",
+    "runtime", "tests",
+)  # fmt: skip
+_WIDTH = 4096
+"""Long texts stay on one line: YAML would fold them."""
+
+
+def convert(paths: List[str]) -> str:
+    """Returns files and their includes as the YAML of one pipeline.
+
+    Variables and secrets remain expressions. Comments are not kept. Raises SpecError or
+    ValidationErrors.
+    """
+    reader = IncludeReader({})
+    documents = reader.read(paths)
+    errors: list[PenstockError] = list(reader.errors)
+    raise_all(errors)
+    document, merge_errors = merge_documents(documents)
+    raise_all(merge_errors)
+    sections = {entry.name: _data(entry.value) for entry in document.root.entries}
+    ordered = [name for name in _ORDER if name in sections]
+    others = [name for name in sections if name not in _ORDER]
+    return _dump({name: sections[name] for name in [*ordered, *others]})
+
+
+def _data(node: Node) -> Any:
+    """Returns plain data, with expressions as written."""
+    if isinstance(node, MappingNode):
+        return {entry.name: _data(entry.value) for entry in node.entries}
+    if isinstance(node, SequenceNode):
+        return [_data(item) for item in node.items]
+    return _scalar(node)
+
+
+def _scalar(node: ScalarNode) -> Any:
+    if not isinstance(node.value, str):
+        return node.value
+    text = str.__str__(node.value)
+    if "\n" not in text:
+        return text
+    lines = (line.rstrip() for line in text.expandtabs(4).splitlines())
+    return LiteralScalarString("\n".join(lines))
+
+
+def _dump(data: dict[str, Any]) -> str:
+    yaml = YAML(typ="rt", pure=True)
+    yaml.version = (1, 2)
+    yaml.width = _WIDTH
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    stream = io.StringIO()
+    yaml.dump(data, stream)
+    return stream.getvalue().removeprefix("%YAML 1.2\n---\n")

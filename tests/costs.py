@@ -1,0 +1,212 @@
+"""CPU seconds and wall clock of the tests, printed at the end: `--costs`, `--costs-by-file`.
+
+An area is `unit`, `golden`, `docs`, `chaos`, `contract/NAME` or `integration/NAME`. Costs of a
+fixture that several tests share are those of the test that starts or ends it. Under xdist the
+workers' costs are added up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+from servers.directory import ALL as SERVERS
+
+MARK = "PENSTOCK_TEST_COSTS"
+SECONDS_BETWEEN_SAMPLES = 0.5
+TESTS = Path(__file__).parent
+OUTSIDE = "(collection)"
+KINDS = ("tests", "spark", "servers", "others")
+"""Whose CPU seconds: the process of the tests, Spark's Java, servers, all other processes."""
+
+
+def area_of(path: Path) -> str:
+    """The area of a test file below `tests/`."""
+    directory, name = path.parts[0], path.stem.removeprefix("test_")
+    if directory == "contract":
+        return f"contract/{name}"
+    if directory == "integration":
+        return f"integration/{name.partition('_')[0]}"
+    return directory
+
+
+@dataclass
+class Usage:
+    """CPU seconds of the process and of its descendants, also of those whose parents ended.
+
+    A descendant is recognized by a variable of its environment or by its parent. What a process
+    used until it was waited for is in its parent's children times. Only the last moments of a
+    process that is killed together with its parents are missing.
+    """
+
+    descendants: bool = True
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _kinds: dict[int, str] = field(default_factory=dict)
+    _processes: dict[int, psutil.Process] = field(default_factory=dict)
+    _foreign: set[int] = field(default_factory=set)
+    _own: dict[int, float] = field(default_factory=dict)
+    _sum: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.descendants:
+            os.environ[MARK] = self.mark
+        self._adopt(os.getpid(), "tests")
+        self.since_last()
+
+    def since_last(self) -> dict[str, float]:
+        """CPU seconds by kind since the last call."""
+        if self.descendants:
+            self._find()
+        used: dict[str, float] = defaultdict(float)
+        total = 0.0
+        for pid, process in list(self._processes.items()):
+            try:
+                times = process.cpu_times()
+            except psutil.Error:
+                self._forget(pid)
+                continue
+            own = times.user + times.system
+            total += own
+            if self.descendants:
+                total += getattr(times, "children_user", 0) + getattr(times, "children_system", 0)
+            used[self._kinds[pid]] += own - self._own[pid]
+            self._own[pid] = own
+        # Processes that ended between two samples are only in their parents' children times.
+        used["others"] += max(0.0, total - self._sum - sum(used.values()))
+        self._sum = total
+        return used
+
+    def _find(self) -> None:
+        pids = set(psutil.pids())
+        self._foreign &= pids
+        for pid in sorted(pids - self._foreign - self._processes.keys()):
+            kind = None
+            with suppress(psutil.Error, OSError):
+                kind = self._kind(psutil.Process(pid))
+            if kind is None:
+                self._foreign.add(pid)
+            else:
+                self._adopt(pid, kind)
+
+    def _kind(self, process: psutil.Process) -> str | None:
+        parent = self._kinds.get(process.ppid())
+        if parent is None and process.environ().get(MARK) != self.mark:
+            return None
+        if parent == "servers" or Path(process.cwd()).is_relative_to(SERVERS):
+            return "servers"
+        return "spark" if process.name() == "java" else "others"
+
+    def _adopt(self, pid: int, kind: str) -> None:
+        with suppress(psutil.Error):
+            self._processes[pid] = psutil.Process(pid)
+            self._kinds[pid] = kind
+            self._own[pid] = 0.0
+
+    def _forget(self, pid: int) -> None:
+        del self._processes[pid], self._kinds[pid], self._own[pid]
+
+
+class Costs:
+    """The costs of the tests that this process runs, and of its workers."""
+
+    def __init__(self, by_file: bool, distributes: bool) -> None:
+        self._by_file = by_file
+        self._usage = Usage(descendants=not distributes)
+        self._area, self._since = OUTSIDE, time.monotonic()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self.areas: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        threading.Thread(target=self._watch, name="costs", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(SECONDS_BETWEEN_SAMPLES):
+            self._sample()
+
+    def _sample(self, area: str | None = None) -> None:
+        with self._lock:
+            now, costs = time.monotonic(), self.areas[self._area]
+            for kind, seconds in self._usage.since_last().items():
+                costs[kind] += seconds
+            costs["wall"] += now - self._since
+            self._area, self._since = area or self._area, now
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        area = self._area_of(item.path)
+        if area != self._area:
+            self._sample(area)
+        self.areas[area]["count"] += 1
+        return (yield)
+
+    def _area_of(self, path: Path) -> str:
+        if not path.is_relative_to(TESTS):
+            return str(path)
+        within = path.relative_to(TESTS)
+        return str(within) if self._by_file else area_of(within)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._ended.set()
+        self._sample()
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["costs"] = {area: dict(costs) for area, costs in self.areas.items()}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """Adds the costs of a worker of xdist."""
+        for area, costs in getattr(node, "workeroutput", {}).get("costs", {}).items():
+            for kind, seconds in costs.items():
+                self.areas[area][kind] += seconds
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.section("costs in seconds")
+        for line in table(self.areas):
+            terminalreporter.write_line(line)
+
+
+def table(areas: dict[str, dict[str, float]]) -> list[str]:
+    """The lines of the table, the most expensive area first."""
+    rows = [
+        (area, costs.get("count", 0), costs.get("wall", 0), *(costs.get(kind, 0) for kind in KINDS))
+        for area, costs in areas.items()
+    ]
+    rows.sort(key=lambda row: -sum(row[3:]))
+    rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
+    heads = ("area", "tests", "wall", "CPU", *(f"CPU {kind}" for kind in KINDS))
+    widths = [max(len(row[0]) for row in rows), *(max(6, len(head)) for head in heads[1:])]
+    shown = [heads, *((row[0], *map(_number, (*row[1:3], sum(row[3:]), *row[3:]))) for row in rows)]
+    return [
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+        for line in shown
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option."""
+    option = parser.addoption
+    option("--costs", action="store_true", help="print CPU seconds and wall clock by area")
+    option("--costs-by-file", action="store_true", help="the same by file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measures if the option is there, in workers, too."""
+    by_file = config.getoption("--costs-by-file")
+    if by_file or config.getoption("--costs"):
+        worker = hasattr(config, "workerinput")
+        distributes = not worker and bool(config.getoption("numprocesses", None))
+        config.pluginmanager.register(Costs(by_file, distributes), "costs-by-area")

@@ -1,0 +1,93 @@
+"""Mutants of pipeline files, YAML and SQL: the plan raises errors of the user only, within seconds.
+
+.venv/bin/python tests/fuzz/parser.py --seed 1 --count 1000
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+from fuzzing import main, mutant
+
+from penstock import app
+from penstock.core.error_report import format_error
+from penstock.core.errors import Bug, PenstockError
+
+ROOT = Path(__file__).parents[2]
+DIRECTORIES = (
+    ROOT / "tests" / "golden" / "pipelines", ROOT / "tests" / "golden" / "wrong",
+    *sorted((ROOT / "examples").glob("*/")),
+)  # fmt: skip
+TIMEOUT = 20.0
+
+
+class Late(BaseException):
+    """A plan that takes longer than `TIMEOUT`."""
+
+
+def run(seed: int, count: int) -> Iterator[str]:
+    """Plans mutants. Yields an exception that is not an error of the user, with its mutant."""
+    random = Random(seed)
+    with tempfile.TemporaryDirectory() as directory:
+        originals = list(_copy(Path(directory)))
+        for number in range(count):
+            original = random.choice(originals)
+            text = mutant(random, original.read_bytes())
+            path = original.with_name(f"mutant{original.suffix}")
+            path.write_bytes(text)
+            problem = _plan(path)
+            if problem is not None:
+                yield f"seed {seed}, number {number}, {original.name}: {problem}\n{text!r}"
+
+
+def _copy(directory: Path) -> Iterator[Path]:
+    """Copies the pipelines with the files beside them. Yields the copies."""
+    for source in DIRECTORIES:
+        target = directory / source.name
+        shutil.copytree(source, target)
+        yield from sorted(path for path in target.iterdir() if path.suffix in (".yaml", ".sql"))
+
+
+def _plan(path: Path) -> str | None:
+    """Returns the problem of planning a file; None if the plan or the error is as expected."""
+    directory = Path.cwd()
+    os.chdir(path.parent)
+    try:
+        with _limited():
+            app.plan(path.name, env={})
+    except Bug as error:
+        return f"{error!r}"
+    except PenstockError as error:
+        return None if format_error(error) else "empty error"
+    except (Exception, Late) as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        os.chdir(directory)
+    return None
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raises Late in a block that takes too long."""
+
+    def end(*_: object) -> None:
+        raise Late
+
+    previous = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, TIMEOUT)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+if __name__ == "__main__":
+    main(run)

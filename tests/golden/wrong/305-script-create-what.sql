@@ -1,0 +1,1 @@
+CREATE FUNCTIO f AS 1;

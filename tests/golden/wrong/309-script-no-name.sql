@@ -1,0 +1,1 @@
+CREATE TABLE (id BIGINT) WITH (connector = 'files');

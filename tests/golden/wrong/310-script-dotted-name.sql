@@ -1,0 +1,1 @@
+CREATE TABLE db.a (id BIGINT) WITH (connector = 'files', path = 'x');

@@ -1,0 +1,1 @@
+CREATE TABLE a (id, name STRING) WITH (connector = 'files', path = 'x');

@@ -1,0 +1,2 @@
+CREATE TABLE a (id BIGINT) WITH (path = 'x');
+SELECT * FROM a;

@@ -1,0 +1,2 @@
+CREATE TABLE a (id BIGINT) WITH (connector = 'files', pth = 'x', format = 'csv');
+SELECT * FROM a;

@@ -1,0 +1,2 @@
+CREATE TABLE a (id BIGINT) WITH (connector = 'files', path);
+SELECT * FROM a;

@@ -1,0 +1,5 @@
+CREATE TABLE a (id BIGINT, name STRING, at TIMESTAMP) WITH (
+  connector = 'files', path = 'in/*.csv', format = 'csv'
+);
+CREATE TABLE o (id BIGINT, at BOOLEAN) WITH (connector = 'files', path = 'out', format = 'json');
+INSERT INTO o SELECT id, at FROM a;

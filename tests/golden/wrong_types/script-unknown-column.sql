@@ -1,0 +1,6 @@
+CREATE TABLE a (id BIGINT, name STRING, at TIMESTAMP) WITH (
+  connector = 'files', path = 'in/*.csv', format = 'csv'
+);
+SELECT id,
+       nam
+FROM a;

@@ -1,0 +1,183 @@
+"""Dead letters of exactly-once pipelines: interrupted replays, resets, failing sinks, files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from test_runs import ORDERS, QUICK, Place, ids, order, sink
+
+from penstock import app
+from penstock.core.errors import StateError, Transient
+from penstock.runtime.dead_letters import Collector
+from penstock.runtime.replay_record import ReplayRecord, ReplayResult
+
+pytestmark = pytest.mark.spark
+
+DIVIDE = "transforms:\n  unit: {type: sql, sql: 'SELECT id, price / n AS unit FROM orders'}\n"
+DIVIDE_OR_NULL = DIVIDE.replace("price / n", "try_divide(price, n)")
+TWO_SINKS = """\
+sinks:
+  out: {type: files, from: unit, path: out}
+  copy: {type: files, from: unit, path: copy}
+"""
+
+
+@pytest.fixture
+def orders(tmp_path: Path, penstock_spark: SparkSession) -> Place:
+    """Returns a pipeline after a run with two dead letters, of the orders 2 and 4."""
+    place = Place(tmp_path, penstock_spark)
+    place.give("a", order(1), order(2, n=0), order(3), order(4, n=0))
+    assert place.run(ORDERS, DIVIDE, TWO_SINKS).ending == "complete"
+    return place
+
+
+def replay(place: Place, *parts: str, select: set[str] | None = None) -> ReplayResult:
+    return app.replay(place.plan(*parts), ids=select, spark=place.spark.newSession())
+
+
+def letter_of(place: Place, number: int) -> str:
+    return next(x["id"] for x in place.letters() if json.loads(x["payload"])["id"] == number)
+
+
+def test_replay_after_reset_writes_its_rows(orders: Place) -> None:
+    replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS)
+    orders.run(ORDERS, DIVIDE, TWO_SINKS, fresh=True)
+    assert replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS).replayed == 2
+    assert ids(orders.rows()) == sorted([1, 2, 3, 4] * 2)
+    assert orders.letters() == []
+
+
+class Killed(BaseException):
+    """The end of the process."""
+
+
+def test_killed_replay_is_finished_before_another_selection(
+    orders: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(ReplayRecord, "mark_written", kill)
+        with pytest.raises(Killed):
+            replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS)
+    assert len(orders.letters()) == 2
+    select = {letter_of(orders, 4)}
+    result = replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS, select=select)
+    assert (result.finished, result.replayed, orders.letters()) == (2, 0, [])
+    assert ids(orders.rows()) == ids(orders.rows("copy")) == [1, 2, 3, 4]
+
+
+def test_replay_killed_between_its_sinks_writes_each_row_once(
+    orders: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("penstock.runtime.replay.make_sink_task", kill_second())
+        with pytest.raises(Killed):
+            replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS, select={letter_of(orders, 2)})
+    result = replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS)
+    assert (result.finished, result.replayed) == (1, 1)
+    assert ids(orders.rows()) == ids(orders.rows("copy")) == [1, 2, 3, 4]
+
+
+def test_interrupted_replay_that_fails_again_is_an_error(
+    orders: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(ReplayRecord, "mark_written", kill)
+        with pytest.raises(Killed):
+            replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS)
+    with pytest.raises(StateError) as caught:
+        replay(orders, ORDERS, DIVIDE, TWO_SINKS)
+    assert caught.value.code == "unfinished-replay"
+    assert len(orders.letters()) == 2
+
+
+def kill(*_: Any) -> None:
+    raise Killed
+
+
+def kill_second() -> Any:
+    from penstock.engine.batch import make_sink_task
+
+    calls = []
+
+    def make(sink: Any, spool: Any) -> Any:
+        calls.append(sink)
+        if len(calls) == 2:
+            raise Killed
+        return make_sink_task(sink, spool)
+
+    return make
+
+
+def test_failing_sink_of_dead_letters_is_retried(
+    tmp_path: Path, penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path, penstock_spark)
+    for number in range(4):
+        place.give(f"a{number}", order(number), "not json")
+    failures = fail_moves(monkeypatch, 3)
+    dead_letter = "dead_letter: {type: files, path: dead, format: json}\n"
+    outcome = place.run(ORDERS, sink("orders"), dead_letter, QUICK)
+    assert (outcome.ending, len(failures)) == ("complete", 3)
+    assert ids(place.rows()) == [0, 1, 2, 3]
+    assert [row["code"] for row in place.rows("dead")] == ["not-json"] * 4
+    assert "header" not in place.rows("dead")[0]
+
+
+def test_retries_of_a_sink_of_dead_letters_end(
+    tmp_path: Path, penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path, penstock_spark)
+    place.give("a", order(1), "not json")
+    dead_letter = "dead_letter: {type: files, path: dead, format: json}\n"
+    with monkeypatch.context() as patch:
+        fail_moves(patch, 1000)
+        with pytest.raises(Transient):
+            place.run(ORDERS, sink("orders"), dead_letter, QUICK)
+    assert place.run(ORDERS, sink("orders"), dead_letter, QUICK).ending == "complete"
+    assert [row["code"] for row in place.rows("dead")] == ["not-json"]
+
+
+def fail_moves(monkeypatch: pytest.MonkeyPatch, count: int) -> list[int]:
+    """Lets the first writes to the sink of dead letters fail. Returns the batches that failed."""
+    failures: list[int] = []
+    move = Collector._move
+
+    def fail_first(self: Collector, query: str, number: int, letters: Any) -> None:
+        if len(failures) < count:
+            failures.append(number)
+            raise Transient("could not reach the sink")
+        move(self, query, number, letters)
+
+    monkeypatch.setattr(Collector, "_move", fail_first)
+    return failures
+
+
+CSV = """\
+name: orders
+sources:
+  orders:
+    type: files
+    path: in/*.csv
+    format: {type: csv, encoding: ENCODING}
+    schema: id LONG, name STRING, price PRICE
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+def test_replay_of_a_csv_record_without_its_file(
+    tmp_path: Path, penstock_spark: SparkSession, encoding: str
+) -> None:
+    place = Place(tmp_path, penstock_spark)
+    file = tmp_path / "in" / "a.csv"
+    file.parent.mkdir()
+    file.write_bytes("price,other,id,name\ndear,x,1,café\n".encode(encoding))
+    source = CSV.replace("ENCODING", encoding)
+    place.run(source.replace("PRICE", "DOUBLE"), sink("orders"))
+    file.unlink()
+    result = replay(place, source.replace("PRICE", "STRING"), sink("orders"))
+    assert (result.replayed, result.failed) == (1, 0)
+    assert place.rows() == [{"id": 1, "name": "café", "price": "dear"}]

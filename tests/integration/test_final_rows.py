@@ -1,0 +1,81 @@
+"""Rows that are final at the end of the input: written once, also after a crash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock import app
+from penstock.runtime.supervise import Outcome
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PIPELINE = """\
+runtime: {state: state}
+sources:
+  orders: {type: files, path: "in/*.csv", schema: "customer STRING, price INT", max_files: 1}
+transforms:
+  totals: {type: sql, sql: "SELECT customer, sum(price) AS total FROM orders GROUP BY customer"}
+sinks:
+  out: {type: files, path: out, format: json, from: totals}
+  all: {type: blackhole, from: orders}
+"""
+TOTALS = [{"customer": "ann", "total": 5}, {"customer": "bob", "total": 4}]
+
+
+class Place:
+    def __init__(self, directory: Path, session: SparkSession) -> None:
+        self.directory, self.session = directory, session
+        (directory / "in").mkdir()
+        self.add("customer,price\nann,3\nbob,4\n")
+        self.add("customer,price\nann,2\n")
+        (directory / "p.yaml").write_text(PIPELINE)
+        (self.state,) = [app.plan(directory / "p.yaml").state]
+
+    def add(self, text: str) -> None:
+        folder = self.directory / "in"
+        (folder / f"{len(list(folder.iterdir()))}.csv").write_text(text)
+
+    def run(self, **options: Any) -> Outcome:
+        plan = app.plan(self.directory / "p.yaml")
+        run_options = app.RunOptions(**options)
+        return app.run(plan, spark=self.session.newSession(), options=run_options)
+
+    def rows(self) -> list[dict[str, Any]]:
+        lines = [
+            json.loads(line)
+            for file in sorted((self.directory / "out").glob("*.jsonl"))
+            for line in file.read_text().splitlines()
+        ]
+        return sorted(lines, key=lambda row: str(row["customer"]))
+
+
+@pytest.fixture
+def place(tmp_path: Path, penstock_spark: SparkSession) -> Place:
+    return Place(tmp_path, penstock_spark)
+
+
+def test_final_rows_are_written_at_the_end_of_the_input(place: Place) -> None:
+    assert place.run(until="caught_up").ending == "caught_up"
+    assert place.rows() == []
+    assert place.run().ending == "complete"
+    assert place.rows() == TOTALS
+
+
+@pytest.mark.parametrize("lost", ["complete", "complete and commit"])
+def test_later_input_does_not_add_rows(place: Place, lost: str) -> None:
+    """A crash leaves out the last files of the state."""
+    place.run()
+    (place.state / "complete").unlink()
+    if lost == "complete and commit":
+        for path in (place.state / "checkpoints" / "totals" / "commits").iterdir():
+            path.unlink()
+    place.add("customer,price\nann,100\n")
+    assert place.run().ending == "complete"
+    assert place.rows() == TOTALS

@@ -1,0 +1,222 @@
+"""Rows on which SQL fails, separated from the others in one pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import udf
+
+from penstock import app
+from penstock.engine import separation
+from penstock.engine.bisect import Bisection
+from penstock.engine.row_checks import ROW, find_checks, number_rows
+from penstock.engine.separation import NotSeparable
+from penstock.plan.model import Query
+from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.state import StateDirectory
+from penstock.runtime.supervise import Outcome, Supervisor
+
+pytestmark = pytest.mark.spark
+
+ROWS = [
+    (1, 2, "1", [1]),
+    (2, 0, "x", [2, 0]),
+    (3, None, None, None),
+    (4, 4, "y", []),
+    (5, 0, "5", [5]),
+    (6, -1, "-6", [0]),
+]
+
+
+@pytest.fixture
+def input_(penstock_spark: SparkSession) -> Iterator[DataFrame]:
+    frame = penstock_spark.createDataFrame(ROWS, "id LONG, n INT, text STRING, items ARRAY<INT>")
+    frame.coalesce(1).createOrReplaceTempView("raw")
+    frame = penstock_spark.table("raw").coalesce(1)
+    frame.createOrReplaceTempView("rows")
+    penstock_spark.createDataFrame([(1, "one"), (5, "five")], "k INT, name STRING").createTempView(
+        "names"
+    )
+    yield frame
+    for view in ("raw", "rows", "names"):
+        penstock_spark.catalog.dropTempView(view)
+
+
+def failures(frame: DataFrame, input_: DataFrame) -> dict[int, str]:
+    """Returns the IDs of failing rows, and the conditions of their errors."""
+    numbered = number_rows(input_)
+    ids = {row[ROW]: row["id"] for row in numbered.collect()}
+    found: dict[int, str] = {}
+    for check in find_checks(frame, input_, numbered):
+        numbers = check.numbers().to_pylist()
+        errors = list(check.errors(min(ids), max(ids)))
+        assert [number for number, _ in errors] == numbers
+        for number, message in errors:
+            found[ids[number]] = message.partition("]")[0].removeprefix("[")
+    return found
+
+
+BY_ZERO, NO_NUMBER, NO_INDEX = "DIVIDE_BY_ZERO", "CAST_INVALID_INPUT", "INVALID_ARRAY_INDEX"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT id, 10 / n AS q FROM rows", {2: BY_ZERO, 5: BY_ZERO}),
+        ("SELECT 10 / n AS q, 10 / n + 1 AS r, n FROM rows", {2: BY_ZERO, 5: BY_ZERO}),
+        ("SELECT 10 / n AS q FROM rows WHERE n <> 0", {}),
+        ("SELECT * FROM rows WHERE 10 / n > 1", {2: BY_ZERO, 5: BY_ZERO}),
+        ("SELECT * FROM rows WHERE n <> 0 AND 10 / n > 1", {}),
+        ("SELECT if(n = 0, 0, 10 / n) AS q FROM rows", {}),
+        ("SELECT try_divide(1, n) AS q, cast(text AS INT) AS t FROM rows",
+         {2: NO_NUMBER, 4: NO_NUMBER}),
+        ("SELECT id, 1 / t AS q FROM (SELECT id, cast(text AS INT) - 5 AS t FROM rows)",
+         {2: NO_NUMBER, 4: NO_NUMBER, 5: BY_ZERO}),
+        ("WITH t AS (SELECT id, nvl(10 / n, 0) AS q FROM rows) SELECT * FROM t WHERE q > 0",
+         {2: BY_ZERO, 5: BY_ZERO}),
+        ("SELECT id, 10 / item AS q FROM rows LATERAL VIEW explode(items) AS item",
+         {2: BY_ZERO, 6: BY_ZERO}),
+        ("SELECT explode(sequence(1, cast(text AS INT))) AS e FROM rows",
+         {2: NO_NUMBER, 4: NO_NUMBER}),
+        ("SELECT items[n] AS item FROM rows WHERE items IS NOT NULL",
+         {1: NO_INDEX, 4: NO_INDEX, 6: NO_INDEX}),
+        ("SELECT transform(items, item -> 1 / item) AS q FROM rows", {2: BY_ZERO, 6: BY_ZERO}),
+        ("SELECT id, 1 / n AS q, name FROM rows LEFT JOIN names ON k = id",
+         {2: BY_ZERO, 5: BY_ZERO}),
+        ("SELECT id, name FROM rows JOIN names ON k = cast(text AS INT)",
+         {2: NO_NUMBER, 4: NO_NUMBER}),
+        ("SELECT id FROM rows WHERE id IN (SELECT k FROM names) AND n IS NOT NULL", {}),
+        ("SELECT sum(1 / n) AS total FROM rows GROUP BY id", {2: BY_ZERO, 5: BY_ZERO}),
+        ("SELECT id FROM rows ORDER BY 1 / n", {2: BY_ZERO, 5: BY_ZERO}),
+    ],
+)  # fmt: skip
+def test_checks_find_exactly_the_failing_rows(
+    penstock_spark: SparkSession, input_: DataFrame, sql: str, expected: dict[int, str]
+) -> None:
+    assert failures(penstock_spark.sql(sql), input_) == expected
+
+
+def test_expressions_with_functions_in_python_are_not_checked(input_: DataFrame) -> None:
+    twice = udf(lambda number: number, "long")
+    assert failures(input_.select(1 / twice("n"), twice("id")), input_) == {}
+
+
+PIPELINE = """\
+name: shop
+sources:
+  numbers: {type: generate, rows: 300, fields: {id: sequence}}
+  names: {type: files, path: names.json, schema: "k LONG, name STRING", static: true}
+transforms:
+  named:
+    type: sql
+    sql: "SELECT id, name FROM numbers LEFT JOIN names ON k = id"
+  quotients: {type: sql, sql: "SELECT id, 10 / (id % 10) AS q, name FROM named"}
+  kept:
+    type: python
+    from: quotients
+    schema: id LONG, q DOUBLE, name STRING
+    per: row
+    code: |
+      def transform(row):
+          if row["id"] == 7:
+              raise ValueError("seven")
+          return row
+  parsed: {type: map, from: kept, set: {q: "cast(replace(id, '9', 'nine') AS INT)"}}
+sinks:
+  out: {type: files, from: parsed, path: out, format: json}
+  plain: {type: files, from: named, path: plain, format: json}
+"""
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "names.json").write_text('{"k": 11, "name": "eleven"}\n')
+    (tmp_path / "shop.yaml").write_text(PIPELINE)
+    return tmp_path
+
+
+def rows(directory: Path) -> list[dict[str, Any]]:
+    files = sorted(directory.glob("*.json*"))
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+def letters(directory: Path) -> dict[tuple[str, str, int], str]:
+    """Returns the messages of dead letters by node, code and ID of their payload."""
+    table = DeadLetters(StateDirectory(directory / ".penstock" / "shop").dead_letters).read()
+    found = {
+        (each["node"], each["code"], json.loads(each["payload"])["id"]): each["message"]
+        for each in table.to_pylist()
+    }
+    assert len(found) == table.num_rows
+    return found
+
+
+def test_failing_rows_are_dead_letters_without_a_search_row_by_row(
+    directory: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(separation, "ROWS_PER_FILE", 20)
+    monkeypatch.setattr(Bisection, "divert", lambda *_: pytest.fail("bisected"))
+    assert cli(directory, "run", "shop.yaml").returncode == 0
+    found = letters(directory)
+    by_zero = range(0, 300, 10)
+    no_number = [number for number in range(300) if "9" in str(number) and number % 10]
+    assert set(found) == {
+        *(("quotients", "divide-by-zero", number) for number in by_zero),
+        ("kept", "rejected", 7),
+        *(("parsed", "cast-invalid-input", number) for number in no_number),
+    }
+    for number in no_number:
+        text = str(number).replace("9", "nine")
+        assert found["parsed", "cast-invalid-input", number].startswith(f"The value '{text}' ")
+    out = rows(directory / "out")
+    bad = {*by_zero, *no_number, 7}
+    assert [row["id"] for row in out] == [number for number in range(300) if number not in bad]
+    assert all(row["q"] == row["id"] for row in out)
+    assert len(rows(directory / "plain")) == 300
+
+
+def test_rows_that_cannot_be_separated_are_bisected(
+    directory: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise NotSeparable
+
+    monkeypatch.setattr(separation._Failures, "parts", refuse)
+    text = PIPELINE.replace("rows: 300", "rows: 11")
+    (directory / "shop.yaml").write_text(text)
+    assert cli(directory, "run", "shop.yaml").returncode == 0
+    assert set(letters(directory)) == {
+        ("quotients", "divide-by-zero", 0),
+        ("quotients", "divide-by-zero", 10),
+        ("kept", "rejected", 7),
+        ("parsed", "cast-invalid-input", 9),
+    }
+    assert [row["id"] for row in rows(directory / "out")] == [1, 2, 3, 4, 5, 6, 8]
+
+
+def test_a_stop_ends_the_search(
+    directory: Path, penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def run() -> Outcome:
+        return app.run(app.plan(directory / "shop.yaml"), spark=penstock_spark.newSession())
+
+    searched = Supervisor.on_search
+
+    def stop_and_search(self: Supervisor, query: Query, number: int) -> None:
+        self.stop.request("Ctrl-C")
+        searched(self, query, number)
+
+    monkeypatch.setattr(Supervisor, "on_search", stop_and_search)
+    outcome = run()
+    assert (outcome.ending, outcome.errors) == ("stopped", {})
+    assert letters(directory) == {}
+    monkeypatch.undo()
+    outcome = run()
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    assert len(letters(directory)) == 30 + 1 + 54

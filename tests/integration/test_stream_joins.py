@@ -1,0 +1,75 @@
+"""Outer joins of two streams with null keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock import app
+from penstock.connectors import memory
+from penstock.core.errors import PenstockError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TIME = "2024-01-01T00:00:00Z"
+PIPELINE = """\
+sources:
+  a:
+    {{type: memory, schema: "at TIMESTAMP, k LONG", watermark: {{column: at}},
+      rows: [{{at: {time}, k: 1}}, {{at: {time}}}]}}
+  b:
+    {{type: memory, schema: "bt TIMESTAMP, j LONG", watermark: {{column: bt}},
+      rows: [{{bt: {time}, j: 2}}, {{bt: {time}}}]}}
+transforms:
+  joined:
+    type: sql
+    sql: |
+      SELECT at IS NULL AS no_a, k, bt IS NULL AS no_b, j FROM a {side} JOIN b
+      ON {keys} AND at BETWEEN bt - INTERVAL 1 HOUR AND bt + INTERVAL 1 HOUR
+sinks:
+  out: {{type: memory, from: joined, name: stream_joins}}
+"""
+ONE, NULL = (False, 1, True, None), (False, None, True, None)
+TWO, OTHER_NULL = (True, None, False, 2), (True, None, False, None)
+BOTH_NULL = (False, None, False, None)
+
+
+def joined(directory: Path, spark: SparkSession, side: str, keys: str) -> set[tuple[Any, ...]]:
+    path = directory / "p.yaml"
+    path.write_text(PIPELINE.format(time=TIME, side=side, keys=keys))
+    memory.clear()
+    outcome = app.run(path, spark=spark.newSession())
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    return {tuple(row.values()) for row in memory.tables["stream_joins"].to_pylist()}
+
+
+def test_a_full_join_on_nullable_keys_is_an_error(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    with pytest.raises(PenstockError) as raised:
+        joined(tmp_path, penstock_spark, "FULL", "k = j")
+    assert raised.value.code == "null-join-keys" and raised.value.where is not None
+
+
+@pytest.mark.parametrize(
+    ("side", "keys", "rows"),
+    [
+        ("FULL", "k = coalesce(j, -1)", {ONE, NULL, TWO, OTHER_NULL}),
+        ("FULL", "k <=> j", {ONE, BOTH_NULL, TWO}),
+        ("LEFT", "k = j", {ONE, NULL}),
+        ("RIGHT", "k = j", {TWO, OTHER_NULL}),
+    ],
+)
+def test_null_keys_match_only_where_the_query_says_so(
+    tmp_path: Path,
+    penstock_spark: SparkSession,
+    side: str,
+    keys: str,
+    rows: set[tuple[Any, ...]],
+) -> None:
+    assert joined(tmp_path, penstock_spark, side, keys) == rows

@@ -1,0 +1,105 @@
+"""The TCP source and hostile peers: connections, incomplete messages, bytes in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from taking import Take, Taking, is_closed
+
+from penstock.connectors.tcp import TcpSource
+from penstock.connectors.tcp.reader import ConnectionHandler
+from penstock.sdk import Context
+from penstock.sdk.network.byte_budget import ByteBudget
+from servers.server import free_port
+
+SECONDS = 30
+LIMIT = 200_000
+LINE = b"x" * 100_000
+
+
+class Listening(Taking):
+    """A running TCP source."""
+
+    def connect(self) -> socket.socket:
+        """Opens a connection."""
+        host, _, port = self.source.config.listen.rpartition(":")
+        return socket.create_connection((host, int(port)), SECONDS)
+
+
+@pytest.fixture
+def listening(taking: Take, tmp_path: Path) -> Callable[..., Listening]:
+    def listening(**options: Any) -> Listening:
+        listen = f"127.0.0.1:{free_port()}"
+        config = TcpSource.config_type.model_validate({"listen": listen, **options})
+        return taking(TcpSource(config, Context("t", "in", tmp_path / "in")), Listening)
+
+    return listening
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_address"])
+def test_connections_over_the_limit_are_closed(listening: Any, limit: str) -> None:
+    server = listening(**{limit: 2})
+    with ExitStack() as stack:
+        connections = [stack.enter_context(server.connect()) for _ in range(2)]
+        for count, connection in enumerate(connections, 1):
+            connection.sendall(b"1\n")
+            server.rows(count)
+        for _ in range(4):
+            with server.connect() as connection:
+                assert is_closed(connection)
+        connections[0].sendall(b"2\n")
+        assert server.payloads(3) == [b"1", b"1", b"2"]
+
+
+def test_an_incomplete_message_times_out(listening: Any) -> None:
+    server = listening(idle_timeout="50ms")
+    with server.connect() as idle, server.connect() as incomplete:
+        incomplete.sendall(b"1\n2")
+        assert is_closed(incomplete)
+        idle.sendall(b"3\n")
+        assert server.payloads(2) == [b"1", b"3"]
+    assert server.source.lost() == 1
+
+
+def test_bytes_in_flight_are_bounded(tmp_path: Path) -> None:
+    config = TcpSource.config_type.model_validate({"listen": "127.0.0.1:0"})
+    source = TcpSource(config, Context("t", "in", tmp_path / "in"))
+
+    class ObservedBudget(ByteBudget):
+        max_used = 0
+
+        def resize(self, share: Any, size: int) -> None:
+            super().resize(share, size)
+            self.max_used = max(self.max_used, self.used)
+
+    budget = ObservedBudget(LIMIT)
+
+    async def send_lines() -> None:
+        with source.journal() as journal:
+            handler = ConnectionHandler(config, journal, budget)
+            server = await asyncio.start_server(handler, "127.0.0.1", 0)
+            host, port = server.sockets[0].getsockname()
+            writers = [(await asyncio.open_connection(host, port))[1] for _ in range(20)]
+            for writer in writers:
+                writer.write(LINE)
+            while budget.used < LIMIT:
+                await asyncio.sleep(0)
+            for writer in writers:
+                writer.write(LINE + b"\n")
+            async with asyncio.timeout(SECONDS):
+                while journal.end < len(writers):
+                    await asyncio.sleep(0)
+            server.close()
+            await handler.close()
+            for writer in writers:
+                writer.close()
+
+    asyncio.run(send_lines())
+    assert budget.used == 0
+    assert LIMIT <= budget.max_used <= LIMIT + 2 * len(LINE) + 20 * (64 << 10)

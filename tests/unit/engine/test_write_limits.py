@@ -1,0 +1,53 @@
+"""Portions of a batch: no row is lost or moved, whatever the limits."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.engine.write_limits import WriteLimits, rebatch, split_by_bytes
+
+
+def of(numbers: list[int]) -> pa.RecordBatch:
+    return pa.record_batch({"n": pa.array(numbers, pa.int64())})
+
+
+@given(st.lists(st.integers(0, 7), max_size=8), st.integers(1, 9))
+def test_batches_of_a_size(sizes: list[int], most: int) -> None:
+    numbers = iter(range(100))
+    given_ = [of([next(numbers) for _ in range(size)]) for size in sizes]
+    found = [batch.column("n").to_pylist() for batch in rebatch(iter(given_), most)]
+    assert [n for batch in found for n in batch] == list(range(sum(sizes)))
+    assert all(len(batch) == most for batch in found[:-1]) and all(
+        0 < len(b) <= most for b in found
+    )
+
+
+def test_without_a_limit_batches_are_as_they_come() -> None:
+    batches = [of([1]), of([]), of([2, 3])]
+    assert list(rebatch(iter(batches), None)) == batches
+
+
+@given(st.lists(st.none() | st.binary(max_size=9), max_size=12), st.integers(1, 20))
+def test_cuts_by_bytes(payloads: list[bytes | None], most: int) -> None:
+    ranges = list(split_by_bytes(len(payloads), pa.array(payloads, pa.binary()), most))
+    assert [n for start, stop in ranges for n in range(start, stop)] == list(range(len(payloads)))
+    sizes = [sum(len(p or b"") for p in payloads[start:stop]) for start, stop in ranges]
+    assert all(
+        size <= most or stop - start == 1 for size, (start, stop) in zip(sizes, ranges, strict=True)
+    )
+
+
+def test_rows_without_payloads_are_not_cut() -> None:
+    assert (
+        list(split_by_bytes(3, None, 1)) == [(0, 3)] and list(split_by_bytes(0, None, None)) == []
+    )
+
+
+def test_a_rate_is_kept_in_small_portions() -> None:
+    assert WriteLimits.create(None, None, 100) == WriteLimits(10, None, 100)
+    assert WriteLimits.create(3, None, 100) == WriteLimits(3, None, 100)
+    assert WriteLimits.create(None, 5, 0.5) == WriteLimits(1, 5, 0.5)
+    assert WriteLimits.create(7, 5, None).divide_among(2) == WriteLimits(7, 5, None)
+    assert WriteLimits.create(None, None, 100).divide_among(4).rate == 25

@@ -1,0 +1,100 @@
+"""Metrics of a run as Prometheus reads them."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from penstock.observe.execution import Execution
+from penstock.observe.metrics import Metrics
+from penstock.observe.progress import QueryProgress
+from penstock.observe.prometheus import make_registry
+
+ORDERS = {"pipeline": "shop", "node": "orders", "kind": "source", "type": "kafka"}
+OUT = {"pipeline": "shop", "node": "out", "kind": "sink", "type": "files"}
+HOURLY = {"pipeline": "shop", "query": "hourly"}
+
+
+def scrape(metrics: Metrics) -> dict[str, list[tuple[dict[str, str], float]]]:
+    text = generate_latest(make_registry("shop", "r1", metrics)).decode()
+    samples: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation
+        for sample in family.samples:
+            samples.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return samples
+
+
+def event(seconds: float, watermark: datetime | None = None, late: int = 0) -> dict[str, object]:
+    state = {"numRowsTotal": 4, "memoryUsedBytes": 900, "numRowsDroppedByWatermark": late}
+    time_ = {} if watermark is None else {"watermark": watermark.isoformat()}
+    return {
+        "durationMs": {"triggerExecution": seconds * 1000},
+        "stateOperators": [state, state],
+        "eventTime": time_,
+    }
+
+
+def test_nodes_have_rows_bytes_lag_and_dead_letters() -> None:
+    metrics = Metrics()
+    source, sink = metrics.flow("orders", "source", "kafka"), metrics.flow("out", "sink", "files")
+    parse = metrics.flow("parse", "transform", "sql")
+    source.add(5)
+    source.lag, source.lag_unit, source.lost = 7, "messages", 2
+    sink.add(3)
+    sink.bytes, parse.dead_letters = 120, 2
+    found = scrape(metrics)
+    assert found["penstock_rows_total"] == [(ORDERS, 5), (OUT, 3)]
+    assert found["penstock_bytes_total"] == [(OUT, 120)]
+    assert found["penstock_lag"] == [({**ORDERS, "unit": "messages"}, 7)]
+    assert found["penstock_lost_messages_total"] == [(ORDERS, 2)]
+    assert [value for _, value in found["penstock_dead_letters_total"]] == [0, 0, 2]
+    assert len(found["penstock_last_batch_time_seconds"]) == 2
+
+
+def test_queries_have_durations_state_late_rows_and_a_watermark_delay() -> None:
+    metrics = Metrics()
+    watermark = datetime.fromtimestamp(time.time() - 100, UTC)
+    progress = QueryProgress()
+    for batch in (event(0.04), event(0.3, watermark, late=1), event(400.0, watermark, late=2)):
+        progress = progress.add(batch)
+    metrics.progress["hourly"] = progress
+    found = scrape(metrics)
+    assert found["penstock_batches_total"] == [(HOURLY, 3)]
+    assert found["penstock_batch_duration_seconds_sum"] == [(HOURLY, 400.34)]
+    buckets = {
+        labels["le"]: value for labels, value in found["penstock_batch_duration_seconds_bucket"]
+    }
+    assert (buckets["0.05"], buckets["0.25"], buckets["0.5"]) == (1, 1, 2)
+    assert (buckets["300.0"], buckets["+Inf"]) == (2, 3)
+    assert found["penstock_late_rows_total"] == [(HOURLY, 6)]
+    assert found["penstock_state_rows"] == [(HOURLY, 8)]
+    assert found["penstock_state_bytes"] == [(HOURLY, 1800)]
+    ((_, delay),) = found["penstock_watermark_delay_seconds"]
+    assert 100 <= delay < 130
+
+
+def test_a_query_without_event_time_and_state_has_neither() -> None:
+    metrics = Metrics()
+    first = {"durationMs": {}, "eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}}
+    metrics.progress["copy"] = QueryProgress().add(first)
+    found = scrape(metrics)
+    assert found["penstock_batches_total"] == [({"pipeline": "shop", "query": "copy"}, 1)]
+    for name in ("watermark_delay_seconds", "state_rows", "late_rows_total"):
+        assert f"penstock_{name}" not in found
+
+
+def test_the_run_has_an_identity_restarts_and_failures() -> None:
+    metrics = Metrics()
+    metrics.restarts = 3
+    metrics.queries["hourly"] = Execution(state="failed", code="unavailable")
+    found = scrape(metrics)
+    ((labels, one),) = found["penstock_run_info"]
+    assert (labels["pipeline"], labels["run"], one) == ("shop", "r1", 1)
+    assert found["penstock_restarts_total"] == [({"pipeline": "shop"}, 3)]
+    assert found["penstock_failures"] == [({"pipeline": "shop"}, 1)]
+    assert set(found) >= {"penstock_run_start_time_seconds"}
+    assert all(name.startswith("penstock_") for name in found)

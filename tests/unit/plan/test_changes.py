@@ -1,0 +1,129 @@
+"""Primary keys, operation columns and modes of a plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import app
+from penstock.core.errors import PenstockError, flatten_errors
+from penstock.plan.model import Plan
+
+SOURCE = {"type": "memory", "rows": [], "schema": "op STRING, id INT, other INT",
+          "primary_key": "id", "operation": "op"}  # fmt: skip
+
+
+def plan_of(directory: Path, sink: dict[str, Any], **parts: dict[str, Any]) -> Plan:
+    spec: dict[str, Any] = {
+        "sources": {"rows": SOURCE | parts.get("source", {})},
+        "transforms": {"kept": {"type": "filter", "from": "rows", "where": "id > 0"}
+                       | parts.get("transform", {})},
+        "sinks": {"out": {"from": "kept", **sink}},
+    }  # fmt: skip
+    path = directory / "pipeline.json"
+    path.write_text(json.dumps(spec))
+    return app.plan(path)
+
+
+def mistakes(directory: Path, sink: dict[str, Any], **parts: dict[str, Any]) -> list[PenstockError]:
+    with pytest.raises(PenstockError) as caught:
+        plan_of(directory, sink, **parts)
+    return list(flatten_errors(caught.value))
+
+
+UPSERT = {"type": "memory", "mode": "upsert"}
+
+
+@pytest.mark.parametrize(
+    ("sink", "transform", "key"),
+    [
+        (UPSERT, {}, ("id",)),
+        (UPSERT, {"primary_key": "other"}, ("other",)),
+        (UPSERT | {"primary_key": ["id", "other"]}, {"primary_key": "other"}, ("id", "other")),
+        ({"type": "memory"}, {}, ()),
+    ],
+)
+def test_an_upsert_inherits_its_primary_key(
+    tmp_path: Path, sink: dict[str, Any], transform: dict[str, Any], key: tuple[str, ...]
+) -> None:
+    node = plan_of(tmp_path, sink, transform=transform).nodes["out"]
+    assert (node.sink.primary_key, node.sink.mode) == (key, sink.get("mode", "append"))
+    assert node.operation == "op"
+
+
+def test_an_upsert_without_a_primary_key_is_an_error(tmp_path: Path) -> None:
+    (error,) = mistakes(tmp_path, UPSERT, source={"primary_key": []})
+    assert (error.code, error.hint) == (
+        "missing-option",
+        "Set primary_key: [COLUMN, ...] on the sink or on a node upstream.",
+    )
+
+
+@pytest.mark.parametrize("mode", ["upsert", "replace"])
+def test_an_unsupported_mode_is_an_error(tmp_path: Path, mode: str) -> None:
+    source = {"operation": None}
+    (error,) = mistakes(tmp_path, {"type": "blackhole", "mode": mode}, source=source)
+    assert error.code == "unsupported-mode" and f"mode: {mode}" in error.message
+
+
+@pytest.mark.parametrize(
+    ("sink", "hint"),
+    [
+        ({"type": "print"}, "Remove primary_key."),
+        ({"type": "memory"}, "Set mode: upsert, or remove primary_key."),
+        ({"type": "memory", "mode": "replace"}, "Set mode: upsert, or remove primary_key."),
+    ],
+)
+def test_a_primary_key_without_effect_is_an_error(
+    tmp_path: Path, sink: dict[str, Any], hint: str
+) -> None:
+    (error,) = mistakes(tmp_path, sink | {"primary_key": "id"}, source={"operation": None})
+    assert (error.code, error.hint) == ("unused-option", hint)
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [
+        {"type": "kafka", "brokers": "localhost:1", "topic": "rows"},
+        {"type": "nats", "url": "nats://localhost:1", "bucket": "rows"},
+    ],
+)
+def test_a_primary_key_is_the_key_of_appended_records(tmp_path: Path, sink: dict[str, Any]) -> None:
+    plan = plan_of(tmp_path, sink | {"primary_key": "id"}, source={"operation": None})
+    assert plan.nodes["out"].sink.primary_key == ("id",)
+
+
+@pytest.mark.parametrize(
+    ("sink", "reason"),
+    [
+        ({"type": "blackhole"}, "does not support upsert and delete"),
+        ({"type": "memory"}, "has mode: append"),
+    ],
+)
+def test_a_sink_must_apply_the_operations_of_its_source(
+    tmp_path: Path, sink: dict[str, Any], reason: str
+) -> None:
+    (error,) = mistakes(tmp_path, {**sink, "from": "rows"})
+    assert error.code == "unsupported-operation" and reason in error.message and error.hint
+
+
+@pytest.mark.parametrize(("name", "code"), [("missing", "unknown-column"), ("other", "wrong-type")])
+def test_the_operation_column_is_text(tmp_path: Path, name: str, code: str) -> None:
+    assert [e.code for e in mistakes(tmp_path, UPSERT, source={"operation": name})] == [code]
+
+
+def test_inputs_that_differ_leave_no_operation(tmp_path: Path) -> None:
+    different = {"operation": "kind", "primary_key": "other", "schema": "kind STRING, other INT"}
+    union = "SELECT other FROM a UNION ALL SELECT other FROM b"
+    spec = {
+        "sources": {"a": SOURCE, "b": SOURCE | different},
+        "transforms": {"both": {"type": "sql", "sql": union}},
+        "sinks": {"out": {"type": "memory", "from": "both"}},
+    }  # fmt: skip
+    path = tmp_path / "pipeline.json"
+    path.write_text(json.dumps(spec))
+    node = app.plan(path).nodes["both"]
+    assert (node.operation, node.primary_key) == (None, ())

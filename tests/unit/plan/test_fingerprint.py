@@ -1,0 +1,253 @@
+"""Whether the state of one plan fits another: every kind of change, in both directions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from plans import HOURLY, MORE, NAMES, ORDERS, changed, memory, planned, sql, upserts
+
+from penstock.core.paths import Project
+from penstock.plan.fingerprint import Change, comparable, compare, fingerprint, relative_paths
+
+BASE: dict[str, Any] = {
+    "sources": {"orders": ORDERS, "names": NAMES},
+    "transforms": {
+        "dear": sql("SELECT id, price FROM orders WHERE price > 5"),
+        "wide": sql("SELECT * FROM orders WHERE price > 0"),
+        "hourly": sql(HOURLY.format("wide")),
+    },
+    "sinks": {"out": memory("dear"), "counts": memory("hourly")},
+}
+"""Two queries: "orders" without state, "hourly" with it."""
+
+
+class Case(NamedTuple):
+    """Effects and subjects that `compare` returns from BASE to the changed plan, and back."""
+
+    changes: dict[str, Any]
+    forward: list[str]
+    back: list[str]
+
+
+def same(changes: dict[str, Any], *effects: str) -> Case:
+    return Case(changes, [*effects], [*effects])
+
+
+CASES = {
+    "nothing": same({}),
+    "the options of a sink": same({"sinks.out.name": "elsewhere"}),
+    "a transform below the trunk": same(
+        {"transforms.dear.sql": "SELECT id FROM orders WHERE price > 9"}
+    ),
+    "a transform above state": same(
+        {"transforms.wide.sql": "SELECT * FROM orders WHERE price > 1"},
+        'compatible transform "wide"',
+    ),
+    "a transform with state": same(
+        {"transforms.hourly.sql": HOURLY.format("wide").replace("1 hour", "2 hours")},
+        'incompatible transform "hourly"',
+    ),
+    "an aggregate function": same(
+        {"transforms.hourly.sql": HOURLY.format("wide").replace("count(*)", "sum(id)")},
+        'incompatible transform "hourly"',
+    ),
+    "the options of a source": same(
+        {"sources.orders.rows": [{"id": 5}]},
+        'compatible source "orders"',
+        'compatible source "orders"',
+    ),
+    "the columns of a source": same(
+        {"sources.orders.schema": "id LONG, price DOUBLE, at TIMESTAMP, note STRING"},
+        'compatible source "orders"',
+        'incompatible source "orders"',
+    ),
+    "the delay of a watermark": same(
+        {"sources.orders.watermark.delay": "2 minutes"},
+        'compatible source "orders"',
+        'compatible source "orders"',
+    ),
+    "the type of a source": same(
+        {
+            "sources.orders": {
+                "type": "generate",
+                "sample": [{"id": 1, "price": 1.5, "at": "2024-01-01T00:00:00Z"}],
+                "schema": ORDERS["schema"],
+                "watermark": ORDERS["watermark"],
+            }
+        },
+        'incompatible source "orders"',
+        'incompatible source "orders"',
+    ),
+    "the type of a transform above state": same(
+        {"transforms.wide": {"type": "filter", "from": "orders", "where": "price > 0"}},
+        'incompatible transform "wide"',
+    ),
+    "the number of partitions": same({"runtime.partitions": 4}, 'incompatible query "hourly"'),
+    "the output mode": Case(
+        {"sinks.counts": {**upserts("hourly"), "mode": "upsert"}},
+        ['incompatible query "hourly"'],
+        ['incompatible query "hourly"'],
+    ),
+    "another query": Case(
+        {"transforms.daily": sql(HOURLY.format("orders")), "sinks.days": memory("daily")},
+        ['compatible query "daily"'],
+        ['compatible query "daily"'],
+    ),
+    "another sink on a query": same({"sinks.copy": memory("orders")}),
+    "another name of a trunk": Case(
+        {
+            "transforms.hourly": None,
+            "transforms.by_hour": sql(HOURLY.format("wide")),
+            "sinks.counts.from": "by_hour",
+        },
+        ['incompatible sink "counts"', 'compatible query "by_hour"', 'compatible query "hourly"'],
+        ['incompatible sink "counts"', 'compatible query "hourly"', 'compatible query "by_hour"'],
+    ),
+    "a sink that moves to a query with state": Case(
+        {"transforms.once": {"type": "dedupe", "from": "orders"}, "sinks.out.from": "once"},
+        ['incompatible sink "out"', 'compatible query "once"', 'compatible query "orders"'],
+        ['incompatible sink "out"', 'compatible query "orders"', 'compatible query "once"'],
+    ),
+    "a sink that moves to a query that is there": Case(
+        {"sinks.out.from": "hourly"},
+        ['compatible query "orders"'],
+        ['incompatible sink "out"', 'compatible query "orders"'],
+    ),
+    "no state any more": Case(
+        {"transforms.hourly.sql": "SELECT id FROM wide"},
+        ['compatible query "hourly"'],
+        ['incompatible sink "counts"', 'compatible query "hourly"'],
+    ),
+    "a transform more above state": Case(
+        {
+            "transforms.checked": {"type": "filter", "from": "orders", "where": "id > 0"},
+            "transforms.wide.sql": "SELECT * FROM checked WHERE price > 0",
+        },
+        ['compatible transform "checked"', 'compatible transform "wide"'],
+        ['compatible transform "wide"', 'compatible transform "checked"'],
+    ),
+    "more state above state": Case(
+        {
+            "transforms.once": {"type": "dedupe", "from": "orders"},
+            "transforms.wide.sql": "SELECT * FROM once WHERE price > 0",
+        },
+        ['incompatible transform "once"', 'compatible transform "wide"'],
+        ['compatible transform "wide"', 'incompatible transform "once"'],
+    ),
+    "a source more": Case(
+        {
+            "sources.more": MORE,
+            "transforms.wide.sql": "SELECT * FROM orders UNION ALL SELECT * FROM more",
+        },
+        ['compatible source "more"', 'compatible transform "wide"'],
+        ['compatible transform "wide"', 'incompatible source "more"'],
+    ),
+    "a static table more": Case(
+        {"transforms.wide.sql": "SELECT orders.* FROM orders JOIN names USING (id)"},
+        ['compatible source "names"', 'compatible transform "wide"'],
+        ['compatible transform "wide"', 'incompatible source "names"'],
+    ),
+}
+
+
+def effects(before: Any, after: Any) -> list[str]:
+    return [f"{change.effect} {change.subject}" for change in compare(before, after)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_changes(name: str, tmp_path: Path) -> None:
+    changes, forward, back = CASES[name]
+    before = fingerprint(planned(tmp_path, BASE))
+    after = fingerprint(planned(tmp_path, changed(BASE, changes)))
+    assert sorted(effects(before, after)) == sorted(forward)
+    assert sorted(effects(after, before)) == sorted(back)
+
+
+def test_the_fingerprint_of_a_plan_survives_json(tmp_path: Path) -> None:
+    plan = planned(tmp_path, BASE)
+    kept = json.loads(json.dumps(fingerprint(plan)))
+    assert compare(kept, fingerprint(plan)) == []
+
+
+def test_a_change_names_the_options_and_the_consequence(tmp_path: Path) -> None:
+    before = fingerprint(planned(tmp_path, BASE))
+    changes = {"runtime.partitions": 4, "transforms.hourly.sql": HOURLY.format("orders")}
+    after = fingerprint(planned(tmp_path, changed(BASE, changes)))
+    whys = {change.subject: change.reason for change in compare(before, after)}
+    assert whys['transform "hourly"'].startswith("inputs, sql changed; ")
+    assert "partitions" in whys['query "hourly"']
+
+
+def test_a_refused_change_is_marked() -> None:
+    assert str(Change("a", "incompatible", "b")) == "- a: b"
+    assert str(Change("a", "compatible", "b")) == "+ a: b"
+
+
+def test_a_secret_is_compared_but_not_kept(tmp_path: Path) -> None:
+    sources = {"orders": {**ORDERS, "rows": [{"id": 1, "note": "${secret:file/token}"}]}}
+    document = {"sources": sources, "sinks": {"out": memory("orders")}}
+
+    def kept(secret: str) -> Any:
+        (tmp_path / "token").write_text(secret)
+        return fingerprint(planned(tmp_path, document, PENSTOCK_SECRETS=str(tmp_path)))
+
+    before = kept("sesame")
+    assert "sesame" not in json.dumps(before)
+    assert compare(before, kept("sesame")) == []
+    assert effects(before, kept("mellon")) == ['compatible source "orders"']
+
+
+FILES = {
+    "sources": {"orders": {"type": "files", "path": "in/*.csv", "schema": "id LONG"}},
+    "sinks": {"out": {"type": "files", "from": "orders", "path": "out"}},
+}
+
+
+def test_a_moved_project_has_the_same_fingerprint(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    before = fingerprint(planned(tmp_path / "one", FILES))
+    assert str(tmp_path) not in json.dumps(before)
+    assert compare(before, fingerprint(planned(tmp_path / "two", FILES))) == []
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    assert compare(before, fingerprint(planned(tmp_path / "link", FILES))) == []
+
+
+def test_a_path_outside_the_project_is_compared(tmp_path: Path) -> None:
+    before = fingerprint(planned(tmp_path, changed(FILES, {"sources.orders.path": "/data/in"})))
+    assert effects(before, fingerprint(planned(tmp_path, FILES))) == ['compatible source "orders"']
+
+
+def test_absolute_paths_of_earlier_versions_are_the_same(tmp_path: Path) -> None:
+    after = fingerprint(planned(tmp_path, FILES))
+    earlier = json.loads(json.dumps(after).replace('"in/*', f'"{tmp_path}/in/*'))
+    assert effects(earlier, after) == ['compatible source "orders"']
+    assert compare(relative_paths(earlier, Project(tmp_path)), after) == []
+
+
+def secret_plan(root: Path, secret: str) -> Any:
+    sources = {"orders": {**ORDERS, "rows": [{"id": 1, "note": "${secret:file/token}"}]}}
+    (root / "token").write_text(secret)
+    document = {"sources": sources, "sinks": {"out": memory("orders")}}
+    return planned(root, document, PENSTOCK_SECRETS=str(root))
+
+
+def test_hash_of_a_secret_depends_on_the_key(tmp_path: Path) -> None:
+    plan = secret_plan(tmp_path, "sesame")
+    first, second = json.dumps(fingerprint(plan, b"1")), json.dumps(fingerprint(plan, b"2"))
+    assert first != second
+    assert "sha1" not in first and "hmac-sha256:" in first
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_unchanged_secret_is_compatible_with_old_hashes(tmp_path: Path, old: bool) -> None:
+    before = fingerprint(secret_plan(tmp_path, "sesame"), None if old else b"1")
+    if old:
+        before.pop("hash")
+    same = comparable(secret_plan(tmp_path, "sesame"), before, b"1")
+    assert compare(before, same) == []
+    other = comparable(secret_plan(tmp_path, "mellon"), before, b"1")
+    assert effects(before, other) == ['compatible source "orders"']

@@ -1,0 +1,176 @@
+"""The division of a plan into queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plans import HOURLY, MORE, NAMES, ORDERS, memory, planned, sql, upserts
+
+from penstock.core.errors import PlanError
+from penstock.plan.model import Plan, Query
+from penstock.plan.queries import end_nodes, shared_nodes, upstream
+
+SOURCES = {"orders": ORDERS, "more": MORE, "names": NAMES}
+NO_WATERMARK = {key: value for key, value in ORDERS.items() if key != "watermark"}
+
+
+def plan(directory: Path, transforms: Any, sinks: Any, sources: Any = SOURCES) -> Plan:
+    return planned(directory, {"sources": sources, "transforms": transforms, "sinks": sinks})
+
+
+def queries(plan: Plan) -> dict[str, Query]:
+    return {query.name: query for query in plan.queries}
+
+
+def test_sinks_below_one_source_share_a_query(tmp_path: Path) -> None:
+    transforms = {
+        "dear": sql("SELECT * FROM orders WHERE price > 5"),
+        "named": sql("SELECT * FROM dear JOIN names USING (id)"),
+    }
+    sinks = {"all": memory("orders"), "few": memory("named")}
+    (query,) = plan(tmp_path, transforms, sinks).queries
+    assert (query.name, query.root, query.output_mode) == ("orders", "orders", "append")
+    assert query.stream_nodes == ("orders",)
+    assert query.batch_nodes == ("names", "dear", "named")
+    assert query.sinks == ("all", "few")
+
+
+def test_state_is_a_trunk_with_all_above_it(tmp_path: Path) -> None:
+    transforms = {
+        "late": sql("SELECT * FROM hourly WHERE n > 1"),
+        "hourly": sql(HOURLY.format("wide")),
+        "wide": sql("SELECT * FROM orders WHERE price > 0"),
+    }
+    sinks = {"all": memory("orders"), "counts": memory("hourly"), "many": memory("late")}
+    made = queries(plan(tmp_path, transforms, sinks))
+    assert set(made) == {"orders", "hourly"}
+    assert made["hourly"].stream_nodes == ("orders", "wide", "hourly")
+    assert made["hourly"].batch_nodes == ("late",)
+    assert made["hourly"].sinks == ("counts", "many")
+    assert made["orders"].sinks == ("all",)
+
+
+def test_state_below_state_is_a_trunk_of_its_own(tmp_path: Path) -> None:
+    transforms = {
+        "once": {"type": "dedupe", "from": "orders"},
+        "hourly": sql(HOURLY.format("once")),
+    }
+    sinks = {"rows": memory("once"), "counts": memory("hourly")}
+    made = queries(plan(tmp_path, transforms, sinks))
+    assert {name: query.stream_nodes for name, query in made.items()} == {
+        "once": ("orders", "once"),
+        "hourly": ("orders", "once", "hourly"),
+    }
+
+
+def test_two_streams_meet_in_a_trunk(tmp_path: Path) -> None:
+    transforms = {
+        "both": sql("SELECT * FROM orders UNION ALL SELECT * FROM more"),
+        "dear": sql("SELECT * FROM both WHERE price > 5"),
+    }
+    (query,) = plan(tmp_path, transforms, {"out": memory("dear")}).queries
+    assert (query.name, query.stream_nodes, query.batch_nodes) == (
+        "both", ("orders", "more", "both"), ("dear",),
+    )  # fmt: skip
+
+
+def test_branches_of_one_source_meet_below_it(tmp_path: Path) -> None:
+    transforms = {
+        "cheap": sql("SELECT * FROM orders WHERE price < 1"),
+        "dear": sql("SELECT * FROM orders WHERE price > 5"),
+        "both": sql("SELECT * FROM cheap UNION ALL SELECT * FROM dear"),
+    }
+    (query,) = plan(tmp_path, transforms, {"out": memory("both")}).queries
+    assert (query.name, query.stream_nodes) == ("orders", ("orders",))
+
+
+def test_scope_batch_needs_the_same_batches(tmp_path: Path) -> None:
+    both = sql("SELECT * FROM orders UNION ALL SELECT * FROM more", scope="batch")
+    with pytest.raises(PlanError) as caught:
+        plan(tmp_path, {"both": both}, {"out": memory("both")})
+    assert caught.value.code == "different-batches"
+    assert "more, orders" in caught.value.message
+    assert caught.value.where is not None
+
+
+def test_a_node_reports_in_one_query(tmp_path: Path) -> None:
+    transforms = {
+        "wide": sql("SELECT * FROM orders WHERE price > 0"),
+        "hourly": sql(HOURLY.format("wide")),
+    }
+    sinks = {"counts": memory("hourly"), "all": memory("wide")}
+    made = plan(tmp_path, transforms, sinks)
+    first, second = made.queries
+    assert first.dead_letter_nodes | second.dead_letter_nodes == {
+        "orders",
+        "wide",
+        "hourly",
+        "counts",
+        "all",
+    }
+    assert not first.dead_letter_nodes & second.dead_letter_nodes
+    assert "orders" in first.dead_letter_nodes
+
+
+@pytest.mark.parametrize(
+    ("source", "transform", "options", "mode"),
+    [
+        (ORDERS, HOURLY.format("orders"), {}, "append"),
+        (ORDERS, HOURLY.format("orders"), {"mode": "upsert"}, "update"),
+        (NO_WATERMARK, "SELECT count(*) AS n FROM orders", {}, "update"),
+        (NO_WATERMARK, "SELECT count(*) AS n FROM orders", {"mode": "append"}, "append"),
+        (NO_WATERMARK, "SELECT id AS n FROM orders", {"mode": "upsert"}, "append"),
+    ],
+)
+def test_the_output_mode(
+    tmp_path: Path, source: Any, transform: str, options: Any, mode: str
+) -> None:
+    sinks = {"out": {**upserts("made"), **options}}
+    made = plan(tmp_path, {"made": sql(transform)}, sinks, {"orders": source})
+    assert [query.output_mode for query in made.queries] == [mode]
+    if mode == "update":
+        assert made.nodes["out"].sink.mode == "upsert"
+
+
+def test_dedupe_appends_without_a_watermark(tmp_path: Path) -> None:
+    once = {"type": "dedupe", "from": "orders", "within": "forever", "keys": ["id"]}
+    sinks = {"out": {**upserts("once"), "primary_key": ["id"]}}
+    (query,) = plan(tmp_path, {"once": once}, sinks, {"orders": NO_WATERMARK}).queries
+    assert query.output_mode == "append"
+
+
+def test_updates_and_appends_of_one_trunk_are_two_queries(tmp_path: Path) -> None:
+    sinks = {"kept": memory("hourly"), "current": {**upserts("hourly"), "mode": "upsert"}}
+    made = plan(tmp_path, {"hourly": sql(HOURLY.format("orders"))}, sinks)
+    modes = {name: (query.output_mode, query.sinks) for name, query in queries(made).items()}
+    assert modes == {
+        "hourly": ("append", ("kept",)),
+        "hourly_updates": ("update", ("current",)),
+    }
+    assert made.nodes["current"].sink.mode == "upsert"
+    alone = plan(tmp_path, {"hourly": sql(HOURLY.format("orders"))}, {"current": sinks["current"]})
+    assert [query.name for query in alone.queries] == ["hourly"]
+
+
+def test_shared_nodes_and_ends(tmp_path: Path) -> None:
+    transforms = {
+        "all": sql("SELECT *, 1 / price AS x FROM orders"),
+        "one": sql("SELECT * FROM all WHERE id = 1"),
+        "two": sql("SELECT * FROM all JOIN names USING (id)"),
+    }
+    made = plan(tmp_path, transforms, {"first": memory("one"), "second": memory("two")})
+    (query,) = made.queries
+    assert shared_nodes(query, made.nodes) == ["all"]
+    assert end_nodes(query, made.nodes) == ["all", "one", "two"]
+    assert upstream(["second"], made.nodes) == {"two", "all", "names", "orders"}
+
+
+def test_the_only_end_of_a_stateful_query_is_its_trunk(tmp_path: Path) -> None:
+    transforms = {
+        "hourly": sql(HOURLY.format("orders")), "late": sql("SELECT * FROM hourly WHERE n > 1"),
+    }  # fmt: skip
+    made = plan(tmp_path, transforms, {"out": memory("late")})
+    (query,) = made.queries
+    assert end_nodes(query, made.nodes) == ["hourly"]

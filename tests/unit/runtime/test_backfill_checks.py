@@ -1,0 +1,102 @@
+"""Sinks that cannot be backfilled, and the errors that say why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import app
+from penstock.core.errors import PenstockError
+from penstock.plan.fingerprint import fingerprint
+from penstock.plan.model import Plan
+from penstock.runtime.backfill import prepare_backfill
+from penstock.runtime.state import StateDirectory
+
+ORDERS = {"type": "memory", "rows": [{"id": 1}], "schema": "id LONG, at TIMESTAMP",
+          "watermark": {"column": "at"}}  # fmt: skip
+HOURLY = "SELECT window.start, count(*) AS n FROM orders GROUP BY window(at, '1 hour')"
+
+
+def plan(directory: Path, sinks: dict[str, str], source: dict[str, Any] | None = None) -> Plan:
+    document = {
+        "name": "shop",
+        "sources": {"orders": source or ORDERS},
+        "transforms": {"hourly": {"type": "sql", "sql": HOURLY}},
+        "sinks": {name: {"type": "memory", "from": above} for name, above in sinks.items()},
+    }
+    path = directory / "shop.yaml"
+    path.write_text(json.dumps(document))
+    return app.plan(path)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDirectory:
+    """The state after a run of the sink `out`, which has read one row."""
+    state = StateDirectory(tmp_path / "state")
+    with state.locked():
+        first = plan(tmp_path, {"out": "orders"})
+        state.write("plan.json", fingerprint(first, state.key()))
+        for log in ("offsets", "commits"):
+            (state.checkpoint("orders") / log).mkdir(parents=True)
+            (state.checkpoint("orders") / log / "0").write_text('v2\n{}\norders:{"rows": 1}\n')
+    return state
+
+
+def error(plan: Plan, state: StateDirectory, sink: str) -> PenstockError:
+    with pytest.raises(PenstockError) as raised:
+        prepare_backfill(plan, state, sink)
+    assert not (state.root / "backfill").exists()
+    return raised.value
+
+
+def test_an_unknown_sink(state: StateDirectory, tmp_path: Path) -> None:
+    unknown = error(plan(tmp_path, {"out": "orders", "copy": "orders"}), state, "cpoy")
+    assert unknown.code == "unknown-node" and "copy" in str(unknown.hint)
+    assert "is not a sink" in error(plan(tmp_path, {"out": "orders"}), state, "orders").message
+
+
+def test_a_sink_of_a_stateful_query(state: StateDirectory, tmp_path: Path) -> None:
+    stateful = error(plan(tmp_path, {"out": "orders", "n": "hourly"}), state, "n")
+    assert stateful.code == "stateful-backfill" and '"hourly"' in stateful.message
+    assert "copy of" in str(stateful.hint)
+
+
+def test_a_source_that_removes_records(state: StateDirectory, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    source = {"type": "files", "path": "in", "format": "json", "schema": "id LONG, at TIMESTAMP",
+              "after_read": "delete"}  # fmt: skip
+    removing = error(plan(tmp_path, {"out": "orders", "copy": "orders"}, source), state, "copy")
+    assert removing.code == "read-twice"
+
+
+def test_a_sink_that_has_all_rows(state: StateDirectory, tmp_path: Path) -> None:
+    complete = error(plan(tmp_path, {"out": "orders"}), state, "out")
+    assert complete.code == "nothing-to-backfill"
+    assert "has the rows of its query from the start" in complete.message
+
+
+def test_a_query_without_a_committed_batch(state: StateDirectory, tmp_path: Path) -> None:
+    (state.checkpoint("orders") / "commits" / "0").unlink()
+    new = error(plan(tmp_path, {"out": "orders", "copy": "orders"}), state, "copy")
+    assert "has not read anything" in new.message
+
+
+def test_a_backfill_with_fresh(state: StateDirectory, tmp_path: Path) -> None:
+    options = app.RunOptions(fresh=True, backfill="out")
+    with pytest.raises(PenstockError, match="expected --fresh or --backfill"):
+        app.run(plan(tmp_path, {"out": "orders"}), options=options)
+
+
+def test_the_plan_of_a_backfill(state: StateDirectory, tmp_path: Path) -> None:
+    sinks = {"out": "orders", "copy": "orders", "n": "hourly"}
+    past = prepare_backfill(plan(tmp_path, sinks), state, "copy").plan
+    assert set(past.nodes) == {"orders", "copy"}
+    (query,) = past.queries
+    assert query.sinks == ("copy",) and query.dead_letter_nodes == {"copy"}
+    source = past.nodes["orders"].source
+    assert source.is_bounded()
+    assert source.initial_offset() == {"rows": 0}  # type: ignore[attr-defined]
+    assert source.latest_offset({"rows": 0}) == {"rows": 1}  # type: ignore[attr-defined]

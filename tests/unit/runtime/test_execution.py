@@ -1,0 +1,193 @@
+"""Executions of queries and receivers: their states, as shown by `status` and the views."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from penstock import app
+from penstock.cli.live_view import LiveView
+from penstock.cli.metrics_table import format_executions
+from penstock.core.errors import Permanent, Transient
+from penstock.core.log import Silent
+from penstock.observe.execution import Execution
+from penstock.observe.metrics import Metrics
+from penstock.runtime.acknowledge import Acknowledger
+from penstock.runtime.retry import RetryState
+from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.status import Status
+from penstock.spec.models import Restart
+
+DOWN = Transient("could not reach the server", code="unreachable")
+
+
+def test_a_query_retries_until_a_batch_is_written() -> None:
+    execution = Execution()
+    retries = RetryState(Restart(), Silent(), execution=execution)
+    execution.begin_batch(4)
+    began = execution.batch_since
+    retries.next_attempt(DOWN, 3)
+    since = execution.since
+    execution.begin_batch(4)
+    retries.next_attempt(DOWN, 3)
+    assert (execution.state, execution.since, execution.failures) == ("retrying", since, 2)
+    assert (execution.error, execution.code) == ("could not reach the server", "unreachable")
+    assert execution.next_attempt is not None and execution.next_attempt > time.time()
+    assert (execution.batch, execution.batch_since) == (4, began)
+    execution.end_batch()
+    assert (execution.state, execution.error, execution.batch) == ("running", None, None)
+
+
+def test_a_permanent_error_fails_a_query() -> None:
+    execution = Execution()
+    execution.begin_batch(4)
+    retries = RetryState(Restart(), Silent(), execution=execution)
+    assert retries.next_attempt(Permanent("rejected"), 3) is None
+    assert (execution.state, execution.error, execution.batch) == ("failed", "rejected", None)
+
+
+def numbers(**executions: Execution) -> dict[str, Any]:
+    metrics = Metrics()
+    metrics.queries.update(executions)
+    return metrics.snapshot()
+
+
+def test_a_query_that_advances_has_no_line() -> None:
+    quick = Execution()
+    quick.begin_batch(1)
+    assert format_executions(numbers(a=Execution(), b=quick)) == []
+    assert format_executions({"nodes": {}}) == []
+
+
+def test_a_query_that_does_not_advance_has_a_line() -> None:
+    slow, retrying, failed = Execution(), Execution(), Execution()
+    slow.begin_batch(7)
+    slow.batch_since = time.time() - 42
+    retrying.begin_batch(3)
+    retrying.retry(DOWN, 12.5)
+    retrying.since -= 51
+    failed.fail(Permanent("rejected"))
+    assert format_executions(numbers(slow=slow, retrying=retrying, failed=failed)) == [
+        "query slow: batch 7 under way for 42 s",
+        "query retrying: retrying for 51 s: could not reach the server · next attempt in 12 s"
+        " · batch 3 under way for 0.0 s",
+        "query failed: failed: rejected",
+    ]
+
+
+def test_a_receiver_that_is_down_has_a_line() -> None:
+    metrics = Metrics()
+    metrics.receivers["readings"] = Execution()
+    metrics.receivers["readings"].retry(DOWN, 3)
+    (line,) = format_executions(metrics.snapshot())
+    assert line.startswith("receiver readings: retrying for 0.0 s: could not reach the server")
+
+
+PIPELINE = """\
+name: shop
+sources: {orders: {type: files, path: "in/*.csv", format: csv, schema: id LONG, watch: true}}
+sinks: {copy: {type: memory, from: orders}}
+"""
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_live_view_of_a_query_that_retries(tmp_path: Path, width: int) -> None:
+    (tmp_path / "shop.yaml").write_text(PIPELINE)
+    plan = app.plan(tmp_path / "shop.yaml")
+    view = LiveView(plan, [])
+    metrics = Metrics()
+    metrics.watermarks["orders"] = "2013-01-05T12:00:00Z"
+    metrics.flow("copy", "sink", "http")
+    metrics.queries["copy"] = Execution()
+    metrics.queries["copy"].retry(DOWN, 12.5)
+    view.begin(plan, metrics)
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    console.print(view._render())
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines[-1].strip() == "Ctrl-C stops"
+    text = " ".join(" ".join(lines).split())
+    assert "query copy: retrying for 0.0 s: could not reach the server" in text
+
+
+def test_pending_records_are_those_not_yet_committed(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text(PIPELINE)
+    plan = app.plan(tmp_path / "shop.yaml")
+    source = plan.nodes["orders"].source
+    source.lag = lambda start, end: end["batch"] - start["batch"]  # type: ignore[method-assign]
+    state = StateDirectory(tmp_path / "state")
+    acknowledger = Acknowledger(plan, state, Silent())
+    checkpoint = state.checkpoint(plan.queries[0].name)
+
+    def write(log: str, number: int, batch: int) -> None:
+        (checkpoint / log).mkdir(parents=True, exist_ok=True)
+        (checkpoint / log / str(number)).write_text(f'v2\n{{}}\norders:{{"batch": {batch}}}')
+
+    assert acknowledger.pending() == {"orders": 0}
+    write("offsets", 0, 10)
+    assert acknowledger.pending() == {"orders": 0}
+    write("commits", 0, 10)
+    write("offsets", 1, 25)
+    assert acknowledger.pending() == {"orders": 15}
+    write("commits", 1, 25)
+    assert acknowledger.pending() == {"orders": 0}
+
+
+def test_the_lag_contains_pending_records() -> None:
+    metrics = Metrics()
+    flow = metrics.flow("orders", "source", "kafka")
+    assert metrics.snapshot()["nodes"]["orders"]["lag"] is None
+    flow.lag = 0
+    flow.pending = 200
+    assert metrics.snapshot()["nodes"]["orders"]["lag"] == 200
+
+
+def test_a_killed_run_is_in_the_history(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path / "state")
+    with state.locked():
+        state.begin_run({"id": "1", "began": "2026-01-01T00:00:00Z"})
+        state.write("status.json", Metrics().snapshot())
+        assert Status.of(state).runs == ()
+    (killed,) = Status.of(state).runs
+    assert (killed["id"], killed["ending"]) == ("1", "killed")
+    assert killed["began"] < killed["ended"] <= now()
+    with state.locked():
+        state.begin_run({"id": "2", "began": now()})
+        state.end_run({"id": "2", "began": now()}, ended=now(), ending="complete", errors={})
+    assert [(run["id"], run["ending"]) for run in Status.of(state).runs] == [
+        ("2", "complete"),
+        ("1", "killed"),
+    ]
+
+
+def test_a_run_killed_after_its_entry_is_in_the_history_once(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path / "state")
+    with state.locked():
+        state.begin_run({"id": "1", "began": now()})
+        run = state.read("run.json")
+        state.end_run(run, ended=now(), ending="stopped", errors={})
+        state.write("run.json", run)
+    assert [run["ending"] for run in Status.of(state).runs] == ["stopped"]
+
+
+def test_a_restarted_query_without_rows_is_running_again(tmp_path: Path) -> None:
+    from penstock.runtime.supervise import Supervisor
+
+    execution = Execution()
+    execution.retry(DOWN, 1)
+    query = SimpleNamespace(name="copy")
+    spark = SimpleNamespace(status={"message": "Initializing sources"})
+    run = SimpleNamespace(
+        query=query, restart_at=None, done=False, started=SimpleNamespace(spark=spark)
+    )
+    supervisor = SimpleNamespace(metrics=SimpleNamespace(queries={"copy": execution}))
+    Supervisor._detect_recovery(supervisor, run)  # type: ignore[arg-type]
+    assert execution.state == "retrying"
+    spark.status["message"] = "Waiting for data to arrive"
+    Supervisor._detect_recovery(supervisor, run)  # type: ignore[arg-type]
+    assert execution.state == "running"

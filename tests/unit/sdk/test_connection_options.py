@@ -1,0 +1,74 @@
+"""Options that connectors share: TLS, credentials, start positions, retry, key templates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from penstock.sdk import Retry, StartAt
+from penstock.sdk.columns.template import KeyTemplate
+from penstock.sdk.network.auth import AwsAuth, PasswordAuth
+from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
+
+
+@pytest.mark.parametrize(
+    ("option", "scheme", "encrypted"),
+    [
+        (None, True, True),
+        (None, False, False),
+        (None, None, False),
+        (True, True, True),
+        (True, None, True),
+        (False, False, False),
+        (False, None, False),
+        (Tls(verify=False), True, True),
+    ],
+)
+def test_tls_follows_the_option_and_the_scheme(
+    option: TlsOption, scheme: bool | None, encrypted: bool
+) -> None:
+    assert (resolve_tls(option, scheme) is not None) is encrypted
+
+
+@pytest.mark.parametrize(("option", "scheme"), [(False, True), (True, False), (Tls(), False)])
+def test_tls_that_contradicts_the_scheme_is_an_error(option: TlsOption, scheme: bool) -> None:
+    with pytest.raises(ValueError, match="tls"):
+        resolve_tls(option, scheme)
+
+
+@pytest.mark.parametrize("given", [{}, {"username": "ann"}, {"password": "secret"}])
+def test_half_a_login_is_an_error(given: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="expected username and password"):
+        PasswordAuth.model_validate(given)
+
+
+def test_a_session_token_requires_an_access_key() -> None:
+    key = {"access_key": "a", "secret_key": "b"}
+    assert AwsAuth.model_validate({**key, "session_token": "c"}).access_key == "a"
+    with pytest.raises(ValidationError, match="access_key and secret_key"):
+        AwsAuth.model_validate({"session_token": "c"})
+
+
+def test_a_start_time_without_a_zone_is_utc() -> None:
+    assert StartAt(timestamp=datetime(2024, 1, 1)).time == datetime(2024, 1, 1, tzinfo=UTC)
+    with pytest.raises(ValidationError, match="expected timestamp"):
+        StartAt()
+
+
+def test_backoff_doubles_up_to_its_maximum() -> None:
+    retry = Retry(backoff="1s", max_backoff="5s")  # type: ignore[arg-type]
+    for failures, seconds in enumerate((1, 2, 4, 5, 5), 1):
+        assert seconds * 0.8 <= retry.delay(failures) <= seconds * 1.2
+    assert retry.delay(10_000) <= 6
+
+
+def test_a_key_that_is_a_column_name_is_an_error() -> None:
+    columns = pa.schema([("user", pa.string())])
+    key = TypeAdapter(KeyTemplate)
+    assert [*key.validate_python("{user}").check(columns, "key")] == []
+    assert [*key.validate_python("all").check(columns, "key")] == []
+    (error,) = key.validate_python("user").check(columns, "key")
+    assert error.hint == 'Write "{user}" for the value of the column.'

@@ -1,0 +1,62 @@
+"""Pipelines as YAML text: the YAML is the same pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.core.errors import SpecError
+from penstock.spec.yaml.front_end import load
+from penstock.spec.yaml.writer import convert
+
+ROOT = Path(__file__).parents[3]
+PATTERNS = ("tests/golden/pipelines/*.yaml", "tests/golden/pipelines/*.sql", "examples/*/*.yaml")
+PIPELINES = sorted(
+    path for pattern in PATTERNS for path in ROOT.glob(pattern) if ".test." not in path.name
+)
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.name)
+def test_the_same_data_is_read_again(path: Path, tmp_path: Path) -> None:
+    converted = tmp_path / "converted.yaml"
+    converted.write_text(convert([str(path)]))
+    env = {"KAFKA": "localhost:9092", "PORT": "1"}
+    expected, found = (load([file], env=env).root.data() for file in (path, converted))
+    assert _without_trailing_blanks(found) == _without_trailing_blanks(expected)
+
+
+def test_variables_and_secrets_remain_expressions(tmp_path: Path) -> None:
+    path = tmp_path / "a.sql"
+    path.write_text(
+        "CREATE TABLE a (id BIGINT) WITH (connector = 'kafka', topic = '${TOPIC}', "
+        "'auth.password' = '${secret:kafka}');"
+    )
+    text = convert([str(path)])
+    assert "topic: ${TOPIC}" in text and "password: ${secret:kafka}" in text
+
+
+def test_several_files_become_one(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("CREATE TABLE a (id BIGINT) WITH (connector = 'memory');")
+    (tmp_path / "b.yaml").write_text("include: a.sql\nsinks: {p: {type: print, from: a}}\n")
+    converted = tmp_path / "c.yaml"
+    converted.write_text(convert([str(tmp_path / "b.yaml")]))
+    data = load([converted]).root.data()
+    assert data["sources"]["a"]["type"] == "memory" and data["sinks"]["p"]["from"] == "a"
+
+
+def test_a_file_with_an_error_is_not_converted(tmp_path: Path) -> None:
+    path = tmp_path / "a.sql"
+    path.write_text("CREATE TABL a;")
+    with pytest.raises(SpecError):
+        convert([str(path)])
+
+
+def _without_trailing_blanks(data: object) -> object:
+    if isinstance(data, dict):
+        return {name: _without_trailing_blanks(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [_without_trailing_blanks(item) for item in data]
+    if isinstance(data, str):
+        return "\n".join(line.rstrip() for line in data.expandtabs(4).splitlines()).strip()
+    return data

@@ -1,0 +1,77 @@
+"""The rules of CONTRIBUTING, section "Words", as far as a program can check them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import penstock
+
+SOURCE = Path(penstock.__file__).parent
+NOT_FIELD_TERMS = re.compile(
+    r"\b(told|tells?|wants?|wanted|refus(?:es?|ed|ing)|nobody|somebody|whom|us|we|our|"
+    r"forgets?|forgot|patience|mistakes?)\b"
+)
+CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+PROPERTIES = {"property", "cached_property", "setter"}
+
+
+def documented() -> Iterator[tuple[str, ast.AST, str]]:
+    """Yields the place, the node and the docstring of everything documented in the package."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node)
+                if text:
+                    line = getattr(node, "lineno", 1)
+                    yield f"{path.relative_to(SOURCE)}:{line}", node, text
+
+
+def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    names = {
+        part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "")
+        for part in node.decorator_list
+    }
+    return bool(names & PROPERTIES)
+
+
+def test_docstrings_of_functions_start_with_a_verb_in_the_third_person() -> None:
+    wrong = [
+        f"{place}: {text.splitlines()[0]}"
+        for place, node, text in documented()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not is_property(node)
+        and not place.startswith("cli/")  # the help of a command is imperative
+        and not re.match(r"[A-Z][a-z-]*s\b", text)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_docstrings_personify_nothing() -> None:
+    wrong = [
+        f"{place}: {match[0]}"
+        for place, _, text in documented()
+        for match in NOT_FIELD_TERMS.finditer(
+            re.sub(r"`[^`]*`|```.*?```", "", text, flags=re.DOTALL)
+        )
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_messages_and_hints_personify_nothing() -> None:
+    wrong = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            texts = [*node.args, *(k.value for k in node.keywords if k.arg in ("hint", "message"))]
+            is_error = ast.unparse(node.func).rpartition(".")[2][:1].isupper()
+            for text in texts if is_error else ():
+                for part in ast.walk(text):
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        match = NOT_FIELD_TERMS.search(part.value)
+                        if match and part.value != "us":
+                            wrong.append(f"{path.relative_to(SOURCE)}:{part.lineno}: {part.value}")
+    assert not wrong, "\n".join(wrong)
