@@ -122,10 +122,8 @@ class ArrowStorage(Storage):
     def _check_bucket(self, path: str) -> None:
         """Raises OSError if a bucket does not exist. The listing of a missing bucket is empty."""
         bucket = path.partition("/")[0]
-        with suppress(OSError):
-            if self.is_directory(bucket):
-                return
-        raise OSError(f"Bucket '{bucket}' not found")
+        if not self.is_directory(bucket):
+            raise OSError(f"Bucket '{bucket}' not found")
 
     def convert_error(self, error: OSError, operation: str, url: str) -> ConnectError:
         detail = str(error)

@@ -286,6 +286,25 @@ def test_no_such_bucket(source: Any, sink: Any, bucket: Bucket) -> None:
         assert caught.value.hint == f'did you mean "{bucket.name}"?'
 
 
+def test_an_outage_after_an_empty_listing_is_transient(
+    source: Any, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = ArrowStorage._list
+
+    def list_then_stop(storage: ArrowStorage, directory: str, recursive: bool) -> list[Any]:
+        found = listing(storage, directory, recursive)
+        s3.gate.stop()
+        return found
+
+    monkeypatch.setattr(ArrowStorage, "_list", list_then_stop)
+    try:
+        with pytest.raises(Transient) as caught:
+            ids(source("empty", watch=True))
+    finally:
+        s3.gate.start()
+    assert "is running and reachable" in (caught.value.hint or "")
+
+
 def test_nothing_at_the_path(source: Any, bucket: Bucket) -> None:
     bucket.put("clicks/a.jsonl", ROW)
     with pytest.raises(Permanent) as caught:
