@@ -83,7 +83,7 @@ class Run:
         from penstock.engine.session import apply_settings
 
         if spark is not None:
-            apply_settings(spark, spark_settings(plan, plan.spec.runtime.state_store))
+            apply_settings(spark, spark_settings(plan.spec.runtime, plan.spec.runtime.state_store))
             return spark
         length = expected_length(plan, self.state, self.options.until)
         chosen = self._choose_resources(plan)
