@@ -12,6 +12,7 @@ from penstock.spec.script.statements import CreateTable, Insert, Select, Set, St
 from penstock.spec.script.statements import read_statement as parse_statement
 from penstock.spec.script.tokens import TokenReader, split_statements, tokenize
 from penstock.spec.yaml.nodes import File
+from penstock.sql.facts import parse_facts
 
 NAME = "<sql>"
 """The name of a statement in messages."""
@@ -38,6 +39,14 @@ class Entry:
     def is_query(self) -> bool:
         """Whether the statement runs. Other statements define something."""
         return isinstance(self.statement, Insert | Select)
+
+    @property
+    def relations(self) -> frozenset[str]:
+        """The tables and views that the query of a statement reads, in lower case."""
+        query = getattr(self.statement, "query", None)
+        if query is None:
+            return frozenset()
+        return frozenset(map(str.lower, parse_facts(query.value).relations(frozenset())))
 
     @property
     def summary(self) -> str:

@@ -22,7 +22,6 @@ from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
 from penstock.spec.models import Runtime
 from penstock.spec.script.statements import CreateTable, Insert
-from penstock.sql.facts import parse_facts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,17 +78,25 @@ class Shell:
         """Adds a definition and returns a line about it. Raises UserError if it is wrong."""
         defined = self.definitions.add(entry)
         errors = self._check(entry, defined)
-        if errors and _has_connector(entry) and not self._check(_as_sink(entry), defined):
-            defined, errors = defined.add(replace(entry, sink_only=True)), []
+        if errors and _has_connector(entry):
+            errors_as_sink = self._check(_as_sink(entry), defined)
+            if not errors_as_sink:
+                defined = defined.add(replace(entry, sink_only=True))
+            if "unknown-type" not in {error.code for error in errors_as_sink}:
+                errors = errors_as_sink
         raise_all(errors)
         self.definitions = defined
         return entry.summary
 
     def drop(self, name: str) -> None:
-        """Removes a definition. Raises UserError if there is none, or if another one uses it."""
+        """Removes a definition. Raises UserError if another one reads it."""
         remaining = self.definitions.remove(name)
-        _, errors = app.script_plan(remaining.script(), name=NAME, overrides=self.overrides)
-        raise_all([error for error in errors if error.code not in _INCOMPLETE])
+        for entry in remaining.tables():
+            if name.lower() in entry.relations:
+                raise UserError(
+                    f"{entry.summary} reads {name}", code="in-use",
+                    hint=f"Enter \\drop {entry.key} first.",
+                )  # fmt: skip
         self.definitions = remaining
 
     def runtime(self) -> Runtime:
@@ -132,7 +139,7 @@ class Shell:
 
     def _run_constant(self, entry: Entry) -> bool:
         """Runs a query that reads no table. Returns whether it is one."""
-        if parse_facts(entry.text).relations(frozenset()):
+        if entry.relations:
             return False
         from pyspark.errors import PySparkException
 
