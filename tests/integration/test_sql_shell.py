@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,7 +81,11 @@ def test_the_definitions_of_a_file(said: Said, tmp_path: Path) -> None:
     assert code == 2 and "nothing.sql" in err
 
 
-def test_ctrl_c_ends_the_query_and_not_the_shell(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_query_and_not_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROMPT_TOOLKIT_NO_CPR", "1")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     terminal = Terminal([*PENSTOCK, "sql"], tmp_path)
 
     def enter(text: str, shown: str) -> None:
@@ -88,13 +93,15 @@ def test_ctrl_c_ends_the_query_and_not_the_shell(tmp_path: Path) -> None:
         terminal.until(shown)
 
     try:
-        terminal.until("penstock> ")
+        terminal.until("penstock>")
         enter("CREATE TABLE ticks WITH (connector = 'impulse',\rrate = 20);\r", "table ticks")
         enter("SELECT counter + 1000 AS number FROM ticks;\r", r"\n *1003\n")
-        enter("\x03", r"\(\d+ rows in .*\)")
-        enter("SELECT 6 * 7 AS answer;\r", r"answer\s*\n\s+42\b")
-        enter("\x04", r"\Z")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.until(r"\(\d+ rows in .*\)")
+        enter("SELECT 6 * 7 AS answer;\r", r"answer\s*\n\s+42\s+penstock>")
+        os.write(terminal.screen, b"\x04")
         assert terminal.end() == 0, terminal.text
         assert "Traceback" not in terminal.text
+        assert "SELECT 6 * 7" in (tmp_path / "penstock/sql_history").read_text()
     finally:
         terminal.close()
