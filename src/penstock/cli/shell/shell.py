@@ -82,7 +82,7 @@ class Shell:
             errors_as_sink = self._check(_as_sink(entry), defined)
             if not errors_as_sink:
                 defined = defined.add(replace(entry, sink_only=True))
-            if "unknown-type" not in {error.code for error in errors_as_sink}:
+            if not errors_as_sink or _is_unknown(errors) and not _is_unknown(errors_as_sink):
                 errors = errors_as_sink
         raise_all(errors)
         self.definitions = defined
@@ -165,6 +165,11 @@ class Shell:
 
 def _has_connector(entry: Entry) -> bool:
     return isinstance(entry.statement, CreateTable) and entry.statement.options is not None
+
+
+def _is_unknown(errors: Sequence[PenstockError]) -> bool:
+    """Returns whether the connector does not exist."""
+    return any(error.code == "unknown-type" for error in errors)
 
 
 def _as_sink(entry: Entry) -> Entry:
