@@ -82,7 +82,7 @@ class Shell:
             errors_as_sink = self._check(_as_sink(entry), defined)
             if not errors_as_sink:
                 defined = defined.add(replace(entry, sink_only=True))
-            if not errors_as_sink or _is_unknown(errors) and not _is_unknown(errors_as_sink):
+            if not errors_as_sink or (_is_unknown(errors) and not _is_unknown(errors_as_sink)):
                 errors = errors_as_sink
         raise_all(errors)
         self.definitions = defined
