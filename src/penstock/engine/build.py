@@ -28,6 +28,7 @@ from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.event_time import LATEST
 from penstock.engine.function import Chain, Step
+from penstock.engine.merged import divide, merge
 from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
@@ -84,6 +85,8 @@ class Builder:
             if name not in frames:
                 pushdown = pushdowns.get(name, EVERYTHING)
                 frames[name] = self._frame(self.plan.nodes[name], frames, query, pushdown)
+        if query.merged:
+            frames[query.root] = merge({name: frames[name] for name in query.merged})
         return frames
 
     def pushdowns(self, query: Query) -> dict[str, Pushdown]:
@@ -111,7 +114,10 @@ class Builder:
         session = root.sparkSession
         frames = {name: self.read_static(name) for name in self._static_above(query)}
         frames[query.root] = root
-        root.createOrReplaceTempView(query.root)
+        starts = {name: divide(root, name) for name in query.merged} or {query.root: root}
+        for name, start in starts.items():
+            frames[name] = start
+            start.createOrReplaceTempView(name)
         for name in query.batch_nodes:
             if name not in frames:
                 frames[name] = (derive or self.derive)(
@@ -239,7 +245,7 @@ class Builder:
         try:
             checker.checkForStreaming(analyzed_plan(root), mode)
         except AnalysisException as error:
-            raise streaming_error(self.plan, self.plan.nodes[query.root], error) from error
+            raise streaming_error(self.plan, query, error) from error
 
     def _frame(
         self,
@@ -264,7 +270,7 @@ class Builder:
     def _stream(self, node: Node, query: Query, pushdown: Pushdown) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
         with locate_errors(self.plan, node):
-            stateful = self.plan.nodes[query.root].stateful
+            stateful = self.plan.keeps_state(query)
             task = replace(
                 self.make_source_task(node, query),
                 pushdown=pushdown,

@@ -16,6 +16,8 @@ from penstock.engine.source import SourceTask
 
 CLOSED = "closed"
 """The key of an offset after the sentinel row."""
+WHOLE = "whole"
+"""The key of an offset at the end of the whole input, which is a batch even without rows."""
 POLL_INTERVAL = 0.15
 """The time between polls of an idle source, in seconds."""
 
@@ -57,6 +59,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         if self.task.sentinel_only:
             return {**start, CLOSED: True}
+        if start.get(WHOLE):
+            return start
         offset = source_offset(start)
         if self._until_snapshot and self._snapshot is not None:
             end = self._snapshot
@@ -64,7 +68,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = self._reported = self._latest(offset)
             if self._until_snapshot:
                 self._snapshot = end
-        return dict(end if self.task.whole_input else self.source.limit_batch(offset, end))
+        if self.task.whole_input:
+            return {**end, WHOLE: True}
+        return dict(self.source.limit_batch(offset, end))
 
     def _latest(self, start: dict[str, Any]) -> Mapping[str, Any]:
         """Returns the latest offset. Polls only if the last call returned no new data either.
@@ -138,8 +144,8 @@ class BatchReader(DataSourceReader):
 
 
 def source_offset(offset: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an offset of Spark without the key `CLOSED`."""
-    return {key: value for key, value in offset.items() if key != CLOSED}
+    """Returns an offset of Spark without the keys `CLOSED` and `WHOLE`."""
+    return {key: value for key, value in offset.items() if key not in (CLOSED, WHOLE)}
 
 
 def read_all(task: SourceTask) -> Iterator[pa.RecordBatch]:

@@ -200,12 +200,12 @@ def _needs(plan: Plan, source: str, pushdown: Pushdown) -> Needs:
 
 
 def _reasons(plan: Plan, query: Query) -> Sequence[str]:
-    root = plan.nodes[query.root]
     if query.whole_input:
         return (
             f"rows of {query.name} are final when the input ends, so all input is one batch",
             "rows are written once, when final",
         )
+    root = plan.nodes[query.root]
     if root.stateful:
         state = _describe_state(plan, root)
         first = f"{root.name} keeps {state} as state, so it is computed as a stream"
