@@ -63,7 +63,8 @@ class Builder:
     `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
     the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
     dropped silently. `recomputed_for` is a parameter of the spools. Workers keep transforms open
-    between the batches of a `run_id`. Static tables are read once.
+    between the batches of a `run_id`. Streams record their start offsets in `checkpoint`. Static
+    tables are read once.
     """
 
     plan: Plan
@@ -73,6 +74,7 @@ class Builder:
     with_sentinel: bool = False
     report_dead_letters: bool = True
     recomputed_for: str = ""
+    checkpoint: Path | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
     _verified: set[str] = field(default_factory=set)
@@ -346,6 +348,7 @@ class Builder:
             watermark.column if watermark else None, self.sentinel_only,
             poll_timeout=self._poll_timeout(query), latest_time=self._latest_time(node),
             whole_input=query.whole_input,
+            checkpoint=None if self.checkpoint is None else str(self.checkpoint),
         )  # fmt: skip
 
     def _latest_time(self, node: Node) -> datetime | None:

@@ -42,7 +42,8 @@ class SourceTask:
     plans whose dead letters do not need whole rows. An idle source is polled for up to
     `poll_timeout` seconds before Spark receives the same offset, because a poll by Spark costs ten
     times as much. With `latest_time` rows with an event time out of range are bad records (see
-    `engine.event_time`). With `whole_input` a batch has no limit.
+    `engine.event_time`). With `whole_input` a batch has no limit. The start offset is recorded in
+    `checkpoint`.
     """
 
     source: ReplayableSource[Any]
@@ -57,6 +58,7 @@ class SourceTask:
     poll_timeout: float = 0.0
     latest_time: datetime | None = None
     whole_input: bool = False
+    checkpoint: str | None = None
 
     def pack(self) -> str:
         """Returns the task as text, for the options of a PySpark reader."""

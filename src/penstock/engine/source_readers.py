@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from penstock.core.error_codec import encode_errors
 from penstock.engine import task as spark_task
 from penstock.engine.source import SourceTask
+from penstock.engine.start_offsets import StartOffsets
 
 CLOSED = "closed"
 """The key of an offset after the sentinel row."""
@@ -53,7 +55,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @encode_errors
     def initialOffset(self) -> dict[str, Any]:
-        return dict(self.source.initial_offset())
+        if self.task.checkpoint is None:
+            return dict(self.source.initial_offset())
+        starts, name = StartOffsets(Path(self.task.checkpoint)), self.task.spool.node
+        offset = starts.read().get(name)
+        if offset is None:
+            offset = self.source.initial_offset()
+            starts.record(name, offset)
+        return dict(offset)
 
     @encode_errors
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:

@@ -111,7 +111,8 @@ class Query:
     each batch; both are in topological order. `dead_letter_nodes` are the nodes whose bad records
     this query reports: a node of several queries is reported by the first one. With `whole_input`
     the query has a single batch, of all rows of sources whose input ends. Several such sources are
-    `merged` in one stream; `root` is then the list of their names.
+    `merged` in one stream; `root` is then the list of their names. With `repeats` the sources
+    determine the batches of the query, including those without rows.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Query:
     dead_letter_nodes: frozenset[str] = frozenset()
     whole_input: bool = False
     merged: tuple[str, ...] = ()
+    repeats: bool = False
 
 
 @dataclass(frozen=True)
