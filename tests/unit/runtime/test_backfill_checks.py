@@ -10,9 +10,9 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import PenstockError
+from penstock.engine.start_offsets import StartOffsets
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.model import Plan
-from penstock.engine.start_offsets import StartOffsets
 from penstock.runtime.backfill import prepare_backfill
 from penstock.runtime.past_source import PastBatchesSource
 from penstock.runtime.state import StateDirectory
