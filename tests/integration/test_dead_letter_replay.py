@@ -187,7 +187,7 @@ def test_replay_of_a_csv_record_without_its_file(
 def test_rows_that_fail_again_are_found_in_one_pass(
     tmp_path: Path, penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Letters of a source and of SQL; the division fails in the second transform after the source."""
+    """Letters of a source and of SQL, which fail in the second transform after the source."""
     place = Place(tmp_path, penstock_spark)
     letters = [json.dumps({**order(number, n=number % 2), "price": "x"}) for number in range(8)]
     place.give("a", *letters, *(order(number, n=0) for number in range(8, 20)))

@@ -24,7 +24,7 @@ from penstock.engine.column_checks import (
     check_primary_key,
     check_sink_schema,
 )
-from penstock.engine.columns import to_arrow, to_spark
+from penstock.engine.columns import exchange_schema, has_variant, sink_schema, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.event_time import LATEST
 from penstock.engine.function import Chain, Step
@@ -35,6 +35,7 @@ from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.spool import Spool, Stage
+from penstock.engine.variants import mark_variants, variants_to_json
 from penstock.engine.verification import check_decisions
 from penstock.engine.watermark import (
     add_event_time,
@@ -139,7 +140,8 @@ class Builder:
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
-                frame = frame.mapInArrow(Chain([step]), to_spark(step.rows))
+                frame = variants_to_json(frame).mapInArrow(Chain([step]), to_spark(step.rows))
+                frame = mark_variants(frame, step.rows)
             check_duplicate_columns(node, frame)
             check_primary_key(node, frame)
             frame.createOrReplaceTempView(node.name)
@@ -156,9 +158,11 @@ class Builder:
         """Returns the task step of a batch function for input of these columns."""
         assert node.batch_function is not None
         with locate_errors(self.plan, node):
-            rows = to_arrow(to_spark(node.batch_function.output(to_arrow(columns))))
+            input_ = sink_schema(columns)
+            rows = exchange_schema(node.batch_function.output(input_))
         spool = self.make_spool(node, query, "transform")
-        return Step(node.batch_function, rows, spool, self.run_id)
+        marked = input_ if has_variant(columns) else None
+        return Step(node.batch_function, rows, spool, self.run_id, input=marked)
 
     def make_spool(self, node: Node, query: Query, stage: Stage) -> Spool:
         """Returns the spool of the bad records of a node."""
@@ -184,7 +188,8 @@ class Builder:
             with locate_errors(self.plan, node):
                 task = self.make_source_task(node, query)
                 table = pa.Table.from_batches(read_all(task), schema=task.rows)
-                self._static[name] = self.session.createDataFrame(table, to_spark(task.rows))
+                frame = self.session.createDataFrame(table, to_spark(task.rows))
+                self._static[name] = mark_variants(frame, task.rows)
         return self._static[name]
 
     def types(
@@ -231,9 +236,8 @@ class Builder:
     def _empty_table(self, node: Node, query: Query) -> DataFrame:
         """Returns a static table without its rows."""
         with locate_errors(self.plan, node):
-            frame = self.session.createDataFrame(
-                [], to_spark(self.make_source_task(node, query).rows)
-            )
+            rows = self.make_source_task(node, query).rows
+            frame = mark_variants(self.session.createDataFrame([], to_spark(rows)), rows)
             frame.createOrReplaceTempView(node.name)
         return frame
 
@@ -283,7 +287,7 @@ class Builder:
             self.session.dataSource.register(PenstockDataSource)
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             reader = reader.name(node.name).option(NODE, node.name)
-            frame = reader.option("secret.task", task.pack()).load()
+            frame = mark_variants(reader.option("secret.task", task.pack()).load(), task.rows)
             watermark = node.watermark
             if watermark is not None and watermark.expression is not None:
                 columns = add_event_time(frame, watermark).schema
@@ -333,7 +337,7 @@ class Builder:
         metadata = source.metadata_columns
         fields = list(source.columns)
         fields += [available.field(name).with_name(column) for column, name in metadata.items()]
-        rows = to_arrow(to_spark(pa.schema(fields)))
+        rows = exchange_schema(pa.schema(fields))
         source_fields = list(rows)[: len(source.columns)]
         typed = copy.copy(source)
         typed.columns = pa.schema(source_fields, source.columns.metadata)

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from penstock.core.errors import DecodeError
 from penstock.engine.build import Builder
-from penstock.engine.columns import text_columns, to_arrow, to_spark
-from penstock.engine.variants import json_to_variants
+from penstock.engine.columns import sink_schema, text_columns, to_arrow, to_spark
+from penstock.engine.variants import json_to_variants, mark_variants
 from penstock.engine.watermark import add_event_time
 from penstock.plan.model import Node, Query
 from penstock.sdk import Format, registry
@@ -55,6 +55,7 @@ class ReplayFrames:
         decoded = [self.decode(node, letter) for letter in letters]
         frame = self._frame(pa.Table.from_batches(decoded, columns), columns)
         self.entries[node.name] = frame
+        frame = mark_variants(frame, columns)
         return add_event_time(frame, node.watermark) if node.computes_event_time else frame
 
     def decode(self, node: Node, letter: DeadLetter) -> pa.RecordBatch:
@@ -98,8 +99,9 @@ class ReplayFrames:
         letters = entering.get(node.name)
         if not letters:
             return frame
-        types = text_columns(frame.schema) if node.kind == "sink" else frame.schema
-        columns = to_arrow(types)
+        as_text = node.kind == "sink" or node.batch_function is not None
+        types = text_columns(frame.schema) if as_text else frame.schema
+        columns = sink_schema(frame.schema) if as_text else to_arrow(types)
         payloads = pa.array([letter["payload"] for letter in letters], pa.binary())
         decoded = self._json.decode(payloads, columns)
         for failure in decoded.failures:
