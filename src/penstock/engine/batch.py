@@ -158,7 +158,7 @@ class BatchRunner:
         try:
             receipts = self._write_all_rows(sink, frames, batch)
         except Exception as error:
-            if self.builder.plan.nodes[self.query.root].stateful or not data_error(error):
+            if self.builder.plan.keeps_state(self.query) or not data_error(error):
                 raise
             receipts = self._write_valid_rows(sink, frames[self.query.root], batch, error)
         sink.sink.commit(batch, receipts)
@@ -189,7 +189,7 @@ class BatchRunner:
             shuffled = partitioning is not None or is_ordered(sink.sink)
             self._computed_first[sink.name] = not (
                 shuffled or sink.can(Capability.EXACTLY_ONCE) or sink.sink.discards_rows
-            ) and (self.builder.plan.nodes[self.query.root].kind != "source" or is_fallible(rows))
+            ) and (not self.builder.plan.reads_sources_only(self.query) or is_fallible(rows))
         return self._computed_first[sink.name]
 
     def _partitioning(self, sink: Node, rows: DataFrame, batch: BatchId) -> Partitioning | None:

@@ -24,16 +24,18 @@ from penstock.engine.column_checks import (
     check_primary_key,
     check_sink_schema,
 )
-from penstock.engine.columns import to_arrow, to_spark
+from penstock.engine.columns import exchange_schema, has_variant, sink_schema, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.event_time import LATEST
 from penstock.engine.function import Chain, Step
+from penstock.engine.merged import divide, merge
 from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.spool import Spool, Stage
+from penstock.engine.variants import mark_variants, variants_to_json
 from penstock.engine.verification import check_decisions
 from penstock.engine.watermark import (
     add_event_time,
@@ -62,7 +64,8 @@ class Builder:
     `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
     the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
     dropped silently. `recomputed_for` is a parameter of the spools. Workers keep transforms open
-    between the batches of a `run_id`. Static tables are read once.
+    between the batches of a `run_id`. Streams record their start offsets in `checkpoint`. Static
+    tables are read once.
     """
 
     plan: Plan
@@ -72,6 +75,7 @@ class Builder:
     with_sentinel: bool = False
     report_dead_letters: bool = True
     recomputed_for: str = ""
+    checkpoint: Path | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
     _verified: set[str] = field(default_factory=set)
@@ -84,6 +88,8 @@ class Builder:
             if name not in frames:
                 pushdown = pushdowns.get(name, EVERYTHING)
                 frames[name] = self._frame(self.plan.nodes[name], frames, query, pushdown)
+        if query.merged:
+            frames[query.root] = merge({name: frames[name] for name in query.merged})
         return frames
 
     def pushdowns(self, query: Query) -> dict[str, Pushdown]:
@@ -111,7 +117,10 @@ class Builder:
         session = root.sparkSession
         frames = {name: self.read_static(name) for name in self._static_above(query)}
         frames[query.root] = root
-        root.createOrReplaceTempView(query.root)
+        starts = {name: divide(root, name) for name in query.merged} or {query.root: root}
+        for name, start in starts.items():
+            frames[name] = start
+            start.createOrReplaceTempView(name)
         for name in query.batch_nodes:
             if name not in frames:
                 frames[name] = (derive or self.derive)(
@@ -131,7 +140,8 @@ class Builder:
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
-                frame = frame.mapInArrow(Chain([step]), to_spark(step.rows))
+                frame = variants_to_json(frame).mapInArrow(Chain([step]), to_spark(step.rows))
+                frame = mark_variants(frame, step.rows)
             check_duplicate_columns(node, frame)
             check_primary_key(node, frame)
             frame.createOrReplaceTempView(node.name)
@@ -148,9 +158,11 @@ class Builder:
         """Returns the task step of a batch function for input of these columns."""
         assert node.batch_function is not None
         with locate_errors(self.plan, node):
-            rows = to_arrow(to_spark(node.batch_function.output(to_arrow(columns))))
+            input_ = sink_schema(columns)
+            rows = exchange_schema(node.batch_function.output(input_))
         spool = self.make_spool(node, query, "transform")
-        return Step(node.batch_function, rows, spool, self.run_id)
+        marked = input_ if has_variant(columns) else None
+        return Step(node.batch_function, rows, spool, self.run_id, input=marked)
 
     def make_spool(self, node: Node, query: Query, stage: Stage) -> Spool:
         """Returns the spool of the bad records of a node."""
@@ -176,7 +188,8 @@ class Builder:
             with locate_errors(self.plan, node):
                 task = self.make_source_task(node, query)
                 table = pa.Table.from_batches(read_all(task), schema=task.rows)
-                self._static[name] = self.session.createDataFrame(table, to_spark(task.rows))
+                frame = self.session.createDataFrame(table, to_spark(task.rows))
+                self._static[name] = mark_variants(frame, task.rows)
         return self._static[name]
 
     def types(
@@ -223,9 +236,8 @@ class Builder:
     def _empty_table(self, node: Node, query: Query) -> DataFrame:
         """Returns a static table without its rows."""
         with locate_errors(self.plan, node):
-            frame = self.session.createDataFrame(
-                [], to_spark(self.make_source_task(node, query).rows)
-            )
+            rows = self.make_source_task(node, query).rows
+            frame = mark_variants(self.session.createDataFrame([], to_spark(rows)), rows)
             frame.createOrReplaceTempView(node.name)
         return frame
 
@@ -239,7 +251,7 @@ class Builder:
         try:
             checker.checkForStreaming(analyzed_plan(root), mode)
         except AnalysisException as error:
-            raise streaming_error(self.plan, self.plan.nodes[query.root], error) from error
+            raise streaming_error(self.plan, query, error) from error
 
     def _frame(
         self,
@@ -264,7 +276,7 @@ class Builder:
     def _stream(self, node: Node, query: Query, pushdown: Pushdown) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
         with locate_errors(self.plan, node):
-            stateful = self.plan.nodes[query.root].stateful
+            stateful = self.plan.keeps_state(query)
             task = replace(
                 self.make_source_task(node, query),
                 pushdown=pushdown,
@@ -275,7 +287,7 @@ class Builder:
             self.session.dataSource.register(PenstockDataSource)
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             reader = reader.name(node.name).option(NODE, node.name)
-            frame = reader.option("secret.task", task.pack()).load()
+            frame = mark_variants(reader.option("secret.task", task.pack()).load(), task.rows)
             watermark = node.watermark
             if watermark is not None and watermark.expression is not None:
                 columns = add_event_time(frame, watermark).schema
@@ -325,7 +337,7 @@ class Builder:
         metadata = source.metadata_columns
         fields = list(source.columns)
         fields += [available.field(name).with_name(column) for column, name in metadata.items()]
-        rows = to_arrow(to_spark(pa.schema(fields)))
+        rows = exchange_schema(pa.schema(fields))
         source_fields = list(rows)[: len(source.columns)]
         typed = copy.copy(source)
         typed.columns = pa.schema(source_fields, source.columns.metadata)
@@ -340,6 +352,7 @@ class Builder:
             watermark.column if watermark else None, self.sentinel_only,
             poll_timeout=self._poll_timeout(query), latest_time=self._latest_time(node),
             whole_input=query.whole_input,
+            checkpoint=None if self.checkpoint is None else str(self.checkpoint),
         )  # fmt: skip
 
     def _latest_time(self, node: Node) -> datetime | None:

@@ -16,6 +16,7 @@ from penstock.engine.open_transforms import OPEN_TRANSFORMS
 from penstock.engine.spool import DeadLetterWriter, Spool
 from penstock.sdk import Transform, isolate
 from penstock.sdk.columns.conform import conform
+from penstock.sdk.columns.json_columns import check_json_columns
 from penstock.sdk.columns.row_json import row_payload
 
 
@@ -24,7 +25,7 @@ class Step:
     """A transform in a task. `rows` is the schema of its output. Bad records go to the spool.
 
     Tasks of the same `run_id` in the same process share an open transform. Rows without a value in
-    the column `event_time` are counted.
+    the column `event_time` are counted. `input` marks columns of JSON text.
     """
 
     transform: Transform[Any]
@@ -32,6 +33,7 @@ class Step:
     spool: Spool
     run_id: str = ""
     event_time: str | None = None
+    input: pa.Schema | None = None
 
     def run(
         self, batches: Iterator[pa.RecordBatch], number: int | None, partition: int | str
@@ -42,6 +44,8 @@ class Step:
             for batch in batches:
                 if self.event_time is not None:
                     letters.untimed += batch.column(self.event_time).null_count
+                if self.input is not None:
+                    batch = pa.RecordBatch.from_arrays(batch.columns, schema=self.input)
                 if batch.num_rows:
                     yield from self._apply(transform, batch, letters)
             letters.close()
@@ -68,7 +72,7 @@ class Step:
                 hint=did_you_mean(missing[0], output.schema.names),
             )
         try:
-            return conform(output, self.rows)
+            return check_json_columns(conform(output, self.rows))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise Rejected(str(error), code="wrong-type") from error
 

@@ -25,6 +25,10 @@ class OffsetLog:
         """The number of the last batch in the offset log."""
         return last_number(self._checkpoint / "offsets")
 
+    def numbers(self) -> list[int]:
+        """Returns the numbers of the batches in the offset log, in order."""
+        return _numbers(self._checkpoint / "offsets")
+
     def end_offsets(self, number: int) -> dict[str, Mapping[str, Any]]:
         """Returns the end offset of each source in a batch, as Spark stores it."""
         text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
@@ -62,11 +66,14 @@ class OffsetLog:
 
 def last_number(log: Path) -> int | None:
     """Returns the number of the last entry of a log; None without entries."""
+    return max(_numbers(log), default=None)
+
+
+def _numbers(log: Path) -> list[int]:
     try:
-        numbers = [int(path.name) for path in log.iterdir() if path.name.isdigit()]
+        return sorted(int(path.name) for path in log.iterdir() if path.name.isdigit())
     except FileNotFoundError:
-        return None
-    return max(numbers, default=None)
+        return []
 
 
 def _parse_offsets(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

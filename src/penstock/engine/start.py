@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -48,11 +48,13 @@ def start(
 
     `complete` is `caught_up` without the batch for windows closed by the last rows, because
     `closed` follows: the batch of the sentinel row (see `engine.sentinel`). For `closed`, filters
-    must stay above the watermark.
+    must stay above the watermark. A query that repeats the batches of another one has no other
+    batches.
     """
     runner = BatchRunner(builder, query, checkpoint, observer)
-    with _settings(builder.session, until):
-        frames = builder.build_streams(query)
+    without_empty_batches = until == "complete" or (query.repeats and until != "closed")
+    with _settings(builder.session, until, empty_batches=not without_empty_batches):
+        frames = replace(builder, checkpoint=checkpoint).build_streams(query)
         writer = (
             frames[query.root]
             .writeStream.queryName(query.name)
@@ -69,10 +71,10 @@ def start(
 
 
 @contextmanager
-def _settings(session: SparkSession, until: Until) -> Iterator[None]:
+def _settings(session: SparkSession, until: Until, *, empty_batches: bool) -> Iterator[None]:
     """Sets session settings that Spark copies into a query at its start."""
     previous = {name: session.conf.get(name, None) for name in (_EXCLUDED, _EMPTY_BATCHES)}
-    if until == "complete":
+    if not empty_batches:
         session.conf.set(_EMPTY_BATCHES, "false")
     if until == "closed":
         session.conf.set(_EXCLUDED, ",".join(filter(None, (previous[_EXCLUDED], _NO_PUSHDOWN))))

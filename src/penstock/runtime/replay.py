@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from penstock.core.error_codec import decode
-from penstock.core.errors import DecodeError, PenstockError, RecordError, StateError
+from penstock.core.errors import PenstockError, RecordError, StateError
 from penstock.core.text import plural
 from penstock.engine.batch_record import BatchRecordFile
 from penstock.engine.build import Builder
-from penstock.engine.columns import text_columns, to_arrow, to_spark
 from penstock.engine.data_errors import data_error
+from penstock.engine.separation import find_failing_rows
 from penstock.engine.sink_rows import make_sink_task, partitioning_of, write_rows
 from penstock.engine.spool import Spool
-from penstock.engine.variants import json_to_variants
-from penstock.engine.watermark import add_event_time
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Node, Plan
 from penstock.runtime.dead_letters import Collector, DeadLetters
+from penstock.runtime.replay_frames import DeadLetter, ReplayFrames
 from penstock.runtime.replay_record import ReplayRecord, ReplayResult, SkippedNode
 from penstock.runtime.state import StateDirectory
-from penstock.sdk import BatchId, Format, isolate, registry
-from penstock.sdk.forked import CRASHED
+from penstock.sdk import BatchId, isolate
 
 MAX_FAILURES = 1000
-"""The number of repeated failures after which a replay attempts no more dead letters."""
-
-DeadLetter = dict[str, Any]
-"""A row of `engine.spool.DEAD_LETTER`."""
+"""The number of failures found by bisection after which a replay attempts no more dead letters."""
 
 
 class Replay:
@@ -47,7 +40,7 @@ class Replay:
         self.store = DeadLetters(state.dead_letters)
         self.collector = Collector(plan, state)
         self.builder = Builder(plan, session)
-        self.query = Query("replay", "", (), (), ())
+        self.frames = ReplayFrames(self.builder)
         self.failures: dict[str, RecordError] = {}
 
     def run(self, ids: Collection[str] | None, force: bool) -> ReplayResult:
@@ -148,33 +141,63 @@ class Replay:
     def _find_valid(self, letters: list[DeadLetter]) -> list[DeadLetter]:
         """Returns the dead letters without errors up to all sinks; adds others to `failures`."""
         decoded = [letter for letter in letters if self._decodes(letter)]
+        decoded = self._separate(decoded)
+        found = len(self.failures)
         valid: list[DeadLetter] = []
         for start, stop, outcome in isolate(
             len(decoded), lambda a, b: self._attempt(decoded[a:b]), _to_record_error
         ):
             if isinstance(outcome, RecordError):
                 self.failures[decoded[start]["id"]] = outcome
-                if len(self.failures) >= MAX_FAILURES:
+                if len(self.failures) - found >= MAX_FAILURES:
                     break
             else:
                 valid += decoded[start:stop]
         return valid
+
+    def _separate(self, letters: list[DeadLetter]) -> list[DeadLetter]:
+        """Returns the dead letters on whose rows SQL does not fail, as far as one pass finds them.
+
+        Adds the others to `failures`.
+        """
+        for name in dict.fromkeys(letter["node"] for letter in letters):
+            group = [letter for letter in letters if letter["node"] == name]
+            if self.plan.nodes[name].kind == "sink":
+                continue
+            try:
+                frames, entering = self.frames.build(group)
+            except RecordError:
+                continue
+            inputs = [self.frames.input(sink, frames, entering) for sink in self._sinks(group)]
+            errors = find_failing_rows(inputs, self.frames.entries[name])
+            owners = self._owners(group) if errors else []
+            for row in sorted(errors):
+                self.failures.setdefault(group[owners[row]]["id"], errors[row])
+        return [letter for letter in letters if letter["id"] not in self.failures]
+
+    def _owners(self, group: Sequence[DeadLetter]) -> list[int]:
+        """Returns the index of the dead letter of each row that enters a node."""
+        node = self.plan.nodes[group[0]["node"]]
+        if node.kind != "source":
+            return list(range(len(group)))
+        counts = (self.frames.decode(node, letter).num_rows for letter in group)
+        return [index for index, count in enumerate(counts) for _ in range(count)]
 
     def _decodes(self, letter: DeadLetter) -> bool:
         node = self.plan.nodes[letter["node"]]
         if letter["stage"] != "decode":
             return True
         try:
-            self._decode(node, letter)
+            self.frames.decode(node, letter)
         except RecordError as error:
             self.failures[letter["id"]] = error
             return False
         return True
 
     def _attempt(self, letters: Sequence[DeadLetter]) -> None:
-        frames, entering = self._frames(letters)
+        frames, entering = self.frames.build(letters)
         for sink in self._sinks(letters):
-            frame = self._input(sink, frames, entering)
+            frame = self.frames.input(sink, frames, entering)
             frame.write.format("noop").mode("overwrite").save()
 
     def _sinks(self, letters: Sequence[DeadLetter]) -> list[Node]:
@@ -182,98 +205,8 @@ class Replay:
         reached = starts | {name for start in starts for name in self._downstream(start)}
         return [node for node in self.plan.of("sink") if node.name in reached]
 
-    def _frames(
-        self, letters: Sequence[DeadLetter]
-    ) -> tuple[dict[str, DataFrame], dict[str, list[DeadLetter]]]:
-        entering: dict[str, list[DeadLetter]] = {}
-        for letter in letters:
-            entering.setdefault(letter["node"], []).append(letter)
-        frames: dict[str, DataFrame] = {}
-        for node in self.plan.nodes.values():
-            if node.kind == "source":
-                frames[node.name] = self._source(node, entering.get(node.name, ()))
-                frames[node.name].createOrReplaceTempView(node.name)
-            elif node.kind == "transform":
-                frames[node.name] = self._derive(node, frames, entering)
-        return frames, entering
-
-    def _source(self, node: Node, letters: Sequence[DeadLetter]) -> DataFrame:
-        if node.static:
-            return self.builder.read_static(node.name)
-        columns = self.builder.make_source_task(node, self.query).rows
-        decoded = [self._decode(node, letter) for letter in letters]
-        frame = self._frame(pa.Table.from_batches(decoded, columns), columns)
-        return add_event_time(frame, node.watermark) if node.computes_event_time else frame
-
-    def _decode(self, node: Node, letter: DeadLetter) -> pa.RecordBatch:
-        if letter["payload"] is None:
-            raise DecodeError(letter["message"], code=letter["code"])
-        task = self.builder.make_source_task(node, self.query)
-        return task.decode_again(
-            letter["payload"],
-            letter["origin"],
-            letter["position"],
-            letter["header"],
-            isolated=letter["code"] == CRASHED,
-        )
-
-    def _derive(
-        self,
-        node: Node,
-        frames: Mapping[str, DataFrame],
-        entering: Mapping[str, Sequence[DeadLetter]],
-    ) -> DataFrame:
-        if node.name not in entering:
-            return self.builder.derive(node, frames, self.query, self.session)
-        name = self._stream_input(node)
-        union = self._input(node, frames, entering)
-        union.createOrReplaceTempView(name)
-        try:
-            inputs = {**frames, name: union}
-            return self.builder.derive(node, inputs, self.query, self.session)
-        finally:
-            frames[name].createOrReplaceTempView(name)
-
-    def _input(
-        self,
-        node: Node,
-        frames: Mapping[str, DataFrame],
-        entering: Mapping[str, Sequence[DeadLetter]],
-    ) -> DataFrame:
-        """Returns the input of a transform or sink: the rows from upstream and its dead letters."""
-        frame = frames[self._stream_input(node)]
-        letters = entering.get(node.name)
-        if not letters:
-            return frame
-        types = text_columns(frame.schema) if node.kind == "sink" else frame.schema
-        columns = to_arrow(types)
-        payloads = pa.array([letter["payload"] for letter in letters], pa.binary())
-        decoded = self._json.decode(payloads, columns)
-        for failure in decoded.failures:
-            raise failure.error
-        rows = self._frame(pa.Table.from_batches([decoded.rows]), columns)
-        return frame.unionAll(
-            rows if types == frame.schema else json_to_variants(rows, frame.schema)
-        )
-
-    def _stream_input(self, node: Node) -> str:
-        streams = self.plan.streams
-        return next(name for name in node.inputs if name in streams)
-
-    @property
-    def _json(self) -> Format[Any]:
-        component = registry.find("format", "json")
-        format_ = component(component.config_type())
-        assert isinstance(format_, Format)
-        return format_
-
-    def _frame(self, rows: pa.Table, columns: pa.Schema) -> DataFrame:
-        schema = to_spark(columns)
-        data: Any = rows.cast(columns) if rows.num_rows else []
-        return self.session.createDataFrame(data, schema)
-
     def _write(self, name: str, letters: Sequence[DeadLetter]) -> None:
-        frames, entering = self._frames(letters)
+        frames, entering = self.frames.build(letters)
         batch = BatchId(name, 0)
         directory = str(self.state.spool / name)
         batch_record = BatchRecordFile(self.state.spool / name, planned=0)
@@ -285,7 +218,7 @@ class Replay:
                 attempt=attempt,
             )  # fmt: skip
             task = make_sink_task(sink, spool)
-            rows = self._input(sink, frames, entering)
+            rows = self.frames.input(sink, frames, entering)
             current = partitioning_of(sink.sink, rows, task.operation)
             partitioning = batch_record.partitioning(batch, sink.name, current)
             receipts = write_rows(sink.sink, task, rows, batch, partitioning)

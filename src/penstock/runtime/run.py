@@ -185,12 +185,12 @@ class Run:
 
         Builder(backfill.plan, spark).types()
         supervisor = Supervisor(
-            backfill.plan, spark, backfill.state, until="caught_up",
+            backfill.plan, spark, backfill.state, until=backfill.until,
             metrics=self.handle.metrics, log=self.log, stop=self.stop,
             on_tick=self.options.on_tick,
         )  # fmt: skip
         outcome = self._run_supervisor(supervisor)
-        if outcome.ending == "caught_up":
+        if outcome.ending == backfill.until:
             backfill.complete(self.state)
         return outcome
 
