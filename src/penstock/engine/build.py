@@ -34,6 +34,7 @@ from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.spool import Spool, Stage
+from penstock.engine.stream_checks import check_node, is_checkable, stage_of
 from penstock.engine.verification import check_decisions
 from penstock.engine.watermark import (
     add_event_time,
@@ -61,7 +62,8 @@ class Builder:
     `spool` is the directory of the dead letter files; None makes a bad record an error. With
     `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
     the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
-    dropped silently. `recomputed_for` is a parameter of the spools. Workers keep transforms open
+    dropped silently. With `checks_rows` rows on which SQL fails leave a stream before its stateful
+    operators. `recomputed_for` is a parameter of the spools. Workers keep transforms open
     between the batches of a `run_id`. Static tables are read once.
     """
 
@@ -71,6 +73,7 @@ class Builder:
     sentinel_only: bool = False
     with_sentinel: bool = False
     report_dead_letters: bool = True
+    checks_rows: bool = False
     recomputed_for: str = ""
     run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
@@ -250,6 +253,7 @@ class Builder:
     ) -> DataFrame:
         if node.kind == "transform":
             frame = self.derive(node, frames, query, self.session)
+            frame = self._check_rows(node, frame, frames, query)
             watermark = node.watermark
             if watermark is not None:
                 with locate_errors(self.plan, node):
@@ -258,6 +262,22 @@ class Builder:
                 frame.createOrReplaceTempView(node.name)
             return frame
         frame = self.read_static(node.name) if node.static else self._stream(node, query, pushdown)
+        frame.createOrReplaceTempView(node.name)
+        return frame
+
+    def can_check(self, node: Node, query: Query) -> bool:
+        """Returns whether rows on which SQL of a node fails can leave the stream of a query."""
+        return is_checkable(node, self.plan.streams, self.make_spool(node, query, stage_of(node)))
+
+    def _check_rows(
+        self, node: Node, frame: DataFrame, frames: Mapping[str, DataFrame], query: Query
+    ) -> DataFrame:
+        """Returns the output of a node, with `checks_rows` without the rows on which it fails."""
+        if not self.checks_rows or not self.can_check(node, query):
+            return frame
+        names = (node.name, *node.inputs)
+        (input_,) = (frames[n] for n in names if n in frames and n in self.plan.streams)
+        frame = check_node(node, frame, input_, self.make_spool(node, query, stage_of(node)))
         frame.createOrReplaceTempView(node.name)
         return frame
 
@@ -281,6 +301,7 @@ class Builder:
                 columns = add_event_time(frame, watermark).schema
                 check_event_time_column(node, columns, watermark)
                 raw, frame = {node.name: frame}, add_event_time(frame, watermark)
+                frame = self._check_rows(node, frame, raw, query)
                 frame = self._computed_event_time(node, watermark, frame, raw, query)
             elif watermark is not None:
                 frame = add_watermark(frame, watermark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
+from penstock.engine.checked_queries import has_checks
 from penstock.plan.model import Query
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
@@ -48,8 +49,9 @@ def start(
 
     `complete` is `caught_up` without the batch for windows closed by the last rows, because
     `closed` follows: the batch of the sentinel row (see `engine.sentinel`). For `closed`, filters
-    must stay above the watermark.
+    must stay above the watermark. A query that ends with `ChecksRequired` must be started again.
     """
+    builder = replace(builder, checks_rows=builder.checks_rows or has_checks(checkpoint))
     runner = BatchRunner(builder, query, checkpoint, observer)
     with _settings(builder.session, until):
         frames = builder.build_streams(query)
