@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.core.errors import RecordError, Rejected
 from penstock.engine.build import Builder
@@ -54,7 +54,8 @@ class FailingRowErrors:
         """Returns the error of each input row of a node."""
         numbers = pa.array(range(table.num_rows), pa.int64())
         numbered = self.session.createDataFrame(
-            table.append_column(ROW, numbers), StructType(columns.fields).add(ROW, "long")
+            table.append_column(ROW, numbers),
+            StructType([*columns.fields, StructField(ROW, LongType())]),
         )
         input_ = numbered.drop(ROW)
         messages: dict[int, str] = {}
