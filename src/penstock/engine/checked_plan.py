@@ -48,7 +48,8 @@ class CheckedPlan(ABC):
         self.session, self.input = session, analyzed_plan(input_)
         self.identified = analyzed_plan(identified)
         self.row = scala_items(self.identified.output())[-1]
-        self.java: Any = session._jvm
+        java: Any = session._jvm
+        self.java = java
         catalyst = self.java.org.apache.spark.sql.catalyst
         self.expressions, self.plans = catalyst.expressions, catalyst.plans.logical
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import ArrowUDFType, arrow_udf, rand, struct, when
+from pyspark.sql.functions import rand, struct, when
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
 from penstock.engine.checked_plan import ROW, CheckedPlan, aggregated_values, without_ctes
 from penstock.engine.failing_rows import NUMBER, FailingRows
@@ -68,7 +69,7 @@ class _CheckedStream(CheckedPlan):
         before = self.count
         passing = self.visit(plan)
         if passing is not None:
-            return self.plans.Project(plan.output(), passing)
+            return self.plans.Project(plan.output(), passing) if self.count > before else plan
         self.count = before
         if class_name(plan) == "Aggregate":
             return self._rewrite_aggregate(plan)
@@ -79,7 +80,7 @@ class _CheckedStream(CheckedPlan):
         """Ends the search: `rewrite` adds the check."""
 
     def divide(self, checked: Any, result: Any) -> Any:
-        report = arrow_udf(  # type: ignore[call-overload]
+        report = arrow_udf(
             self.failing.of_check(self.count), "boolean", ArrowUDFType.SCALAR_ITER
         ).asNondeterministic()
         self.count += 1
@@ -91,9 +92,11 @@ class _CheckedStream(CheckedPlan):
 
     def _rewrite_aggregate(self, plan: Any) -> Any:
         """Returns an aggregation whose groups and inputs are computed before."""
-        child = self.visit(plan.child())
+        before = self.count
         values = aggregated_values(plan)
-        passing, fields = self.check(child, values)
+        passing, fields = self.check(self.visit(plan.child()), values)
+        if self.count == before:
+            return plan
         if passing is None:
             return plan.withNewChildren(self.sequence([self.rewrite(plan.child())]))
         replaced = [pair for pair in zip(values, fields, strict=True) if pair[0] is not pair[1]]

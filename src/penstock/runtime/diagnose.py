@@ -68,7 +68,9 @@ def _value_error(plan: Plan, query: Query, code: str, message: str, text: str) -
     """Returns the error of a SQL expression whose record cannot be isolated."""
     found = next(_failing_expressions(plan, query, text), None)
     node = found[0] if found else _only_relation(plan, query)
-    where = found[1] if found else node and node.where
+    where = found[1] if found else None
+    if where is None and node is not None:
+        where = node.where
     name = node.label if node else f'query "{query.name}"'
     if node is not None and node.on_error == "fail":
         detail = None
