@@ -113,6 +113,8 @@ def test_bad_rows_above_a_window_are_dead_letters(workspace: Workspace) -> None:
     assert workspace.run(WINDOWS).ending == "complete"
     assert found_letters(workspace) == expected_letters(ROWS)
     assert_same_rows(workspace.result(), expected_counts(ROWS))
+    payloads = [json.loads(letter["payload"]) for letter in workspace.letters()]
+    assert {"at": "2026-03-01T10:08:00Z", "id": 24, "text": "x", "by": 24} in payloads
     messages = {letter["node"]: letter["message"] for letter in workspace.letters()}
     assert messages["parsed"].startswith("The value 'x' of the type \"STRING\" cannot be cast")
     assert messages["positive"] == "Division by zero."
@@ -268,6 +270,9 @@ def test_a_row_that_fails_several_times_is_one_failing_row(tmp_path: Path) -> No
         write = FailingRows("node", columns, str(tmp_path)).of_check(check)
         (passing,) = write(iter([pa.array(rows, type_)]))
         assert passing.to_pylist() == [row is None for row in rows]
+    discard = FailingRows("other", columns, None).of_check(0)
+    (passing,) = discard(iter([pa.array([{"id": 3, NUMBER: 0.1}, None], type_)]))
+    assert passing.to_pylist() == [False, True]
     batch = tmp_path / "None"
     assert failing_nodes(batch) == ["node"]
     tables = [table for _, table in read_failing_rows(batch, "node", 2)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import rand, struct, when
 from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
@@ -46,13 +48,16 @@ def check_stream(frame: DataFrame, input_: DataFrame, failing: FailingRows) -> D
     """Returns a stream that is computed from `input_`, without the rows on which it fails.
 
     Tasks write the input rows on which an expression fails to files (see `FailingRows`). Returns
-    `frame` itself if nothing can fail or be checked. The output and the state of its operators
-    remain the same.
+    `frame` itself if nothing can fail or be checked: a failure is then an error of the query. The
+    output and the state of its operators remain the same.
     """
-    identified = input_.select("*", struct("*", rand().alias(NUMBER)).alias(ROW))
-    checked = _CheckedStream(frame.sparkSession, input_, identified, failing)
-    plan = checked.rewrite(without_ctes(frame))
-    return frame_of(plan, frame.sparkSession) if checked.count else frame
+    try:
+        identified = input_.select("*", struct("*", rand().alias(NUMBER)).alias(ROW))
+        checked = _CheckedStream(frame.sparkSession, input_, identified, failing)
+        plan = checked.rewrite(without_ctes(frame))
+        return frame_of(plan, frame.sparkSession) if checked.count else frame
+    except (AnalysisException, Py4JError):
+        return frame
 
 
 class _CheckedStream(CheckedPlan):
