@@ -69,8 +69,8 @@ def _value_error(plan: Plan, query: Query, code: str, message: str, text: str) -
     found = next(_failing_expressions(plan, query, text), None)
     node = found[0] if found else _only_relation(plan, query)
     where = found[1] if found else None
-    if where is None and node is not None:
-        where = node.where
+    if where is None:
+        where = (node or plan.nodes[query.root]).where
     name = node.label if node else f'query "{query.name}"'
     if node is not None and node.on_error == "fail":
         detail = None

@@ -69,4 +69,5 @@ def test_an_expression_without_a_quote_is_an_error_of_the_query(tmp_path: Path) 
     error = PySparkException("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012")
     found = diagnose(plan, plan.queries[0], error)
     assert str(found.message) == 'query "counts": Division by zero.'
-    assert (found.code, found.where) == ("divide-by-zero", None)
+    assert found.code == "divide-by-zero"
+    assert found.where == plan.nodes["counts"].where
