@@ -113,6 +113,9 @@ _ADVICE = (
 
 def sql_texts(node: Node) -> Sequence[tuple[Route, str]]:
     """Returns the SQL texts among a node's options, with their routes below the node."""
+    watermark = node.watermark
+    if node.kind == "source" and watermark is not None and watermark.expression is not None:
+        return [(("watermark", "expression"), watermark.expression)]
     return node.relation.sql_texts() if node.relation is not None else ()
 
 

@@ -18,8 +18,10 @@ from penstock.core.errors import PlanError, StateError
 from penstock.engine.batch_record import BatchRecordFile, Partitioning
 from penstock.engine.bisect import Bisection
 from penstock.engine.build import Builder
+from penstock.engine.checked_queries import require_checks
 from penstock.engine.columns import sink_schema
 from penstock.engine.data_errors import data_error
+from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.separation import NotSeparable, Separation
@@ -155,14 +157,35 @@ class BatchRunner:
                 frame.unpersist()
 
     def _write(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
+        root = frames[self.query.root]
         try:
             receipts = self._write_all_rows(sink, frames, batch)
         except Exception as error:
-            if self.builder.plan.keeps_state(self.query) or not data_error(error):
+            if not data_error(error):
                 raise
-            receipts = self._write_valid_rows(sink, frames[self.query.root], batch, error)
+            with self._computed_root(root):
+                receipts = self._write_valid_rows(sink, root, batch, error)
+        if self.builder.checks_rows:
+            FailingRowErrors(self.builder, self.query, root.sparkSession).report(batch.number)
         sink.sink.commit(batch, receipts)
         self.observer.on_written(self.query, batch.number, sink.name, Written.of(receipts))
+
+    @contextmanager
+    def _computed_root(self, root: DataFrame) -> Iterator[None]:
+        """Computes the root once for the search downstream.
+
+        Raises ChecksRequired if SQL fails in the stream and the rows have no checks yet.
+        """
+        node = self.builder.plan.nodes[self.query.root]
+        with ExitStack() as stack:
+            if node.kind != "source" or node.computes_event_time:
+                try:
+                    stack.enter_context(computed(root))
+                except Exception as error:
+                    if data_error(error):
+                        require_checks(self.builder, self.query, self.checkpoint)
+                    raise
+            yield
 
     def _write_all_rows(
         self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId

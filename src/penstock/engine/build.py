@@ -35,6 +35,7 @@ from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.spool import Spool, Stage
+from penstock.engine.stream_checks import check_node, is_checkable, stage_of
 from penstock.engine.variants import mark_variants, variants_to_json
 from penstock.engine.verification import check_decisions
 from penstock.engine.watermark import (
@@ -63,7 +64,8 @@ class Builder:
     `spool` is the directory of the dead letter files; None makes a bad record an error. With
     `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
     the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
-    dropped silently. `recomputed_for` is a parameter of the spools. Workers keep transforms open
+    dropped silently. With `checks_rows` rows on which SQL fails leave a stream before its stateful
+    operators. `recomputed_for` is a parameter of the spools. Workers keep transforms open
     between the batches of a `run_id`. Streams record their start offsets in `checkpoint`. Static
     tables are read once.
     """
@@ -74,6 +76,7 @@ class Builder:
     sentinel_only: bool = False
     with_sentinel: bool = False
     report_dead_letters: bool = True
+    checks_rows: bool = False
     recomputed_for: str = ""
     checkpoint: Path | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)
@@ -262,6 +265,7 @@ class Builder:
     ) -> DataFrame:
         if node.kind == "transform":
             frame = self.derive(node, frames, query, self.session)
+            frame = self._check_rows(node, frame, frames, query)
             watermark = node.watermark
             if watermark is not None:
                 with locate_errors(self.plan, node):
@@ -270,6 +274,22 @@ class Builder:
                 frame.createOrReplaceTempView(node.name)
             return frame
         frame = self.read_static(node.name) if node.static else self._stream(node, query, pushdown)
+        frame.createOrReplaceTempView(node.name)
+        return frame
+
+    def can_check(self, node: Node, query: Query) -> bool:
+        """Returns whether rows on which SQL of a node fails can leave the stream of a query."""
+        return is_checkable(node, self.plan.streams, self.make_spool(node, query, stage_of(node)))
+
+    def _check_rows(
+        self, node: Node, frame: DataFrame, frames: Mapping[str, DataFrame], query: Query
+    ) -> DataFrame:
+        """Returns the output of a node, with `checks_rows` without the rows on which it fails."""
+        if not self.checks_rows or not self.can_check(node, query):
+            return frame
+        names = (node.name, *node.inputs)
+        (input_,) = (frames[n] for n in names if n in frames and n in self.plan.streams)
+        frame = check_node(node, frame, input_, self.make_spool(node, query, stage_of(node)))
         frame.createOrReplaceTempView(node.name)
         return frame
 
@@ -293,6 +313,7 @@ class Builder:
                 columns = add_event_time(frame, watermark).schema
                 check_event_time_column(node, columns, watermark)
                 raw, frame = {node.name: frame}, add_event_time(frame, watermark)
+                frame = self._check_rows(node, frame, raw, query)
                 frame = self._computed_event_time(node, watermark, frame, raw, query)
             elif watermark is not None:
                 frame = add_watermark(frame, watermark)

@@ -17,9 +17,10 @@ from pyspark.sql.utils import is_remote
 
 from penstock.core.errors import RecordError
 from penstock.engine.build import Builder
+from penstock.engine.checked_plan import ROW
 from penstock.engine.columns import to_arrow
 from penstock.engine.data_errors import data_error, parse_data_error
-from penstock.engine.row_checks import ROW, Check, find_checks, number_rows
+from penstock.engine.row_checks import Check, find_checks, number_rows
 from penstock.engine.sink_rows import computed
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import upstream

@@ -75,6 +75,16 @@ class Spool:
     attempt: int = 1
     recomputed_for: str = ""
 
+    @property
+    def keeps_bad_records(self) -> bool:
+        """Whether a bad record is reported or dropped, and is no error."""
+        return self.on_error == "drop" or (self.on_error == "dead_letter" and bool(self.directory))
+
+    @property
+    def reports(self) -> bool:
+        """Whether a bad record becomes a dead letter."""
+        return self.on_error != "drop" and self.report_dead_letters
+
     def begin(self, batch: int | None, partition: int | str) -> DeadLetterWriter:
         """Returns a writer of the dead letters of one partition of a batch."""
         return DeadLetterWriter(self, batch, partition)
@@ -110,14 +120,14 @@ class DeadLetterWriter:
         Raises the error if the node has `on_error: fail`.
         """
         spool = self.spool
-        if spool.on_error == "fail" or (spool.on_error == "dead_letter" and not spool.directory):
+        if not spool.keeps_bad_records:
             location = f" ({origin}, {position})" if origin is not None else ""
             raise type(error)(
                 f"{spool.node}: {error.message}{location}",
                 code=error.code, detail=error.detail, hint=error.hint,
             )  # fmt: skip
         self.count += 1
-        if spool.on_error == "drop" or not spool.report_dead_letters:
+        if not spool.reports:
             return
         self._rows.append(
             {

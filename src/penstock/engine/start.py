@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
+from penstock.engine.checked_queries import has_checks
 from penstock.plan.model import Query
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
@@ -49,8 +50,9 @@ def start(
     `complete` is `caught_up` without the batch for windows closed by the last rows, because
     `closed` follows: the batch of the sentinel row (see `engine.sentinel`). For `closed`, filters
     must stay above the watermark. A query that repeats the batches of another one has no other
-    batches.
+    batches. A query that ends with `ChecksRequired` must be started again.
     """
+    builder = replace(builder, checks_rows=builder.checks_rows or has_checks(checkpoint))
     runner = BatchRunner(builder, query, checkpoint, observer)
     without_empty_batches = until == "complete" or (query.repeats and until != "closed")
     with _settings(builder.session, until, empty_batches=not without_empty_batches):

@@ -13,6 +13,7 @@ from penstock.core.errors import PenstockError
 from penstock.core.log import Log
 from penstock.engine.batch import Written
 from penstock.engine.build import Builder
+from penstock.engine.checked_queries import ChecksRequired
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.execution import Execution
 from penstock.observe.listener import Listener
@@ -255,6 +256,10 @@ class Supervisor:
         if run.started.spark.isActive:
             return
         error = run.started.runner.error or run.started.spark.exception()
+        if isinstance(error, ChecksRequired):
+            self.log.info("SQL fails on rows: restarts with checks", query=run.query.name)
+            run.started = self._start(builder, run.query, until)
+            return
         if error is None or isinstance(error, Stopped):
             run.done = True
             self.metrics.queries[run.query.name].end()
