@@ -28,11 +28,11 @@ _MAX_COUNT = 1 << 31
 class Part(NamedTuple):
     """Values of a block: those before the first invalid value, with its error.
 
-    `count` is the number of these values, and with an error that of the rest of the block.
+    `total` is the number of these values, and with an error that of the rest of the block.
     """
 
     values: list[Any]
-    count: int
+    total: int
     columns: pa.Schema
     error: DecodeError | None
 

@@ -132,7 +132,7 @@ def _has_no_bytes(datum: Any, named: dict[str, Any]) -> bool:
     if datum["type"] in ("record", "error"):
         return all(_has_no_bytes(field["type"], named) for field in datum["fields"])
     if datum["type"] == "fixed":
-        return datum["size"] == 0
+        return bool(datum["size"] == 0)
     return _has_no_bytes(datum["type"], named) if datum["type"] not in _KINDS else False
 
 
