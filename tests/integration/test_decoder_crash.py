@@ -101,7 +101,9 @@ def files_with_a_crash(tmp_path: Path, crashing: Any) -> Any:
     directory.mkdir()
     files = {"a": range(41), "b-crash": [41], "c": range(42, 100)}
     for name, numbers in files.items():
-        pq.write_table(pa.table({"n": pa.array(numbers, pa.int64())}), directory / f"{name}.parquet")
+        pq.write_table(
+            pa.table({"n": pa.array(numbers, pa.int64())}), directory / f"{name}.parquet"
+        )
     config = FilesSourceConfig(path=str(directory), order="name")
     source = FilesSource(config, Context(state=tmp_path / "state"))
     source.format = crashing.CrashingParquet(crashing.ParquetConfig())
