@@ -1,11 +1,11 @@
 """Discovery log: the files of a source in the order of their discovery.
 
 An offset of the source is a number of lines of this log, with a digest of these lines. The log is
-append-only and shared by all queries that read the source. An incomplete last line, left by a crash,
-is truncated. The log of growing files is compacted: for old lines it keeps only the latest state of each file. A line
-`{"archived": N}` states that the files before offset N were deleted or moved: their paths are
-unknown again, so that a later file of the same path is read. Paths below the directory of the
-pipeline file are relative to it, so that a moved project resumes.
+append-only and shared by all queries that read the source. An incomplete last line, left by a
+crash, is truncated. The log of growing files is compacted: for old lines it keeps only the latest
+state of each file. A line `{"archived": N}` states that the files before offset N were deleted or
+moved: their paths are unknown again, so that a later file of the same path is read. Paths below the
+directory of the pipeline file are relative to it, so that a moved project resumes.
 """
 
 from __future__ import annotations
