@@ -53,7 +53,8 @@ class SubscriptionSource(ReceivingSource[PulsarSourceConfig]):
                     await asyncio.gather(
                         *(_append(message, consumer, journal) for message in messages)
                     )
-                    if any([prefetch.observe(len(message.data())) for message in messages]):
+                    changes = [prefetch.observe(len(message.data())) for message in messages]
+                    if any(changes):
                         await asyncio.to_thread(consumer.close)
                         consumer = await asyncio.to_thread(self._subscribe, client, prefetch.count)
         finally:
