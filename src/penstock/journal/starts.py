@@ -1,8 +1,8 @@
 """Starts of the writers of a journal: which writer has appended a record.
 
-A file has a line `POSITION ID` for each start: the position of the first record of the writer, and a
-random ID. Two journals that were continued from the same backup differ in these IDs, although their
-records have the same positions.
+A file has a line `POSITION ID` for each start: the position of the first record of the writer, and
+a random ID. Two journals that were continued from the same backup differ in these IDs, although
+their records have the same positions.
 """
 
 from __future__ import annotations

@@ -123,7 +123,8 @@ class ReceivingSource(ReplayableSource[R]):
         if position == start["position"]:
             return dict(start)
         writer = self._reader.writer_of(position)
-        return {"position": position} if writer is None else {"position": position, "writer": writer}
+        known = {} if writer is None else {"writer": writer}
+        return {"position": position, **known}
 
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         return min(first, second, key=lambda offset: int(offset["position"]))
