@@ -43,6 +43,20 @@ class OffsetLog:
         text = json.dumps([start, self.end_offsets(number)], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
+    def content_of_entries(self, number: int) -> str:
+        """Returns the digest of `content` for a log of any format version. Raises OSError."""
+        try:
+            start = self._entry(number - 1)
+        except FileNotFoundError:
+            start = []
+        text = json.dumps([start, self._entry(number)])
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def _entry(self, number: int) -> list[str]:
+        """Returns the offsets of an entry as text, after the lines of its version and its time."""
+        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        return text.splitlines()[2:]
+
     def sync_planned(self, number: int) -> None:
         """Makes the entry of a batch in the offset log durable."""
         self._sync_entry("offsets", number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -80,15 +80,15 @@ class SourceTask:
         """Yields the rows of a partition of the source. Adds bad records to `letters`,
         and counts valid rows there.
 
-        With `isolated` a payload that crashes its decoder is a bad record. Otherwise the crash
-        ends this process.
+        With `isolated` a payload or file that crashes its decoder is a bad record. Otherwise the
+        crash ends this process.
         """
         return rebatch(self._read(partition, letters, isolated))
 
     def _read(
         self, partition: Any, letters: DeadLetterWriter, isolated: bool
     ) -> Iterator[pa.RecordBatch]:
-        read = self._read_request()
+        read = replace(self._read_request(), isolated=isolated)
         decodes = Capability.BYTES in self.source.capabilities
         for batch in self.source.read(partition, read):
             rows, index = self._decode(batch, letters, isolated) if decodes else (batch, None)

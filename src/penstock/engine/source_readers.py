@@ -158,13 +158,16 @@ def source_offset(offset: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_all(task: SourceTask) -> Iterator[pa.RecordBatch]:
-    """Reads a source once in this process, without Spark, and closes the source."""
+    """Reads a source once from this process, without Spark, and closes the source.
+
+    Decodes in forks, because this process survives no crash of a decoder.
+    """
     source = task.source
     try:
         start = source.initial_offset()
         letters = task.spool.begin(0, "static")
         for partition in source.partitions(start, source.latest_offset(start)):
-            yield from task.read(partition, letters)
+            yield from task.read(partition, letters, isolated=True)
         letters.close()
     finally:
         source.close()
