@@ -178,7 +178,7 @@ def replay(
         except PenstockError:
             raise
         except Exception as error:
-            raise diagnose(plan, current.query, error) from error
+            raise diagnose(plan, current.rows.query, error) from error
 
 
 def preview(

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from penstock.core.errors import Bug
 from penstock.engine.event_time import find_out_of_range, out_of_range
 from penstock.engine.isolated import decode_isolated, decode_record_isolated
+from penstock.engine.late_candidates import LateCapture, select_candidates
 from penstock.engine.sentinel import sentinel
 from penstock.engine.spool import DeadLetterWriter, Spool
 from penstock.plan.pushdown import EVERYTHING, Pushdown
@@ -42,7 +43,8 @@ class SourceTask:
     plans whose dead letters do not need whole rows. An idle source is polled for up to
     `poll_timeout` seconds before Spark receives the same offset, because a poll by Spark costs ten
     times as much. With `latest_time` rows with an event time out of range are bad records (see
-    `engine.event_time`). With `whole_input` a batch has no limit.
+    `engine.event_time`). With `whole_input` a batch has no limit. `late` captures rows that may be
+    late.
     """
 
     source: ReplayableSource[Any]
@@ -57,6 +59,7 @@ class SourceTask:
     poll_timeout: float = 0.0
     latest_time: datetime | None = None
     whole_input: bool = False
+    late: LateCapture | None = None
 
     def pack(self) -> str:
         """Returns the task as text, for the options of a PySpark reader."""
@@ -86,13 +89,20 @@ class SourceTask:
     ) -> Iterator[pa.RecordBatch]:
         read = self._read_request()
         decodes = Capability.BYTES in self.source.capabilities
+        watermark = self.late.watermark(letters.batch) if self.late is not None else None
         for batch in self.source.read(partition, read):
             rows, index = self._decode(batch, letters, isolated) if decodes else (batch, None)
             self._move_bad_records(read, letters)
             if rows.num_rows:
                 rows = self._conform(rows)
+                payloads = batch if decodes else None
+                if self.late is not None and watermark is not None:
+                    indexes = self.late.select(rows, watermark)
+                    if len(indexes):
+                        candidates = select_candidates(rows, indexes, payloads, index)
+                        letters.candidates.append(candidates)
                 if self.latest_time is not None:
-                    rows = self._reject_times(rows, batch if decodes else None, index, letters)
+                    rows = self._reject_times(rows, payloads, index, letters)
                 rows = self._apply_pushdown(rows, read)
             if rows.num_rows:
                 letters.read += rows.num_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -50,9 +50,11 @@ def start(
     `closed` follows: the batch of the sentinel row (see `engine.sentinel`). For `closed`, filters
     must stay above the watermark.
     """
-    runner = BatchRunner(builder, query, checkpoint, observer)
+    builder = replace(builder, checkpoint=checkpoint)
     with _settings(builder.session, until):
         frames = builder.build_streams(query)
+        late = builder.find_late_rows(query, frames[query.root])
+        runner = BatchRunner(builder, query, checkpoint, observer, late)
         writer = (
             frames[query.root]
             .writeStream.queryName(query.name)
