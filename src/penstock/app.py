@@ -193,7 +193,7 @@ def replay(
         except PenstockError:
             raise
         except Exception as error:
-            raise diagnose(plan, current.frames.query, error) from error
+            raise diagnose(plan, current.rows.query, error) from error
 
 
 def preview(

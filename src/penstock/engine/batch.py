@@ -23,6 +23,7 @@ from penstock.engine.columns import sink_schema
 from penstock.engine.data_errors import data_error
 from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
+from penstock.engine.late_rows import LateRows
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.separation import NotSeparable, Separation
 from penstock.engine.sink import SinkTask
@@ -86,13 +87,15 @@ class BatchRunner:
     """The function that Spark calls for each batch of a query.
 
     `error` keeps an exception of the run, because its type is lost in the JVM. `lock` is held while
-    a batch is in progress. `written` is the number of the last batch that all sinks committed.
+    a batch is in progress. `late` finds the late rows of each batch. `written` is the number of the
+    last batch that all sinks committed.
     """
 
     builder: Builder
     query: Query
     checkpoint: Path
     observer: BatchObserver
+    late: LateRows | None = None
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -142,6 +145,8 @@ class BatchRunner:
                     self._record.add(batch, name)
             if not pending:
                 frames[self.query.root].write.format("noop").mode("overwrite").save()
+        if self.late is not None:
+            self.late.report(batch.number)
 
     @contextmanager
     def _frames(self, root: DataFrame) -> Iterator[dict[str, DataFrame]]:

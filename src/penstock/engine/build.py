@@ -28,6 +28,8 @@ from penstock.engine.columns import exchange_schema, has_variant, sink_schema, t
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.event_time import LATEST
 from penstock.engine.function import Chain, Step
+from penstock.engine.late_candidates import LateCapture
+from penstock.engine.late_rows import STAGES, LateNode, LateRows, find_exact_paths
 from penstock.engine.merged import divide, merge
 from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
@@ -45,6 +47,7 @@ from penstock.engine.watermark import (
     check_event_times,
     drop_sentinel,
     sentinel_rows,
+    watermark_id,
 )
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
@@ -66,8 +69,8 @@ class Builder:
     the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
     dropped silently. With `checks_rows` rows on which SQL fails leave a stream before its stateful
     operators. `recomputed_for` is a parameter of the spools. Workers keep transforms open
-    between the batches of a `run_id`. Streams record their start offsets in `checkpoint`. Static
-    tables are read once.
+    between the batches of a `run_id`. With the `checkpoint` of a query its streams record their
+    start offsets, and the late rows of its batches can be found. Static tables are read once.
     """
 
     plan: Plan
@@ -81,6 +84,7 @@ class Builder:
     checkpoint: Path | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
+    _watermarks: dict[str, str] = field(default_factory=dict)
     _verified: set[str] = field(default_factory=set)
 
     def build_streams(self, query: Query) -> dict[str, DataFrame]:
@@ -213,6 +217,8 @@ class Builder:
             if query.root in frames and query.root in self.plan.streams:
                 with _collect_errors(errors, query.root):
                     self.check_streamable(query, frames[query.root])
+                    if any(self.plan.nodes[n].late == "dead_letter" for n in query.stream_nodes):
+                        self.find_late_rows(query, frames[query.root])
             for name in query.sinks:
                 sink = self.plan.nodes[name]
                 if sink.inputs[0] in frames:
@@ -297,10 +303,14 @@ class Builder:
         assert isinstance(node.spec, SourceSpec)
         with locate_errors(self.plan, node):
             stateful = self.plan.keeps_state(query)
+            if node.late == "dead_letter":
+                # Dead letters have whole rows.
+                pushdown = replace(pushdown, columns=None)
             task = replace(
                 self.make_source_task(node, query),
                 pushdown=pushdown,
-                null_unused_columns=stateful,
+                null_unused_columns=stateful and node.late == "drop",
+                late=None if node.computes_event_time else self._late_capture(node, query),
             )
             # Each reader needs its own registration: Spark changes a map of the registration
             # while it sends the map to tasks.
@@ -340,8 +350,46 @@ class Builder:
             return drop_sentinel(add_watermark(rows, watermark), watermark)
         if self._has_windows_below(node):
             spool = self.make_spool(node, query, "output")
-            frame = check_event_times(frame, watermark.column, spool, self.run_id)
-        return add_watermark(frame, watermark)
+            late = self._late_capture(node, query)
+            frame = check_event_times(frame, watermark.column, spool, self.run_id, late)
+        frame = add_watermark(frame, watermark)
+        self._watermarks[watermark_id(frame)] = node.name
+        return frame
+
+    def find_late_rows(self, query: Query, root: DataFrame) -> LateRows | None:
+        """Returns the search for the late rows of a query; None if only Spark can count them.
+
+        `root` is built without checks of rows. Raises PlanError if late rows become dead letters,
+        and cannot be found row by row.
+        """
+        if self.sentinel_only or query not in self.plan.with_windows:
+            return None
+        nodes = [self.plan.nodes[name] for name in query.stream_nodes]
+        nodes = [node for node in nodes if node.watermark is not None]
+        paths = find_exact_paths(query, root, nodes, self._watermarks)
+        if paths is None or self.checkpoint is None or self.spool is None:
+            return None
+        late = {
+            node.name: LateNode.of(
+                node, *(self._late_spool(node, query, stage) for stage in STAGES)
+            )
+            for node in nodes
+        }
+        return LateRows(self.session, self.checkpoint, self.spool / query.name, late, paths)
+
+    def _late_spool(self, node: Node, query: Query, stage: Stage) -> Spool:
+        return replace(
+            self.make_spool(node, query, stage), on_error="dead_letter", by_query=True,
+            report_dead_letters=self.report_dead_letters,
+        )  # fmt: skip
+
+    def _late_capture(self, node: Node, query: Query) -> LateCapture | None:
+        """Returns the capture of the candidates of a node for late rows of a query, or None."""
+        if self.checkpoint is None or self.spool is None or self.sentinel_only:
+            return None
+        if node.watermark is None or query not in self.plan.with_windows:
+            return None
+        return LateCapture(str(self.checkpoint), node.watermark.column)
 
     def make_source_task(self, node: Node, query: Query) -> SourceTask:
         """Returns the task of reading a source for a query, with columns in Spark's types."""

@@ -34,6 +34,11 @@ class OffsetLog:
         text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
         return dict(_parse_offsets(text))
 
+    def watermark(self, number: int) -> int:
+        """Returns the watermark of a batch, in milliseconds since 1970."""
+        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        return int(json.loads(text.splitlines()[1])["batchWatermarkMs"])
+
     def content(self, number: int) -> str:
         """Returns a digest of the offsets between which a batch reads its sources."""
         try:

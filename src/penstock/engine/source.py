@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from penstock.core.errors import Bug, RecordError
 from penstock.engine.event_time import find_out_of_range, out_of_range
 from penstock.engine.isolated import decode_isolated, decode_record_isolated
+from penstock.engine.late_candidates import LateCapture, select_candidates
 from penstock.engine.sentinel import sentinel
 from penstock.engine.spool import DeadLetterWriter, Spool
 from penstock.formats.json.plain import PlainJson
@@ -45,7 +46,7 @@ class SourceTask:
     `poll_timeout` seconds before Spark receives the same offset, because a poll by Spark costs ten
     times as much. With `latest_time` rows with an event time out of range are bad records (see
     `engine.event_time`). With `whole_input` a batch has no limit. The start offset is recorded in
-    `checkpoint`.
+    `checkpoint`. `late` captures rows that may be late.
     """
 
     source: ReplayableSource[Any]
@@ -61,6 +62,7 @@ class SourceTask:
     latest_time: datetime | None = None
     whole_input: bool = False
     checkpoint: str | None = None
+    late: LateCapture | None = None
 
     def pack(self) -> str:
         """Returns the task as text, for the options of a PySpark reader."""
@@ -90,6 +92,7 @@ class SourceTask:
     ) -> Iterator[pa.RecordBatch]:
         read = replace(self._read_request(), isolated=isolated)
         decodes = Capability.BYTES in self.source.capabilities
+        watermark = self.late.watermark(letters.batch) if self.late is not None else None
         for batch in self.source.read(partition, read):
             rows, index = self._decode(batch, letters, isolated) if decodes else (batch, None)
             self._move_bad_records(read, letters)
@@ -101,6 +104,11 @@ class SourceTask:
                     kept = self._reject(rows, bad, payloads, index, letters)
                     index = _without(index, bad, rows.num_rows) if bad else index
                     rows = kept
+                if self.late is not None and watermark is not None:
+                    indexes = self.late.select(rows, watermark)
+                    if len(indexes):
+                        candidates = select_candidates(rows, indexes, payloads, index)
+                        letters.candidates.append(candidates)
                 if self.latest_time is not None:
                     rows = self._reject_times(rows, payloads, index, letters)
                 rows = self._apply_pushdown(rows, read)

@@ -52,11 +52,14 @@ def start(
     must stay above the watermark. A query that repeats the batches of another one has no other
     batches. A query that ends with `ChecksRequired` must be started again.
     """
-    builder = replace(builder, checks_rows=builder.checks_rows or has_checks(checkpoint))
-    runner = BatchRunner(builder, query, checkpoint, observer)
+    checks_rows = builder.checks_rows or has_checks(checkpoint)
+    builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     without_empty_batches = until == "complete" or (query.repeats and until != "closed")
     with _settings(builder.session, until, empty_batches=not without_empty_batches):
-        frames = replace(builder, checkpoint=checkpoint).build_streams(query)
+        unchecked = replace(builder, checks_rows=False).build_streams(query) if checks_rows else {}
+        frames = builder.build_streams(query)
+        late = builder.find_late_rows(query, (unchecked or frames)[query.root])
+        runner = BatchRunner(builder, query, checkpoint, observer, late)
         writer = (
             frames[query.root]
             .writeStream.queryName(query.name)

@@ -11,6 +11,7 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
 from penstock.spec.models import (
+    Late,
     OnError,
     PipelineSpec,
     SinkSpec,
@@ -89,6 +90,11 @@ class Node:
     def watermark(self) -> Watermark | None:
         """The watermark that the node defines."""
         return getattr(self.spec, "watermark", None)
+
+    @property
+    def late(self) -> Late:
+        """The action for late rows of the watermark that the node defines."""
+        return getattr(self.spec, "late", "drop")
 
     @property
     def computes_event_time(self) -> bool:

@@ -14,13 +14,14 @@ from penstock.core.text import plural
 from penstock.engine.batch_record import BatchRecordFile
 from penstock.engine.build import Builder
 from penstock.engine.data_errors import data_error
+from penstock.engine.late_rows import CODE as LATE
 from penstock.engine.separation import find_failing_rows
 from penstock.engine.sink_rows import make_sink_task, partitioning_of, write_rows
 from penstock.engine.spool import Spool
-from penstock.plan.model import Node, Plan
+from penstock.plan.model import Plan
 from penstock.runtime.dead_letters import Collector, DeadLetters
-from penstock.runtime.replay_frames import DeadLetter, ReplayFrames
 from penstock.runtime.replay_record import ReplayRecord, ReplayResult, SkippedNode
+from penstock.runtime.replay_rows import DeadLetter, ReplayRows, late_query
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import BatchId, isolate
 
@@ -40,8 +41,9 @@ class Replay:
         self.store = DeadLetters(state.dead_letters)
         self.collector = Collector(plan, state)
         self.builder = Builder(plan, session)
-        self.frames = ReplayFrames(self.builder)
+        self.rows = ReplayRows(plan, session, self.builder)
         self.failures: dict[str, RecordError] = {}
+        self._queries = {query.name: query for query in plan.queries}
 
     def run(self, ids: Collection[str] | None, force: bool) -> ReplayResult:
         """Replays the dead letters with these IDs (None: all)."""
@@ -102,27 +104,39 @@ class Replay:
     def _select_replayable(
         self, letters: list[DeadLetter], force: bool, result: ReplayResult
     ) -> list[DeadLetter]:
-        by_node: dict[str, list[DeadLetter]] = {}
+        by_entry: dict[tuple[str, str, str | None], list[DeadLetter]] = {}
         for letter in letters:
-            by_node.setdefault(letter["node"], []).append(letter)
+            entry = letter["node"], letter["stage"], late_query(letter)
+            by_entry.setdefault(entry, []).append(letter)
         replayable = []
-        for name, node_letters in by_node.items():
-            reason = self._obstacle(name, node_letters[0]["stage"], force)
+        for (name, stage, query), entering in by_entry.items():
+            reason = self._obstacle(name, stage, query, force)
             if reason is None:
-                replayable += node_letters
+                replayable += entering
             else:
-                result.skipped.append(SkippedNode(name, len(node_letters), reason))
+                result.skipped.append(SkippedNode(name, len(entering), reason))
         return replayable
 
-    def _obstacle(self, name: str, stage: str, force: bool) -> str | None:
-        """Returns the reason against a replay of a node's dead letters, or None."""
+    def _obstacle(
+        self, name: str, stage: str, name_of_query: str | None, force: bool
+    ) -> str | None:
+        """Returns the reason against a replay of a node's dead letters, or None.
+
+        `name_of_query` is the query in which they are late rows, if they are.
+        """
         node = self.plan.nodes.get(name)
-        if stage == "output":
+        if stage == "output" and name_of_query is None:
             return "the node computed these rows; correct the node and read its input again"
-        kind = {"decode": "source", "transform": "transform", "sink": "sink"}[stage]
-        if node is None or node.kind != kind:
+        kinds = {"decode": ("source",), "transform": ("transform",), "sink": ("sink",)}
+        if node is None or node.kind not in kinds.get(stage, ("source", "transform")):
             return "the pipeline no longer has this node"
-        downstream = [self.plan.nodes[other] for other in self._downstream(name)]
+        reached = set(self.rows.downstream(name))
+        if name_of_query is not None:
+            query = self._queries.get(name_of_query)
+            if query is None or name not in query.stream_nodes:
+                return f"the pipeline no longer has the query {name_of_query}"
+            reached &= {*query.stream_nodes, *query.batch_nodes}
+        downstream = [other for other in self.plan.nodes.values() if other.name in reached]
         stateful = [other.name for other in (node, *downstream) if other.stateful]
         if stateful and not force:
             return (
@@ -130,13 +144,6 @@ class Replay:
                 "cannot use; with --force only the replayed rows are computed"
             )
         return None
-
-    def _downstream(self, name: str) -> list[str]:
-        names: list[str] = []
-        for node in self.plan.nodes.values():
-            if any(input_ == name or input_ in names for input_ in node.inputs):
-                names.append(node.name)
-        return names
 
     def _find_valid(self, letters: list[DeadLetter]) -> list[DeadLetter]:
         """Returns the dead letters without errors up to all sinks; adds others to `failures`."""
@@ -158,18 +165,17 @@ class Replay:
     def _separate(self, letters: list[DeadLetter]) -> list[DeadLetter]:
         """Returns the dead letters on whose rows SQL does not fail, as far as one pass finds them.
 
-        Adds the others to `failures`.
+        Adds the others to `failures`. Late rows are not separated.
         """
         for name in dict.fromkeys(letter["node"] for letter in letters):
-            group = [letter for letter in letters if letter["node"] == name]
-            if self.plan.nodes[name].kind == "sink":
+            group = [each for each in letters if each["node"] == name and not late_query(each)]
+            if self.plan.nodes[name].kind == "sink" or not group:
                 continue
             try:
-                frames, entering = self.frames.build(group)
+                inputs = [rows for _, rows in self.rows.sink_rows(group)]
             except RecordError:
                 continue
-            inputs = [self.frames.input(sink, frames, entering) for sink in self._sinks(group)]
-            errors = find_failing_rows(inputs, self.frames.entries[name])
+            errors = find_failing_rows(inputs, self.rows.entries[name])
             owners = self._owners(group) if errors else []
             for row in sorted(errors):
                 self.failures.setdefault(group[owners[row]]["id"], errors[row])
@@ -180,7 +186,7 @@ class Replay:
         node = self.plan.nodes[group[0]["node"]]
         if node.kind != "source":
             return list(range(len(group)))
-        counts = (self.frames.decode(node, letter).num_rows for letter in group)
+        counts = (self.rows.decode(node, letter).num_rows for letter in group)
         return [index for index, count in enumerate(counts) for _ in range(count)]
 
     def _decodes(self, letter: DeadLetter) -> bool:
@@ -188,37 +194,28 @@ class Replay:
         if letter["stage"] != "decode":
             return True
         try:
-            self.frames.decode(node, letter)
+            self.rows.decode(node, letter)
         except RecordError as error:
             self.failures[letter["id"]] = error
             return False
         return True
 
     def _attempt(self, letters: Sequence[DeadLetter]) -> None:
-        frames, entering = self.frames.build(letters)
-        for sink in self._sinks(letters):
-            frame = self.frames.input(sink, frames, entering)
-            frame.write.format("noop").mode("overwrite").save()
-
-    def _sinks(self, letters: Sequence[DeadLetter]) -> list[Node]:
-        starts = {letter["node"] for letter in letters}
-        reached = starts | {name for start in starts for name in self._downstream(start)}
-        return [node for node in self.plan.of("sink") if node.name in reached]
+        for _, rows in self.rows.sink_rows(letters):
+            rows.write.format("noop").mode("overwrite").save()
 
     def _write(self, name: str, letters: Sequence[DeadLetter]) -> None:
-        frames, entering = self.frames.build(letters)
         batch = BatchId(name, 0)
         directory = str(self.state.spool / name)
         batch_record = BatchRecordFile(self.state.spool / name, planned=0)
         self.collector.clear(name, 0)
-        for sink in self._sinks(letters):
+        for sink, rows in self.rows.sink_rows(letters):
             attempt = 1 + max(letter["attempt"] for letter in letters)
             spool = Spool(
                 self.plan.name, name, sink.name, "sink", sink.on_error, directory,
                 attempt=attempt,
             )  # fmt: skip
             task = make_sink_task(sink, spool)
-            rows = self.frames.input(sink, frames, entering)
             current = partitioning_of(sink.sink, rows, task.operation)
             partitioning = batch_record.partitioning(batch, sink.name, current)
             receipts = write_rows(sink.sink, task, rows, batch, partitioning)
@@ -233,7 +230,7 @@ class Replay:
         return {
             **letter,
             "attempt": letter["attempt"] + 1,
-            "code": error.code,
+            "code": LATE if letter["code"] == LATE else error.code,
             "message": error.message.removeprefix(f"{letter['node']}: "),
         }
 
