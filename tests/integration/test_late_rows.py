@@ -121,7 +121,7 @@ def test_a_late_row_on_which_sql_fails_is_one_dead_letter(
 ) -> None:
     write(tmp_path, "s", HOURS, parts=3)
     shares = '  c: {type: sql, sql: "SELECT at, 10 / (id - 9) AS v FROM s"}\n'
-    windows = "SELECT window.start AS t, count(*) AS n FROM c GROUP BY window(at, '1 hour')"
+    windows = "SELECT window.start AS t, sum(v) AS n FROM c GROUP BY window(at, '1 hour')"
     ran = Ran(tmp_path, penstock_spark, pipeline(source(files=3), shares + window(windows)))
     assert ran.ids == [8, 10, 12, 13]
     assert ran.numbers["dead_letters"] == 5
