@@ -31,7 +31,7 @@ CHANGES = [
 def test_operations_are_applied_in_source_order(
     tmp_path: Path, penstock_spark: SparkSession, batches: int
 ) -> None:
-    plan = app.plan(pipeline(tmp_path, CHANGES, batches, operation="op"))
+    plan = app.plan(pipeline(tmp_path, CHANGES, batches, operation_column="op"))
     outcome = app.run(plan, spark=penstock_spark.newSession())
     assert (outcome.ending, outcome.errors) == ("complete", {})
     table = memory.tables[tmp_path.name]
@@ -66,7 +66,7 @@ def test_a_plan_runs_twice(tmp_path: Path, penstock_spark: SparkSession) -> None
 
 def pipeline(directory: Path, rows: list[dict[str, Any]], batches: int, **source: Any) -> Path:
     """Writes a pipeline whose sink upserts by the key of the source."""
-    columns = "op STRING, id INT, name STRING" if "operation" in source else "id INT, name STRING"
+    columns = "op STRING, id INT, name STRING" if "operation_column" in source else "id INT, name STRING"
     path = directory / "changes.json"
     spec = {
         "name": "changes",

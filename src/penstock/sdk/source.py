@@ -37,6 +37,19 @@ class Source(Component[C]):
     A source that declares ROWS returns exactly these columns.
     """
 
+    primary_key: tuple[str, ...] = ()
+    """The columns that identify a row, set by the planner."""
+
+    deletes_by_key: bool = False
+    """Whether records without a value are deletes of the row with the record's key.
+
+    The source then yields the column `KEY` after the metadata columns, and `key_format` decodes it
+    into the primary key.
+    """
+
+    key_format: str = "text"
+    """The format of `KEY` (see `sdk.keys`)."""
+
     metadata_columns: Mapping[str, str] = {}
     """The metadata name of each requested metadata column."""
 

@@ -119,9 +119,10 @@ class SourceSpec(NodeModel):
     """The event-time column and the accepted delay of late rows."""
     primary_key: NameList = []
     """The columns of the primary key."""
-    operation: str | None = None
+    operation_column: str | None = None
     """The column that holds the operation of each row: i (insert), ub and u (before and after an
-    update) or d (delete). Without it all rows are inserts."""
+    update) or d (delete). With a format of changes, such as `debezium_json`, the format adds this
+    column, by default `_op`. Without it all rows are inserts."""
     on_error: OnError = "dead_letter"
     """The action for a record that cannot be decoded."""
     metadata: list[str] | dict[str, str] = []
@@ -141,6 +142,9 @@ class TransformSpec(NodeModel):
     """The action for a record that cannot be processed."""
     primary_key: NameList = []
     """The primary key of the output."""
+    operation_column: str | None = None
+    """The column of the output that holds the operation of each row, as in a source. By default
+    that of the input."""
     watermark: Watermark | None = None
     """The event-time column of the output and the accepted delay of late rows.
 

@@ -10,10 +10,10 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import PenstockError, flatten_errors
-from penstock.plan.model import Plan
+from penstock.plan.model import Node, Plan
 
 SOURCE = {"type": "memory", "rows": [], "schema": "op STRING, id INT, other INT",
-          "primary_key": "id", "operation": "op"}  # fmt: skip
+          "primary_key": "id", "operation_column": "op"}  # fmt: skip
 
 
 def plan_of(directory: Path, sink: dict[str, Any], **parts: dict[str, Any]) -> Plan:
@@ -43,7 +43,6 @@ UPSERT = {"type": "memory", "mode": "upsert"}
         (UPSERT, {}, ("id",)),
         (UPSERT, {"primary_key": "other"}, ("other",)),
         (UPSERT | {"primary_key": ["id", "other"]}, {"primary_key": "other"}, ("id", "other")),
-        ({"type": "memory"}, {}, ()),
     ],
 )
 def test_an_upsert_inherits_its_primary_key(
@@ -64,7 +63,7 @@ def test_an_upsert_without_a_primary_key_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["upsert", "replace"])
 def test_an_unsupported_mode_is_an_error(tmp_path: Path, mode: str) -> None:
-    source = {"operation": None}
+    source = {"operation_column": None}
     (error,) = mistakes(tmp_path, {"type": "blackhole", "mode": mode}, source=source)
     assert error.code == "unsupported-mode" and f"mode: {mode}" in error.message
 
@@ -80,7 +79,7 @@ def test_an_unsupported_mode_is_an_error(tmp_path: Path, mode: str) -> None:
 def test_a_primary_key_without_effect_is_an_error(
     tmp_path: Path, sink: dict[str, Any], hint: str
 ) -> None:
-    (error,) = mistakes(tmp_path, sink | {"primary_key": "id"}, source={"operation": None})
+    (error,) = mistakes(tmp_path, sink | {"primary_key": "id"}, source={"operation_column": None})
     assert (error.code, error.hint) == ("unused-option", hint)
 
 
@@ -92,14 +91,14 @@ def test_a_primary_key_without_effect_is_an_error(
     ],
 )
 def test_a_primary_key_is_the_key_of_appended_records(tmp_path: Path, sink: dict[str, Any]) -> None:
-    plan = plan_of(tmp_path, sink | {"primary_key": "id"}, source={"operation": None})
+    plan = plan_of(tmp_path, sink | {"primary_key": "id"}, source={"operation_column": None})
     assert plan.nodes["out"].sink.primary_key == ("id",)
 
 
 @pytest.mark.parametrize(
     ("sink", "reason"),
     [
-        ({"type": "blackhole"}, "does not support upsert and delete"),
+        ({"type": "files", "path": "out"}, "does not support upsert and delete"),
         ({"type": "memory"}, "has mode: append"),
     ],
 )
@@ -112,11 +111,61 @@ def test_a_sink_must_apply_the_operations_of_its_source(
 
 @pytest.mark.parametrize(("name", "code"), [("missing", "unknown-column"), ("other", "wrong-type")])
 def test_the_operation_column_is_text(tmp_path: Path, name: str, code: str) -> None:
-    assert [e.code for e in mistakes(tmp_path, UPSERT, source={"operation": name})] == [code]
+    assert [e.code for e in mistakes(tmp_path, UPSERT, source={"operation_column": name})] == [code]
 
 
-def test_inputs_that_differ_leave_no_operation(tmp_path: Path) -> None:
-    different = {"operation": "kind", "primary_key": "other", "schema": "kind STRING, other INT"}
+@pytest.mark.parametrize("upstream", ["rows", "kept"])
+@pytest.mark.parametrize("sink", [{"type": "print"}, {"type": "blackhole"}])
+def test_changes_are_shown(tmp_path: Path, sink: dict[str, Any], upstream: str) -> None:
+    node = plan_of(tmp_path, {**sink, "from": upstream}).nodes["out"]
+    assert (node.operation, node.removed_operation) == ("op", None)
+
+
+@pytest.mark.parametrize(
+    ("transform", "operation"),
+    [
+        ({"type": "drop", "columns": ["op"]}, None),
+        ({"type": "rename", "columns": {"op": "_op"}}, "_op"),
+        ({"type": "select", "columns": ["id"]}, "op"),
+        ({"type": "select", "columns": ["id", "'d' AS x"], "operation_column": "x"}, "x"),
+    ],
+)
+def test_a_transform_inherits_the_operation(
+    tmp_path: Path, transform: dict[str, Any], operation: str | None
+) -> None:
+    assert changed_by(tmp_path, transform, sink={"type": "print"}).operation == operation
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        {"type": "dedupe", "within": "forever"},
+        {"type": "sql", "sql": "SELECT id, count(*) AS n FROM rows GROUP BY id"},
+        {"type": "sql", "sql": "SELECT a.id FROM rows a JOIN rows b ON a.id = b.id"},
+    ],
+)
+def test_changes_have_no_state(tmp_path: Path, transform: dict[str, Any]) -> None:
+    with pytest.raises(PenstockError) as caught:
+        changed_by(tmp_path, transform, sink=UPSERT)
+    (error,) = flatten_errors(caught.value)
+    assert error.code == "state-of-changes" and "transform drop" in str(error.hint)
+
+
+def changed_by(directory: Path, transform: dict[str, Any], sink: dict[str, Any]) -> Node:
+    """Returns the node of a transform over changes."""
+    origin = {} if transform["type"] == "sql" else {"from": "rows"}
+    spec = {
+        "sources": {"rows": SOURCE},
+        "transforms": {"changed": {**origin, **transform}},
+        "sinks": {"out": {"from": "changed", **sink}},
+    }
+    path = directory / "pipeline.json"
+    path.write_text(json.dumps(spec))
+    return app.plan(path).nodes["changed"]
+
+
+def test_different_operation_columns_are_an_error(tmp_path: Path) -> None:
+    different = {"operation_column": "kind", "primary_key": "other", "schema": "kind STRING, other INT"}
     union = "SELECT other FROM a UNION ALL SELECT other FROM b"
     spec = {
         "sources": {"a": SOURCE, "b": SOURCE | different},
@@ -125,5 +174,6 @@ def test_inputs_that_differ_leave_no_operation(tmp_path: Path) -> None:
     }  # fmt: skip
     path = tmp_path / "pipeline.json"
     path.write_text(json.dumps(spec))
-    node = app.plan(path).nodes["both"]
-    assert (node.operation, node.primary_key) == (None, ())
+    with pytest.raises(PenstockError) as caught:
+        app.plan(path)
+    assert caught.value.code == "different-operations"
