@@ -66,7 +66,9 @@ def test_a_plan_runs_twice(tmp_path: Path, penstock_spark: SparkSession) -> None
 
 def pipeline(directory: Path, rows: list[dict[str, Any]], batches: int, **source: Any) -> Path:
     """Writes a pipeline whose sink upserts by the key of the source."""
-    columns = "op STRING, id INT, name STRING" if "operation_column" in source else "id INT, name STRING"
+    columns = (
+        "op STRING, id INT, name STRING" if "operation_column" in source else "id INT, name STRING"
+    )
     path = directory / "changes.json"
     spec = {
         "name": "changes",

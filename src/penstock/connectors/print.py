@@ -26,7 +26,8 @@ class PrintSinkConfig(Config):
 class PrintSink(Sink[PrintSinkConfig]):
     """Prints rows to the standard output of the driver, by default as JSON.
 
-    Partitions are printed in order. Changes are printed with their operation column. A batch that is repeated after a crash is printed again.
+    Partitions are printed in order. Changes are printed with their operation column. A batch that
+    is repeated after a crash is printed again.
 
     ```yaml
     type: print

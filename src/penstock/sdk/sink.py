@@ -104,9 +104,7 @@ class Sink(Component[C]):
     @property
     def accepts_operations(self) -> bool:
         """Whether changes can be written with each mode: shown, or carried by the format."""
-        return self.shows_operations or (
-            self.format is not None and self.format.carries_operations
-        )
+        return self.shows_operations or (self.format is not None and self.format.carries_operations)
 
     @property
     def keeps_operations(self) -> bool:

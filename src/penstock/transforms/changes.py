@@ -15,8 +15,8 @@ _PASSES = "_penstock_passes"
 def filter_changes(frame: DataFrame, condition: str, operation: str) -> DataFrame:
     """Returns the changes of the rows that meet a condition.
 
-    An update or a delete that does not pass is a delete, because the row before may have passed. The
-    row of a delete may have only its key.
+    An update or a delete that does not pass is a delete, because the row before may have passed.
+    The row of a delete may have only its key.
     """
     from pyspark.sql.functions import coalesce, expr, lit, when
 

@@ -165,7 +165,11 @@ def changed_by(directory: Path, transform: dict[str, Any], sink: dict[str, Any])
 
 
 def test_different_operation_columns_are_an_error(tmp_path: Path) -> None:
-    different = {"operation_column": "kind", "primary_key": "other", "schema": "kind STRING, other INT"}
+    different = {
+        "operation_column": "kind",
+        "primary_key": "other",
+        "schema": "kind STRING, other INT",
+    }
     union = "SELECT other FROM a UNION ALL SELECT other FROM b"
     spec = {
         "sources": {"a": SOURCE, "b": SOURCE | different},

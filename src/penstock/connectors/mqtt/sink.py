@@ -17,8 +17,8 @@ from penstock.sdk.columns.checks import check_primary_key
 class MqttSink(Sink[MqttSinkConfig]):
     """Publishes rows to topics of an MQTT broker, version 3.1.1 or 5.
 
-    With `retain: true` and `mode: upsert` the topic must contain the primary key, and a delete clears
-    the retained message of the topic by an empty message.
+    With `retain: true` and `mode: upsert` the topic must contain the primary key, and a delete
+    clears the retained message of the topic by an empty message.
 
     Messages that the broker rejects one by one (MQTT 5) become dead letters. With `qos: 0` a broker
     drops messages without authorization silently.
