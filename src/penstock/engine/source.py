@@ -18,6 +18,7 @@ from penstock.engine.event_time import find_out_of_range, out_of_range
 from penstock.engine.isolated import decode_isolated, decode_record_isolated
 from penstock.engine.sentinel import sentinel
 from penstock.engine.spool import DeadLetterWriter, Spool
+from penstock.engine.tombstones import decode_with_deletes
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Capability, Read, ReplayableSource
 from penstock.sdk.columns.conform import conform
@@ -205,7 +206,10 @@ class SourceTask:
         assert self.source.format is not None
         assert self.source.columns is not None
         decode = decode_isolated if isolated else type(self.source.format).rows
-        decoded = decode(self.source.format, batch.column("payload"), self.source.columns)
+        if self.source.deletes_by_key:
+            decoded = decode_with_deletes(self.source, batch, decode)
+        else:
+            decoded = decode(self.source.format, batch.column("payload"), self.source.columns)
         for index, text, part, error in decoded.failures:
             origin, position = batch.column("origin")[index], batch.column("position")[index]
             letters.add(text, error, origin.as_py(), position.as_py(), part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -24,9 +24,18 @@ def source_operation(spec: SourceSpec, source: Source[Any]) -> str | None:
 
 
 def with_operation(columns: pa.Schema, spec: SourceSpec, source: Source[Any]) -> pa.Schema:
-    """Returns the columns of a source, with the operation column that its payloads yield."""
+    """Returns the columns of a source, with the operation column that its payloads yield.
+
+    Raises PlanError if the operations of tombstones and a declared column have the same name.
+    """
     carried = source.format is not None and source.format.carries_operations
     name = source_operation(spec, source)
+    if source.deletes_by_key and not carried and name in columns.names:
+        raise PlanError(
+            f'tombstones: delete adds the operation column "{name}", which is a column',
+            code="duplicate-column",
+            hint="Remove the column from the schema, or set operation_column to another name.",
+        )
     return add_operation(columns, name) if name and (carried or source.deletes_by_key) else columns
 
 
@@ -76,7 +85,8 @@ def _output_operation(node: Node, operation: str | None) -> str | None:
 def configure_sinks(nodes: Mapping[str, Node], queries: Sequence[Query]) -> dict[str, Node]:
     """Returns the nodes with copies of the sinks, with mode and primary key.
 
-    Sinks of a query in output mode `update` upsert. A sink that upserts inherits its primary key.
+    Sinks of a query in output mode `update` upsert, and by default those with a primary key of
+    their own. A sink that upserts inherits its primary key.
     """
     updating = {name for query in queries if query.output_mode == "update" for name in query.sinks}
     configured = dict(nodes)
@@ -84,7 +94,7 @@ def configure_sinks(nodes: Mapping[str, Node], queries: Sequence[Query]) -> dict
         if not isinstance(node.spec, SinkSpec):
             continue
         sink = copy.copy(node.sink)
-        sink.mode = "upsert" if name in updating else node.spec.mode or "append"
+        sink.mode = "upsert" if name in updating else node.spec.mode or _default_mode(node)
         sink.primary_key = tuple(node.spec.primary_key)
         carries = sink.format is not None and sink.format.carries_operations
         if sink.mode == "upsert" or carries:
@@ -95,6 +105,18 @@ def configure_sinks(nodes: Mapping[str, Node], queries: Sequence[Query]) -> dict
             sink.format.primary_key = sink.primary_key
         configured[name] = replace(node, component=sink)
     return configured
+
+
+def _default_mode(node: Node) -> Literal["append", "upsert"]:
+    """Returns the mode of a sink without `mode`.
+
+    A primary key makes it `upsert`, unless rows without operations are appended with this key, or
+    the format carries the operations.
+    """
+    sink = node.sink
+    if not node.spec.primary_key or sink.accepts_operations or not node.can(Capability.UPSERT):
+        return "append"
+    return "append" if sink.uses_primary_key and node.operation is None else "upsert"
 
 
 def unsupported_changes(sink: Node) -> PlanError | None:

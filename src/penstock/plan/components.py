@@ -163,8 +163,12 @@ class Components:
             source.columns = self._collect_errors(route, source.schema)
         if source.format is not None and source.format.carries_operations:
             source.format.operation_column = source_operation(spec, source) or OPERATION_COLUMN
-        if source.columns is not None:
-            source.columns = with_operation(source.columns, spec, source)
+        source.operation_column = source_operation(spec, source) or OPERATION_COLUMN
+        columns = source.columns
+        if columns is not None:
+            source.columns = self._collect_errors(
+                route, lambda: with_operation(columns, spec, source)
+            )
         source.metadata_columns = self._metadata(source, route, spec)
 
     def _stand_in_format(

@@ -175,7 +175,11 @@ class SinkSpec(NodeModel):
     format: str | dict[str, Any] | None = None
     """The format of payloads: a name, or a map of `type` and options."""
     mode: Literal["append", "upsert", "replace"] | None = None
-    """Append rows, replace rows with the same primary key, or replace the whole content."""
+    """Append rows, replace rows with the same primary key, or replace the whole content.
+
+    By default `upsert` with a `primary_key`, and otherwise `append`. Sinks of records with keys
+    (Kafka, NATS) append rows with the primary key as their key, unless the rows are changes.
+    """
     primary_key: NameList = []
     """The columns of the primary key."""
     on_error: OnError = "dead_letter"

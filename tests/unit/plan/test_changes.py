@@ -72,7 +72,7 @@ def test_an_unsupported_mode_is_an_error(tmp_path: Path, mode: str) -> None:
     ("sink", "hint"),
     [
         ({"type": "print"}, "Remove primary_key."),
-        ({"type": "memory"}, "Set mode: upsert, or remove primary_key."),
+        ({"type": "memory", "mode": "append"}, "Set mode: upsert, or remove primary_key."),
         ({"type": "memory", "mode": "replace"}, "Set mode: upsert, or remove primary_key."),
     ],
 )
@@ -81,6 +81,27 @@ def test_a_primary_key_without_effect_is_an_error(
 ) -> None:
     (error,) = mistakes(tmp_path, sink | {"primary_key": "id"}, source={"operation_column": None})
     assert (error.code, error.hint) == ("unused-option", hint)
+
+
+@pytest.mark.parametrize(
+    ("sink", "operation", "mode"),
+    [
+        ({"type": "memory"}, None, "upsert"),
+        ({"type": "redis", "url": "redis://localhost", "key": "{id}"}, None, "upsert"),
+        ({"type": "redis", "url": "redis://localhost", "key": "{id}"}, "op", "upsert"),
+        ({"type": "kafka", "brokers": "localhost:1", "topic": "rows"}, None, "append"),
+        ({"type": "kafka", "brokers": "localhost:1", "topic": "rows"}, "op", "upsert"),
+        ({"type": "kafka", "brokers": "localhost:1", "topic": "rows", "format": "debezium_json"},
+         "op", "append"),
+        ({"type": "files", "path": "out", "format": "debezium_json"}, "op", "append"),
+    ],
+)  # fmt: skip
+def test_a_primary_key_selects_the_mode(
+    tmp_path: Path, sink: dict[str, Any], operation: str | None, mode: str
+) -> None:
+    source = {"operation_column": operation}
+    node = plan_of(tmp_path, sink | {"primary_key": "id"}, source=source).nodes["out"]
+    assert (node.sink.mode, node.sink.primary_key) == (mode, ("id",))
 
 
 @pytest.mark.parametrize(
