@@ -80,6 +80,9 @@ def write_rows(
         rows = last_rows(rows, sink.primary_key, task.operation)
     elif sink.overwriting_columns is not None:
         rows = divided_rows(rows, sink.overwriting_columns)
+    elif task.operation is not None and partitioning is not None:
+        # The two rows of an update are adjacent, also after the shuffle.
+        rows, ordered = rows.withColumn(ORDER, monotonically_increasing_id()), True
     if partitioning is not None:
         writers, names = partitioning
         rows = rows.repartition(writers, *(_column(rows, name) for name in names))
