@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk.columns.conform import is_list
-from penstock.sdk.columns.json_text import is_json
+from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.text_values import Times
 
 Schema = dict[str, Any]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from penstock.core.errors import DecodeError, EncodeError
 from penstock.sdk import Failure, Operation
 from penstock.sdk.changes import known_operations
-from penstock.sdk.columns.json_text import json_field
+from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.times import milliseconds as milliseconds_of
 
 _TIME = pa.timestamp("us", tz="UTC")

@@ -16,7 +16,7 @@ from penstock.formats.json import JsonConfig
 from penstock.formats.json.infer import infer
 from penstock.formats.json.plain import PlainJson
 from penstock.sdk import Config, Context, Decoded, FileFormat, FileWriter, Read
-from penstock.sdk.columns.json_text import json_field
+from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.text_values import Times
 from penstock.sdk.encoding.lines import LineWriter, read_lines, too_long_error
 
