@@ -73,7 +73,7 @@ class TestKafkaSink(OnKafka, SinkContract):
     def table(self, broker: Listener, topic: str) -> Any:
         def table(schema: Any) -> Any:
             latest = {message.key(): message.value() for message in broker.messages(topic)}
-            return self.decode([*latest.values()], schema)
+            return self.decode([value for value in latest.values() if value is not None], schema)
 
         return table
 

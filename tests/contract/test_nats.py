@@ -160,6 +160,6 @@ class TestNatsSinkBucket(OnNats, SinkContract):
     def table(self, nats: Nats, bucket: str) -> Any:
         def table(schema: Any) -> Any:
             latest = {m.subject: m.data for m in nats.messages(f"KV_{bucket}")}
-            return self.decode([*latest.values()], schema)
+            return self.decode([data for data in latest.values() if data], schema)
 
         return table

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 from receiving_here import ReceivingHere
 from taking import Take, Taking
-from writing import written
+from writing import FIRST, written
 
 from penstock.connectors.mqtt import MqttSink, MqttSource
 from penstock.core.errors import PlanError
-from penstock.sdk import Context, Failure, Permanent
+from penstock.sdk import Capability, Context, Failure, Permanent
 from penstock.testing.contract.receiving import Receiving
 from servers.certificates import Authority
 from servers.mosquitto import Mosquitto, Subscriber
@@ -212,3 +212,37 @@ def test_invalid_options(options: dict[str, Any], message: str) -> None:
             component.config_type.model_validate(
                 {"url": "mqtt://localhost", "topic": "a", **options}
             )
+
+
+def test_a_delete_clears_the_retained_message(mosquitto: Mosquitto) -> None:
+    room = mosquitto.new_topic()
+    options = {**mosquitto.login, "topic": room + "/{id}", "retain": True}
+    sink = MqttSink(MqttSink.config_type.model_validate(options))
+    assert {Capability.UPSERT, Capability.DELETE} <= sink.capabilities
+    rows = pa.RecordBatch.from_pylist([{"id": 1}, {"id": 2}, {"id": 3}])
+    client = sink.open()
+    try:
+        for operations, payloads in ((["i"] * 3, [b"a", b"b", b"c"]), (["u", "d", "d"], [b"d"])):
+            writer = sink.writer(client, FIRST, 0, rows.schema)
+            values = pa.array([*payloads, None, None][:3], pa.binary())
+            assert not writer.write(rows, values, pa.array(operations))
+            writer.commit()
+    finally:
+        client.close()
+    with Subscriber(mosquitto, room + "/#") as subscriber:
+        mosquitto.publish(room + "/last", [b"last"])
+        until = time.monotonic() + 20
+        while not any(message.payload == b"last" for message in subscriber.messages):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        kept = [(m.topic, m.payload) for m in subscriber.messages if m.retain]
+    assert kept == [(f"{room}/1", b"d")]
+    publish_rows(mosquitto, [{"text": ""}], topic=f"{room}/1", retain=True)
+
+
+def test_a_retained_topic_contains_the_primary_key(mosquitto: Mosquitto) -> None:
+    options = {**mosquitto.login, "topic": "rooms", "retain": True}
+    sink = MqttSink(MqttSink.config_type.model_validate(options))
+    sink.mode, sink.primary_key = "upsert", ("id",)
+    with pytest.raises(PlanError, match="overwrite each other"):
+        sink.check_schema(pa.schema([("id", pa.int32())]))

@@ -31,7 +31,7 @@ CHANGES = [
 def test_operations_are_applied_in_source_order(
     tmp_path: Path, penstock_spark: SparkSession, batches: int
 ) -> None:
-    plan = app.plan(pipeline(tmp_path, CHANGES, batches, operation="op"))
+    plan = app.plan(pipeline(tmp_path, CHANGES, batches, operation_column="op"))
     outcome = app.run(plan, spark=penstock_spark.newSession())
     assert (outcome.ending, outcome.errors) == ("complete", {})
     table = memory.tables[tmp_path.name]
@@ -66,7 +66,9 @@ def test_a_plan_runs_twice(tmp_path: Path, penstock_spark: SparkSession) -> None
 
 def pipeline(directory: Path, rows: list[dict[str, Any]], batches: int, **source: Any) -> Path:
     """Writes a pipeline whose sink upserts by the key of the source."""
-    columns = "op STRING, id INT, name STRING" if "operation" in source else "id INT, name STRING"
+    columns = (
+        "op STRING, id INT, name STRING" if "operation_column" in source else "id INT, name STRING"
+    )
     path = directory / "changes.json"
     spec = {
         "name": "changes",
@@ -79,3 +81,96 @@ def pipeline(directory: Path, rows: list[dict[str, Any]], batches: int, **source
     }  # fmt: skip
     path.write_text(json.dumps(spec))
     return path
+
+
+ANN, BOB = {"id": 1, "name": "ann"}, {"id": 2, "name": "bob"}
+EVENTS = [
+    {"op": "r", "after": ANN}, {"op": "c", "after": BOB},
+    {"op": "c", "after": {"id": 3, "name": "c"}},
+    {"op": "u", "before": ANN, "after": {"id": 1, "name": "hidden"}},
+    {"op": "u", "after": {"id": 3, "name": "hidden"}}, {"op": "t"},
+    {"op": "d", "before": {"id": 2}}, {"op": "d", "before": {"id": 9}},
+    {"op": "c", "after": {"id": 4, "name": "d"}},
+    {"op": "u", "before": {"id": 4, "name": "d"}, "after": {"id": 5, "name": "d"}},
+    {"op": "c", "after": {"id": 6, "name": "hidden"}},
+    {"op": "u", "before": {"id": 6, "name": "hidden"}, "after": {"id": 6, "name": "shown"}},
+]  # fmt: skip
+KEPT = {5: "D", 6: "SHOWN"}
+
+
+def payloads() -> list[str]:
+    return [json.dumps(event) for event in EVENTS]
+
+
+@pytest.mark.parametrize("batches", [1, 5])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"type": "filter", "where": "name <> 'hidden'"},
+         {"type": "select", "columns": ["id", "upper(name) AS name"]}],
+        [{"type": "sql", "sql": "SELECT id, upper(name) AS name FROM rows WHERE name <> 'hidden'"}],
+        [{"type": "sql", "sql": "WITH some AS (SELECT * FROM rows WHERE name <> 'hidden') "
+                                "SELECT id, upper(some.name) AS name FROM some"}],
+    ],
+    ids=["filter", "sql", "cte"],
+)  # fmt: skip
+def test_a_filter_of_changes_deletes(
+    tmp_path: Path, penstock_spark: SparkSession, steps: list[dict[str, Any]], batches: int
+) -> None:
+    nodes, above = {}, "rows"
+    for number, step in enumerate(steps):
+        origin = {} if step["type"] == "sql" else {"from": above}
+        above = f"step{number}"
+        nodes[above] = {**origin, **step}
+    spec = {
+        "runtime": {"state": str(tmp_path / "state")},
+        "sources": {"rows": {"type": "memory", "payloads": payloads(), "batches": batches,
+                             "schema": "id INT NOT NULL, name STRING", "primary_key": "id",
+                             "format": "debezium_json"}},
+        "transforms": nodes,
+        "sinks": {"out": {"type": "memory", "from": above, "mode": "upsert",
+                          "name": tmp_path.name}},
+    }  # fmt: skip
+    path = tmp_path / "changes.json"
+    path.write_text(json.dumps(spec))
+    plan = app.plan(path)
+    outcome = app.run(plan, spark=penstock_spark.newSession())
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    table = memory.tables[tmp_path.name]
+    assert table.column_names == ["id", "name"]
+    assert {row["id"]: row["name"] for row in table.to_pylist()} == KEPT
+    letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
+    assert [letter["code"] for letter in letters] == ["unknown-operation"]
+
+
+def test_changes_in_a_script(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """Writes a keyed table by position, and a file of change events."""
+    (tmp_path / "events.jsonl").write_text("\n".join(payloads()))
+    script = tmp_path / "shop.sql"
+    script.write_text(f"""
+        CREATE TABLE events (
+            id INT PRIMARY KEY, name STRING, name2 STRING GENERATED ALWAYS AS (name || '!')
+        )
+        WITH (connector = 'files', path = 'events.jsonl', format = 'debezium_json');
+        CREATE VIEW visible AS
+        SELECT id, upper(name) AS name, name2 FROM events WHERE name <> 'hidden';
+        CREATE TABLE kept (key INT PRIMARY KEY, title STRING)
+        WITH (connector = 'memory', name = '{tmp_path.name}');
+        CREATE TABLE log (key INT PRIMARY KEY, title STRING)
+        WITH (connector = 'files', path = 'log', format = 'debezium_json');
+        INSERT INTO kept SELECT id, name FROM visible;
+        INSERT INTO log (title, key) SELECT name2, id FROM visible;
+    """)
+    outcome = app.run(app.plan(script), spark=penstock_spark.newSession())
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    table = memory.tables[tmp_path.name]
+    assert table.column_names == ["key", "title"]
+    assert {row["key"]: row["title"] for row in table.to_pylist()} == KEPT
+    (file,) = (tmp_path / "log").glob("*.jsonl")
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(e["op"], (e["before"] or {}).get("key"), (e["after"] or {}).get("key"))
+            for e in events] == [
+        ("c", None, 1), ("c", None, 2), ("c", None, 3), ("d", 1, None), ("d", 3, None),
+        ("d", 2, None), ("d", 9, None), ("c", None, 4), ("d", 4, None), ("c", None, 5),
+        ("u", None, 6),
+    ]  # fmt: skip

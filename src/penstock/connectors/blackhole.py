@@ -26,6 +26,7 @@ class BlackholeSink(Sink[BlackholeSinkConfig]):
 
     acknowledges = None
     discards_rows = True
+    shows_operations = True
     capabilities = frozenset({Capability.ROWS})
 
     def writer(

@@ -26,7 +26,8 @@ class PrintSinkConfig(Config):
 class PrintSink(Sink[PrintSinkConfig]):
     """Prints rows to the standard output of the driver, by default as JSON.
 
-    Partitions are printed in order. A batch that is repeated after a crash is printed again.
+    Partitions are printed in order. Changes are printed with their operation column. A batch that
+    is repeated after a crash is printed again.
 
     ```yaml
     type: print
@@ -38,6 +39,7 @@ class PrintSink(Sink[PrintSinkConfig]):
 
     acknowledges = "its rows have been printed"
     capabilities = frozenset({Capability.BYTES, Capability.ORDERED})
+    shows_operations = True
 
     def writer(
         self, client: None, batch: BatchId, partition: int, schema: pa.Schema

@@ -198,7 +198,7 @@ class BatchRunner:
         (input_,) = sink.inputs
         rows = frames[input_]
         if sink.name not in self._tasks:
-            prepare(sink, written_columns(sink_schema(rows.schema), sink.operation))
+            prepare(sink, written_columns(sink_schema(rows.schema), sink.removed_operation))
         partitioning = self._partitioning(sink, rows, batch)
         if not self._is_computed_first(sink, rows, partitioning):
             return write_rows(sink.sink, self._task(sink), rows, batch, partitioning)
@@ -222,7 +222,7 @@ class BatchRunner:
 
     def _partitioning(self, sink: Node, rows: DataFrame, batch: BatchId) -> Partitioning | None:
         """Returns the partitioning of a batch; for a repeated batch that of its first attempt."""
-        current = partitioning_of(sink.sink, rows, sink.operation)
+        current = partitioning_of(sink.sink, rows, sink.removed_operation)
         partitioning = self._record.partitioning(batch, sink.name, current)
         _, columns = partitioning or (0, ())
         missing = [name for name in columns if name not in rows.columns]

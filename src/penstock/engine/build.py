@@ -21,6 +21,7 @@ from penstock.core.text import did_you_mean
 from penstock.engine.analysis import locate_errors, sql_texts, streaming_error
 from penstock.engine.column_checks import (
     check_duplicate_columns,
+    check_operation,
     check_primary_key,
     check_sink_schema,
 )
@@ -151,6 +152,7 @@ class Builder:
                 frame = mark_variants(frame, step.rows)
             check_duplicate_columns(node, frame)
             check_primary_key(node, frame)
+            check_operation(node, frame)
             frame.createOrReplaceTempView(node.name)
         return frame
 

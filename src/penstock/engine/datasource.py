@@ -47,6 +47,7 @@ from penstock.sdk import (
     Source,
     registry,
 )
+from penstock.sdk.changes import add_operation
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.registry import Kind
 
@@ -144,6 +145,8 @@ class PenstockDataSource(DataSource):
                 code="no-schema",
                 hint='Add .schema("id LONG, ...").',
             )
+        if source.format is not None and source.format.carries_operations:
+            return add_operation(columns, source.format.operation_column)
         return columns
 
     def _sink(self) -> tuple[Sink[Any], Spool]:

@@ -27,9 +27,10 @@ from penstock.engine.write_limits import (
     rebatch,
     split_by_bytes,
 )
-from penstock.sdk import BatchId, Capability, Sink, Writer
-from penstock.sdk.changes import known_operations, split_operations
+from penstock.sdk import BatchId, Capability, Failure, Format, Sink, Writer
+from penstock.sdk.changes import Operation, known_operations, split_operations, whole_updates
 from penstock.sdk.columns.row_json import row_payload
+from penstock.sdk.record import Encoded
 
 RECEIPT = pa.schema([pa.field("receipt", pa.string(), nullable=False)])
 RECEIPT_DDL = "receipt STRING NOT NULL"
@@ -124,10 +125,12 @@ def write(
     writer: Writer | None = None
     written = _Count()
     try:
-        for rows in rebatch(batches, task.limits.rows):
+        for rows in whole_updates(rebatch(batches, task.limits.rows), task.operation):
             if not rows.num_rows:
                 continue
             part = _Rows.split(rows, task.operation, letters)
+            if sink.keeps_operations:
+                part = _Rows(part.original, None, part.original)
             writer = writer or sink.writer(client, batch, partition, part.rows.schema)
             limiter.await_turn(part.rows.num_rows)
             written += _write_rows(sink, writer, part, letters, task.limits.bytes)
@@ -201,7 +204,7 @@ def _write_rows(
 ) -> _Count:
     payloads = None
     if Capability.BYTES in sink.capabilities and sink.format is not None:
-        encoded = sink.format.encode(sink.encoded(rows.rows))
+        encoded = _encode(sink, sink.format, rows)
         for index, error in encoded.failures:
             letters.add(row_payload(rows.original, index), error)
         payloads = encoded.payloads
@@ -221,6 +224,29 @@ def _write_rows(
         count = part.rows.num_rows - len(rejected)
         written += _Count(count, None if bodies is None else _size(bodies, rejected))
     return written
+
+
+def _encode(sink: Sink[Any], format_: Format[Any], rows: _Rows) -> Encoded:
+    """Encodes rows. Without a format that carries operations the payload of a delete is null."""
+    columns, operations = sink.encoded(rows.rows), rows.operations
+    if format_.carries_operations:
+        if operations is None and sink.mode == "upsert":
+            operations = pa.repeat(Operation.UPDATE.value, rows.rows.num_rows)
+        if operations is not None:
+            columns = columns.append_column(format_.operation_column, operations)
+        return format_.encode(columns)
+    deleted = None if operations is None else pc.equal(operations, Operation.DELETE.value)
+    if deleted is None or not deleted.true_count:
+        return format_.encode(columns)
+    kept = pc.indices_nonzero(pc.invert(deleted)).cast(pa.int64())
+    encoded = format_.encode(columns.take(kept))
+    index = kept if encoded.index is None else kept.take(encoded.index)
+    removed = pc.indices_nonzero(deleted).cast(pa.int64())
+    order = pc.sort_indices(pa.concat_arrays([index, removed]))
+    payloads = pa.concat_arrays([encoded.payloads, pa.nulls(len(removed), pa.binary())])
+    failures = [Failure(kept[failure.index].as_py(), failure.error) for failure in encoded.failures]
+    index = pa.concat_arrays([index, removed]).take(order)
+    return Encoded(payloads.take(order), index, failures)
 
 
 def _size(payloads: pa.BinaryArray, rejected: Sequence[int]) -> int:

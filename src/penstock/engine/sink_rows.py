@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number
+from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number, when
 
 from penstock.engine.batch_record import Partitioning
 from penstock.engine.columns import has_variant, sink_schema
@@ -80,6 +80,9 @@ def write_rows(
         rows = last_rows(rows, sink.primary_key, task.operation)
     elif sink.overwriting_columns is not None:
         rows = divided_rows(rows, sink.overwriting_columns)
+    elif task.operation is not None and partitioning is not None:
+        # The two rows of an update are adjacent, also after the shuffle.
+        rows, ordered = rows.withColumn(ORDER, monotonically_increasing_id()), True
     if partitioning is not None:
         writers, names = partitioning
         rows = rows.repartition(writers, *(_column(rows, name) for name in names))
@@ -96,20 +99,26 @@ def write_rows(
 def last_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> DataFrame:
     """Returns the last row of each key, partitioned by the key, with the column `ORDER`.
 
-    UPDATE_BEFORE rows are dropped. All rows with an unknown operation, or with null in the key, are
-    kept: each can become a dead letter.
+    A key whose last row is the row before an update is deleted: the update changed the key, or a
+    filter dropped the row after the update. All rows with an unknown operation, or with null in the
+    key, are kept: each can become a dead letter.
     """
     columns = [_column(rows, name) for name in key]
     replaceable = reduce(and_, (column.isNotNull() for column in columns))
-    if operation is not None and operation in rows.columns:
+    has_operations = operation is not None and operation in rows.columns
+    if operation is not None and has_operations:
         value = _column(rows, operation)
-        rows = rows.where(value.isNull() | (value != Operation.UPDATE_BEFORE.value))
         known = coalesce(value.isin([member.value for member in Operation]), lit(False))
         replaceable = replaceable & known
     ordered = divided_rows(rows, key)
     newest_first = Window.partitionBy(*columns, replaceable).orderBy(ordered[ORDER].desc())
     ranked = ordered.withColumn(RANK, row_number().over(newest_first))
-    return ranked.where((ranked[RANK] == 1) | ~replaceable).drop(RANK)
+    last = ranked.where((ranked[RANK] == 1) | ~replaceable).drop(RANK)
+    if operation is None or not has_operations:
+        return last
+    value = _column(last, operation)
+    deleted = value == lit(Operation.UPDATE_BEFORE.value)
+    return last.withColumn(operation, when(deleted, Operation.DELETE.value).otherwise(value))
 
 
 def divided_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:

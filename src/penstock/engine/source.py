@@ -19,6 +19,7 @@ from penstock.engine.isolated import decode_isolated, decode_record_isolated
 from penstock.engine.late_candidates import LateCapture, select_candidates
 from penstock.engine.sentinel import sentinel
 from penstock.engine.spool import DeadLetterWriter, Spool
+from penstock.engine.tombstones import decode_with_deletes
 from penstock.formats.json.plain import PlainJson
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Capability, Read, ReplayableSource
@@ -230,7 +231,10 @@ class SourceTask:
         assert self.source.format is not None
         assert self.source.columns is not None
         decode = decode_isolated if isolated else type(self.source.format).rows
-        decoded = decode(self.source.format, batch.column("payload"), self.source.columns)
+        if self.source.deletes_by_key:
+            decoded = decode_with_deletes(self.source, batch, decode)
+        else:
+            decoded = decode(self.source.format, batch.column("payload"), self.source.columns)
         for index, text, part, error in decoded.failures:
             origin, position = batch.column("origin")[index], batch.column("position")[index]
             letters.add(text, error, origin.as_py(), position.as_py(), part)

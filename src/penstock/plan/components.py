@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.core.text import did_you_mean
+from penstock.plan.changes import source_operation, with_operation
 from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
+from penstock.sdk.changes import OPERATION_COLUMN
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.registry import Kind
 from penstock.spec.fields import fields_at
@@ -142,7 +144,7 @@ class Components:
         usable: bool,
     ) -> None:  # fmt: skip
         """Sets format, columns and metadata. Of a stand-in only its own options are checked."""
-        source.columns = declared
+        source.columns, source.primary_key = declared, tuple(spec.primary_key)
         if not usable:
             source.format = self._stand_in_format(source, route, spec)
             source.metadata_columns = _metadata_columns(spec)
@@ -159,6 +161,14 @@ class Components:
             source.columns = self._collect_errors((*route, "format"), source.format.declared_schema)
         if spec.columns is None and source.columns is None:
             source.columns = self._collect_errors(route, source.schema)
+        if source.format is not None and source.format.carries_operations:
+            source.format.operation_column = source_operation(spec, source) or OPERATION_COLUMN
+        source.operation_column = source_operation(spec, source) or OPERATION_COLUMN
+        columns = source.columns
+        if columns is not None:
+            source.columns = self._collect_errors(
+                route, lambda: with_operation(columns, spec, source)
+            )
         source.metadata_columns = self._metadata(source, route, spec)
 
     def _stand_in_format(

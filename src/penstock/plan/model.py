@@ -46,6 +46,11 @@ class Node:
         return self.spec.type
 
     @property
+    def removed_operation(self) -> str | None:
+        """The operation column that is removed from the rows before a sink writes them."""
+        return None if self.sink.keeps_operations else self.operation
+
+    @property
     def on_error(self) -> OnError:
         return self.spec.on_error
 

@@ -8,7 +8,11 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
-from penstock.plan.changes import unsupported_changes
+from penstock.plan.changes import (
+    different_operations,
+    unsupported_changes,
+    unsupported_state,
+)
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.sdk import Capability
@@ -114,7 +118,8 @@ def primary_keys_are_used(plan: Plan) -> Iterator[PlanError]:
     """Checks that a sink with a primary key upserts, or uses the key with each mode."""
     for node in plan.of("sink"):
         sink = node.sink
-        if node.spec.primary_key and sink.mode != "upsert" and not sink.uses_primary_key:
+        used = sink.uses_primary_key or (sink.format and sink.format.carries_operations)
+        if node.spec.primary_key and sink.mode != "upsert" and not used:
             problem = f"has primary_key, which has no effect with mode: {sink.mode}"
             upserts = node.can(Capability.UPSERT)
             hint = "Set mode: upsert, or remove primary_key." if upserts else "Remove primary_key."
@@ -122,12 +127,26 @@ def primary_keys_are_used(plan: Plan) -> Iterator[PlanError]:
 
 
 def operations_fit_sinks(plan: Plan) -> Iterator[PlanError]:
-    """Checks that a sink applies the operations of the source that it reads directly."""
+    """Checks that a sink applies the operations of its rows."""
     for node in plan.of("sink"):
-        if node.operation is not None and plan.nodes[node.inputs[0]].kind == "source":
-            error = unsupported_changes(node)
-            if error is not None:
-                yield error
+        if node.operation is not None and (error := unsupported_changes(node)) is not None:
+            yield error
+
+
+def transforms_keep_operations(plan: Plan) -> Iterator[PlanError]:
+    """Checks that a transform over changes has no state, and one operation column."""
+    for node in plan.of("transform"):
+        errors = (unsupported_state(node, plan.nodes), different_operations(node, plan.nodes))
+        yield from (error for error in errors if error is not None)
+
+
+def deletes_have_keys(plan: Plan) -> Iterator[PlanError]:
+    """Checks that a source whose records without value are deletes has a primary key."""
+    for node in plan.of("source"):
+        if node.source.deletes_by_key and not node.primary_key:
+            problem = "has tombstones: delete and no primary key, whose columns the keys hold"
+            hint = "Set primary_key: [COLUMN, ...]."
+            yield _error(node, problem, "missing-option", hint)
 
 
 def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:
@@ -143,7 +162,7 @@ def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:
 
 
 def named_columns_exist(plan: Plan) -> Iterator[PlanError]:
-    """Checks the columns that `primary_key` and `operation` of a source name."""
+    """Checks the columns that `primary_key` and `operation_column` of a source name."""
     for node in plan.of("source"):
         assert isinstance(node.spec, SourceSpec)
         columns = node.source.columns
@@ -154,14 +173,14 @@ def named_columns_exist(plan: Plan) -> Iterator[PlanError]:
                 problem = f'has primary_key "{key}", which is not a column'
                 hint = did_you_mean(key, columns.names)
                 yield _error(node, problem, "unknown-column", hint)
-        name = node.spec.operation
+        name = node.spec.operation_column
         known = [*columns.names, *node.source.metadata_columns]
         if name is not None and name not in known:
-            problem = f'has operation "{name}", which is not a column'
+            problem = f'has operation_column "{name}", which is not a column'
             yield _error(node, problem, "unknown-column", did_you_mean(name, known))
         elif name in columns.names and not pa.types.is_string(columns.field(name).type):
             type_ = sql_name(columns.field(name).type)
-            problem = f'has operation "{name}", which is {type_}, not STRING'
+            problem = f'has operation_column "{name}", which is {type_}, not STRING'
             yield _error(node, problem, "wrong-type", "Declare the column as STRING.")
 
 
@@ -178,5 +197,7 @@ ALL: tuple[Rule, ...] = (
     primary_keys_are_used,
     read_once_before_removed,
     operations_fit_sinks,
+    transforms_keep_operations,
+    deletes_have_keys,
     named_columns_exist,
 )

@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
+from penstock.plan.changes import with_operation
 from penstock.plan.model import Node, Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Capability
 from penstock.sdk.schema_registry import RegistryFormat
+from penstock.spec.models import SourceSpec
 
 FILE = "schemas.json"
 SAMPLE = 1000
@@ -61,7 +63,8 @@ def resolve_schemas(
         if node.source.columns is not None:
             continue
         try:
-            node.source.columns = _infer(node)
+            assert isinstance(node.spec, SourceSpec)
+            node.source.columns = with_operation(_infer(node), node.spec, node.source)
         except UserError as error:
             wrong[node.name] = error
             continue

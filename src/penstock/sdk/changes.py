@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 import pyarrow as pa
@@ -20,6 +21,9 @@ class Operation(StrEnum):
     DELETE = "d"
     """The row is removed."""
 
+
+OPERATION_COLUMN = "_op"
+"""The default name of an operation column."""
 
 OPERATIONS = pa.array([str(operation) for operation in Operation], pa.string())
 """The texts of all operations."""
@@ -41,3 +45,33 @@ def split_operations(
         return rows, None
     operations = rows.column(column).cast(pa.string())
     return rows.drop_columns([column]), operations
+
+
+def add_operation(columns: pa.Schema, name: str) -> pa.Schema:
+    """Returns the columns of changes: nullable, and with an operation column.
+
+    The row of a delete may have nulls in all columns but its key.
+    """
+    fields = [field.with_nullable(True) for field in columns]
+    if name not in columns.names:
+        fields.append(pa.field(name, pa.string()))
+    return pa.schema(fields, columns.metadata)
+
+
+def whole_updates(
+    batches: Iterable[pa.RecordBatch], column: str | None
+) -> Iterator[pa.RecordBatch]:
+    """Yields the rows in batches that do not end between the two rows of an update."""
+    held: pa.RecordBatch | None = None
+    for rows in batches:
+        if column is None or column not in rows.schema.names or not rows.num_rows:
+            yield rows
+            continue
+        if held is not None:
+            rows = pa.concat_batches([held, rows])
+            held = None
+        if rows.column(column)[-1].as_py() == Operation.UPDATE_BEFORE:
+            held, rows = rows.slice(rows.num_rows - 1), rows.slice(0, rows.num_rows - 1)
+        yield rows
+    if held is not None:
+        yield held

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
+from penstock.sdk.changes import OPERATION_COLUMN
 from penstock.sdk.component import C, Component
 from penstock.sdk.record import Decoded, DecodeFailure, Encoded, Read, Records, Rows
 
@@ -24,6 +25,19 @@ class Format(Component[C]):
 
     messages: ClassVar[bool] = True
     """Whether a record can be a single payload; otherwise the format is for files only."""
+
+    carries_operations: ClassVar[bool] = False
+    """Whether a payload holds the operation of its row, as a change event does.
+
+    Decoded and encoded rows then have the column `operation_column`. Without the column encoded
+    rows are inserts. A payload may be decoded to two rows: before and after an update.
+    """
+
+    operation_column: str = OPERATION_COLUMN
+    """The operation column of the rows, with `carries_operations`. Set by the planner."""
+
+    primary_key: tuple[str, ...] = ()
+    """The primary key of the rows, with `carries_operations`. Set by the planner for a sink."""
 
     def records(self, payloads: pa.BinaryArray) -> Records:
         """Splits payloads into records. A null payload is one null record."""

@@ -51,6 +51,7 @@ class Writer(ABC):
 
         `operations` holds the `Operation` of each row for sinks that declare DELETE; None means
         that all rows are inserts. A key occurs once in a batch, and UPDATE_BEFORE never occurs.
+        The payload of a deleted row is null; the key of the row may be unknown to the system.
 
         Returns the rows that the system rejects permanently; they become dead letters. Raises
         Transient or Permanent when the system fails.
@@ -96,6 +97,21 @@ class Sink(Component[C]):
 
     uses_primary_key: bool = False
     """Whether `primary_key` is used with each mode, as the key of a record."""
+
+    shows_operations: ClassVar[bool] = False
+    """Whether rows keep their operation column, because they are only shown or discarded."""
+
+    @property
+    def accepts_operations(self) -> bool:
+        """Whether changes can be written with each mode: shown, or carried by the format."""
+        return self.shows_operations or (self.format is not None and self.format.carries_operations)
+
+    @property
+    def keeps_operations(self) -> bool:
+        """Whether the rows that reach a writer have the operation column."""
+        return self.shows_operations or (
+            self.accepts_operations and Capability.BYTES not in self.capabilities
+        )
 
     @property
     def overwriting_columns(self) -> Sequence[str] | None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.core.errors import DecodeError
 from penstock.sdk.capability import Capability
+from penstock.sdk.changes import OPERATION_COLUMN, Operation
 from penstock.sdk.component import C, Component, Level
 from penstock.sdk.format import Format
 from penstock.sdk.record import Read
@@ -36,6 +37,22 @@ class Source(Component[C]):
 
     A source that declares ROWS returns exactly these columns.
     """
+
+    primary_key: tuple[str, ...] = ()
+    """The columns that identify a row, set by the planner."""
+
+    deletes_by_key: bool = False
+    """Whether records without a value are deletes of the row with the record's key.
+
+    The source then yields the column `KEY` after the metadata columns, and `key_format` decodes it
+    into the primary key.
+    """
+
+    key_format: str = "text"
+    """The format of `KEY` (see `sdk.keys`)."""
+
+    operation_column: str = OPERATION_COLUMN
+    """The operation column, with `deletes_by_key`. Set by the planner."""
 
     metadata_columns: Mapping[str, str] = {}
     """The metadata name of each requested metadata column."""
@@ -69,9 +86,17 @@ class Source(Component[C]):
             raise DecodeError(
                 "dead letters of this source cannot be replayed", code="not-replayable"
             )
-        rows, _, failures = self.format.decode(pa.array([payload], pa.binary()), self.columns)
+        columns = self.columns
+        is_update = self.deletes_by_key and not self.format.carries_operations
+        place = columns.get_field_index(self.operation_column) if is_update else -1
+        if is_update:
+            columns = columns.remove(place)
+        rows, _, failures = self.format.decode(pa.array([payload], pa.binary()), columns)
         for failure in failures:
             raise failure.error
+        if is_update:
+            operations = pa.repeat(pa.scalar(Operation.UPDATE.value), rows.num_rows)
+            rows = rows.add_column(place, self.columns.field(place), operations)
         return rows
 
     def decode_with_header(

@@ -21,6 +21,8 @@ Route = tuple[str | int, ...]
 class Transform(Component[C]):
     """A function over the batches of one input, without state between batches.
 
+    Over changes the output must have the operation column of the input.
+
     Runs in tasks. An exception is the error of a record: the engine isolates the record by calling
     `apply` with parts of the batch, so `apply` must have no side effects.
     """
@@ -86,6 +88,16 @@ class Relation(Component[C]):
     def deterministic(self) -> bool:
         """Returns whether the same input always gives the same output."""
         return True
+
+    operation_column: str | None = None
+    """The operation column of the inputs, or None. Set by the planner."""
+
+    def output_operation(self, column: str) -> str | None:
+        """Returns the operation column of the output for that of the input; None if dropped.
+
+        `relate` must return this column. For a `stateful` relation it is not called.
+        """
+        return column
 
     @abstractmethod
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:

@@ -126,9 +126,10 @@ class SourceSpec(NodeModel):
     before the watermark."""
     primary_key: NameList = []
     """The columns of the primary key."""
-    operation: str | None = None
+    operation_column: str | None = None
     """The column that holds the operation of each row: i (insert), ub and u (before and after an
-    update) or d (delete). Without it all rows are inserts."""
+    update) or d (delete). With a format of changes, such as `debezium_json`, the format adds this
+    column, by default `_op`. Without it all rows are inserts."""
     on_error: OnError = "dead_letter"
     """The action for a record that cannot be decoded."""
     metadata: list[str] | dict[str, str] = []
@@ -148,6 +149,9 @@ class TransformSpec(NodeModel):
     """The action for a record that cannot be processed."""
     primary_key: NameList = []
     """The primary key of the output."""
+    operation_column: str | None = None
+    """The column of the output that holds the operation of each row, as in a source. By default
+    that of the input."""
     watermark: Watermark | None = None
     """The event-time column of the output and the accepted delay of late rows.
 
@@ -181,7 +185,11 @@ class SinkSpec(NodeModel):
     format: str | dict[str, Any] | None = None
     """The format of payloads: a name, or a map of `type` and options."""
     mode: Literal["append", "upsert", "replace"] | None = None
-    """Append rows, replace rows with the same primary key, or replace the whole content."""
+    """Append rows, replace rows with the same primary key, or replace the whole content.
+
+    By default `upsert` with a `primary_key`, and otherwise `append`. Sinks of records with keys
+    (Kafka, NATS) append rows with the primary key as their key, unless the rows are changes.
+    """
     primary_key: NameList = []
     """The columns of the primary key."""
     on_error: OnError = "dead_letter"

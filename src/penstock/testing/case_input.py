@@ -11,11 +11,12 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.engine.sentinel import sentinel
+from penstock.plan.changes import with_operation
 from penstock.plan.model import Node, Plan
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import text_value
 from penstock.sdk.columns.rows import infer_rows
-from penstock.spec.models import Given, Rows
+from penstock.spec.models import Given, Rows, SourceSpec
 from penstock.spec.source_map import Route
 from penstock.testing.given_source import Batch, GivenSource
 from penstock.testing.values import ConversionError, convert_value
@@ -73,6 +74,10 @@ class CaseInput:
         known = node.source.columns or self.pinned_schemas.get(node.name)
         if known is not None:
             return known
+        assert isinstance(node.spec, SourceSpec)
+        return with_operation(self._inferred_columns(node), node.spec, node.source)
+
+    def _inferred_columns(self, node: Node) -> pa.Schema:
         rows = [row for _, batch in self._row_batches(node.name) for row in batch]
         if rows:
             schema = infer_rows(rows)

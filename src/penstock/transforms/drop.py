@@ -20,7 +20,7 @@ class DropConfig(Config):
 class Drop(Relation[DropConfig]):
     """Removes columns.
 
-    Parallel by partition.
+    Parallel by partition. Without the operation column of changes all rows are inserts.
 
     ```yaml
     type: drop
@@ -28,6 +28,9 @@ class Drop(Relation[DropConfig]):
     columns: [tailnum]
     ```
     """
+
+    def output_operation(self, column: str) -> str | None:
+        return None if column in self.config.columns else column
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

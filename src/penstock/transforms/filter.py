@@ -21,7 +21,7 @@ class FilterConfig(Config):
 class Filter(Relation[FilterConfig]):
     """Keeps the rows for which a condition is true; null drops the row.
 
-    Parallel by partition.
+    Parallel by partition. Of changes, an update whose new row does not pass becomes a delete.
 
     ```yaml
     type: filter
@@ -38,4 +38,8 @@ class Filter(Relation[FilterConfig]):
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
-        return frame.where(self.config.where)
+        if self.operation_column is None:
+            return frame.where(self.config.where)
+        from penstock.transforms.changes import filter_changes
+
+        return filter_changes(frame, self.config.where, self.operation_column)

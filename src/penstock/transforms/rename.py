@@ -29,6 +29,9 @@ class Rename(Relation[RenameConfig]):
     ```
     """
 
+    def output_operation(self, column: str) -> str | None:
+        return self.config.columns.get(column, column)
+
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
         require(frame, self.config.columns)

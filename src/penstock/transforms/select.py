@@ -22,7 +22,7 @@ class SelectConfig(Config):
 class Select(Relation[SelectConfig]):
     """Selects columns and expressions; the output has no other columns.
 
-    Parallel by partition.
+    Parallel by partition. The operation column of changes is kept.
 
     ```yaml
     type: select
@@ -45,8 +45,18 @@ class Select(Relation[SelectConfig]):
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
         columns = self.config.columns
-        if isinstance(columns, list):
-            return frame.selectExpr(*columns)
-        from pyspark.sql.functions import expr
+        selected = _select(frame, columns)
+        operation = self.operation_column
+        if operation is None or operation in selected.columns:
+            return selected
+        name = f"`{operation.replace('`', '``')}`"
+        kept = [*columns, name] if isinstance(columns, list) else {**columns, operation: name}
+        return _select(frame, kept)
 
-        return frame.select(*(expr(text).alias(name) for name, text in columns.items()))
+
+def _select(frame: DataFrame, columns: list[str] | dict[str, str]) -> DataFrame:
+    if isinstance(columns, list):
+        return frame.selectExpr(*columns)
+    from pyspark.sql.functions import expr
+
+    return frame.select(*(expr(text).alias(name) for name, text in columns.items()))

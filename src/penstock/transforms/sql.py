@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from penstock.sdk import Config, Relation
 from penstock.sdk.transform import Route
 from penstock.sql import facts
+from penstock.sql.changes import rewrite_for_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,9 @@ class Sql(Relation[SqlConfig]):
 
     Parallel by partition. A stateless query (no aggregate, no join of streams) runs on each batch.
     A record on which the query fails becomes a dead letter.
+
+    Of changes, a stateless query keeps the operation column, and an update whose new row does not
+    meet WHERE becomes a delete. A query with state is an error, because it cannot take rows back.
 
     ```yaml
     type: sql
@@ -61,4 +65,29 @@ class Sql(Relation[SqlConfig]):
         return self.facts.deterministic
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
-        return session.sql(self.config.sql)
+        operation = self.operation_column
+        if operation is None or self.batch_scoped:
+            return session.sql(self.config.sql)
+        return self._relate_changes(inputs, session, operation)
+
+    def _relate_changes(
+        self, inputs: Mapping[str, DataFrame], session: SparkSession, operation: str
+    ) -> DataFrame:
+        """Returns changes, with the operation as the last column."""
+        changing = [name for name, rows in inputs.items() if operation in rows.columns]
+        rewritten = rewrite_for_changes(self.facts, changing, operation)
+        required = rewritten is not None and rewritten.required
+        frame = None if required else session.sql(self.config.sql)
+        if rewritten is not None:
+            changes = session.sql(rewritten.sql)
+            if frame is None or _other(changes, operation) == _other(frame, operation):
+                frame = changes
+        assert frame is not None
+        if operation not in frame.columns:
+            return frame
+        return frame.select(*(f"`{name}`" for name in [*_other(frame, operation), operation]))
+
+
+def _other(frame: DataFrame, operation: str) -> list[str]:
+    """Returns the names of the columns besides the operation column."""
+    return [name for name in frame.columns if name != operation]

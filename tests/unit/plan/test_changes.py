@@ -10,10 +10,10 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import PenstockError, flatten_errors
-from penstock.plan.model import Plan
+from penstock.plan.model import Node, Plan
 
 SOURCE = {"type": "memory", "rows": [], "schema": "op STRING, id INT, other INT",
-          "primary_key": "id", "operation": "op"}  # fmt: skip
+          "primary_key": "id", "operation_column": "op"}  # fmt: skip
 
 
 def plan_of(directory: Path, sink: dict[str, Any], **parts: dict[str, Any]) -> Plan:
@@ -43,7 +43,6 @@ UPSERT = {"type": "memory", "mode": "upsert"}
         (UPSERT, {}, ("id",)),
         (UPSERT, {"primary_key": "other"}, ("other",)),
         (UPSERT | {"primary_key": ["id", "other"]}, {"primary_key": "other"}, ("id", "other")),
-        ({"type": "memory"}, {}, ()),
     ],
 )
 def test_an_upsert_inherits_its_primary_key(
@@ -64,7 +63,7 @@ def test_an_upsert_without_a_primary_key_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["upsert", "replace"])
 def test_an_unsupported_mode_is_an_error(tmp_path: Path, mode: str) -> None:
-    source = {"operation": None}
+    source = {"operation_column": None}
     (error,) = mistakes(tmp_path, {"type": "blackhole", "mode": mode}, source=source)
     assert error.code == "unsupported-mode" and f"mode: {mode}" in error.message
 
@@ -73,15 +72,36 @@ def test_an_unsupported_mode_is_an_error(tmp_path: Path, mode: str) -> None:
     ("sink", "hint"),
     [
         ({"type": "print"}, "Remove primary_key."),
-        ({"type": "memory"}, "Set mode: upsert, or remove primary_key."),
+        ({"type": "memory", "mode": "append"}, "Set mode: upsert, or remove primary_key."),
         ({"type": "memory", "mode": "replace"}, "Set mode: upsert, or remove primary_key."),
     ],
 )
 def test_a_primary_key_without_effect_is_an_error(
     tmp_path: Path, sink: dict[str, Any], hint: str
 ) -> None:
-    (error,) = mistakes(tmp_path, sink | {"primary_key": "id"}, source={"operation": None})
+    (error,) = mistakes(tmp_path, sink | {"primary_key": "id"}, source={"operation_column": None})
     assert (error.code, error.hint) == ("unused-option", hint)
+
+
+@pytest.mark.parametrize(
+    ("sink", "operation", "mode"),
+    [
+        ({"type": "memory"}, None, "upsert"),
+        ({"type": "redis", "url": "redis://localhost", "key": "{id}"}, None, "upsert"),
+        ({"type": "redis", "url": "redis://localhost", "key": "{id}"}, "op", "upsert"),
+        ({"type": "kafka", "brokers": "localhost:1", "topic": "rows"}, None, "append"),
+        ({"type": "kafka", "brokers": "localhost:1", "topic": "rows"}, "op", "upsert"),
+        ({"type": "kafka", "brokers": "localhost:1", "topic": "rows", "format": "debezium_json"},
+         "op", "append"),
+        ({"type": "files", "path": "out", "format": "debezium_json"}, "op", "append"),
+    ],
+)  # fmt: skip
+def test_a_primary_key_selects_the_mode(
+    tmp_path: Path, sink: dict[str, Any], operation: str | None, mode: str
+) -> None:
+    source = {"operation_column": operation}
+    node = plan_of(tmp_path, sink | {"primary_key": "id"}, source=source).nodes["out"]
+    assert (node.sink.mode, node.sink.primary_key) == (mode, ("id",))
 
 
 @pytest.mark.parametrize(
@@ -92,14 +112,14 @@ def test_a_primary_key_without_effect_is_an_error(
     ],
 )
 def test_a_primary_key_is_the_key_of_appended_records(tmp_path: Path, sink: dict[str, Any]) -> None:
-    plan = plan_of(tmp_path, sink | {"primary_key": "id"}, source={"operation": None})
+    plan = plan_of(tmp_path, sink | {"primary_key": "id"}, source={"operation_column": None})
     assert plan.nodes["out"].sink.primary_key == ("id",)
 
 
 @pytest.mark.parametrize(
     ("sink", "reason"),
     [
-        ({"type": "blackhole"}, "does not support upsert and delete"),
+        ({"type": "files", "path": "out"}, "does not support upsert and delete"),
         ({"type": "memory"}, "has mode: append"),
     ],
 )
@@ -112,11 +132,65 @@ def test_a_sink_must_apply_the_operations_of_its_source(
 
 @pytest.mark.parametrize(("name", "code"), [("missing", "unknown-column"), ("other", "wrong-type")])
 def test_the_operation_column_is_text(tmp_path: Path, name: str, code: str) -> None:
-    assert [e.code for e in mistakes(tmp_path, UPSERT, source={"operation": name})] == [code]
+    assert [e.code for e in mistakes(tmp_path, UPSERT, source={"operation_column": name})] == [code]
 
 
-def test_inputs_that_differ_leave_no_operation(tmp_path: Path) -> None:
-    different = {"operation": "kind", "primary_key": "other", "schema": "kind STRING, other INT"}
+@pytest.mark.parametrize("upstream", ["rows", "kept"])
+@pytest.mark.parametrize("sink", [{"type": "print"}, {"type": "blackhole"}])
+def test_changes_are_shown(tmp_path: Path, sink: dict[str, Any], upstream: str) -> None:
+    node = plan_of(tmp_path, {**sink, "from": upstream}).nodes["out"]
+    assert (node.operation, node.removed_operation) == ("op", None)
+
+
+@pytest.mark.parametrize(
+    ("transform", "operation"),
+    [
+        ({"type": "drop", "columns": ["op"]}, None),
+        ({"type": "rename", "columns": {"op": "_op"}}, "_op"),
+        ({"type": "select", "columns": ["id"]}, "op"),
+        ({"type": "select", "columns": ["id", "'d' AS x"], "operation_column": "x"}, "x"),
+    ],
+)
+def test_a_transform_inherits_the_operation(
+    tmp_path: Path, transform: dict[str, Any], operation: str | None
+) -> None:
+    assert changed_by(tmp_path, transform, sink={"type": "print"}).operation == operation
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        {"type": "dedupe", "within": "forever"},
+        {"type": "sql", "sql": "SELECT id, count(*) AS n FROM rows GROUP BY id"},
+        {"type": "sql", "sql": "SELECT a.id FROM rows a JOIN rows b ON a.id = b.id"},
+    ],
+)
+def test_changes_have_no_state(tmp_path: Path, transform: dict[str, Any]) -> None:
+    with pytest.raises(PenstockError) as caught:
+        changed_by(tmp_path, transform, sink=UPSERT)
+    (error,) = flatten_errors(caught.value)
+    assert error.code == "state-of-changes" and "transform drop" in str(error.hint)
+
+
+def changed_by(directory: Path, transform: dict[str, Any], sink: dict[str, Any]) -> Node:
+    """Returns the node of a transform over changes."""
+    origin = {} if transform["type"] == "sql" else {"from": "rows"}
+    spec = {
+        "sources": {"rows": SOURCE},
+        "transforms": {"changed": {**origin, **transform}},
+        "sinks": {"out": {"from": "changed", **sink}},
+    }
+    path = directory / "pipeline.json"
+    path.write_text(json.dumps(spec))
+    return app.plan(path).nodes["changed"]
+
+
+def test_different_operation_columns_are_an_error(tmp_path: Path) -> None:
+    different = {
+        "operation_column": "kind",
+        "primary_key": "other",
+        "schema": "kind STRING, other INT",
+    }
     union = "SELECT other FROM a UNION ALL SELECT other FROM b"
     spec = {
         "sources": {"a": SOURCE, "b": SOURCE | different},
@@ -125,5 +199,6 @@ def test_inputs_that_differ_leave_no_operation(tmp_path: Path) -> None:
     }  # fmt: skip
     path = tmp_path / "pipeline.json"
     path.write_text(json.dumps(spec))
-    node = app.plan(path).nodes["both"]
-    assert (node.operation, node.primary_key) == (None, ())
+    with pytest.raises(PenstockError) as caught:
+        app.plan(path)
+    assert caught.value.code == "different-operations"

@@ -206,6 +206,12 @@ class KafkaSourceConfig(ConnectionConfig):
     """The largest number of records of a batch."""
     discovery_interval: Duration = 10.0
     """The interval at which new partitions and topics are discovered."""
+    tombstones: Literal["decode", "delete"] = "decode"
+    """A record without a value is decoded by the format, which most formats reject. `delete` makes
+    it a delete of the row with its key, and all other records updates."""
+    key_format: Literal["text", "json"] = "text"
+    """The format of the keys of tombstones: the values of the primary key, joined by colons, or a
+    JSON object of them."""
     on_data_loss: Literal["fail", "continue"] = "fail"
     """The action when records were deleted before they were read. `continue` records the gap as a
     dead letter."""
@@ -225,6 +231,8 @@ class KafkaSourceConfig(ConnectionConfig):
             raise ValueError("topic or pattern is required")
         if "reset" in self.model_fields_set and self.start != "committed":
             raise ValueError("reset requires start: committed")
+        if "key_format" in self.model_fields_set and self.tombstones != "delete":
+            raise ValueError("key_format requires tombstones: delete")
         return self
 
     @property

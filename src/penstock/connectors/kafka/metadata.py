@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.connectors.kafka.offsets import Partition
 from penstock.core.errors import DecodeError
 from penstock.sdk import Read
+from penstock.sdk.keys import KEY
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -82,8 +83,13 @@ def _has_invalid_time(message: Message) -> bool:
     return bool(kind) and abs(milliseconds) > _MAX_MILLISECONDS
 
 
-def record_batch(records: Sequence[PartitionRecords], metadata: Sequence[str]) -> pa.RecordBatch:
-    """Returns records as a batch of `PAYLOAD` and the requested metadata columns."""
+def record_batch(
+    records: Sequence[PartitionRecords], metadata: Sequence[str], *, with_keys: bool = False
+) -> pa.RecordBatch:
+    """Returns records as a batch of `PAYLOAD` and the requested metadata columns.
+
+    `with_keys` adds the column `KEY`.
+    """
     if len(records) == 1:
         messages = records[0].messages
     else:
@@ -94,7 +100,11 @@ def record_batch(records: Sequence[PartitionRecords], metadata: Sequence[str]) -
         _concat([part.offsets() for part in records]),
     ]
     columns += [_metadata_column(messages, name) for name in metadata]
-    return pa.RecordBatch.from_arrays(columns, names=["payload", "origin", "position", *metadata])
+    names = ["payload", "origin", "position", *metadata]
+    if with_keys:
+        columns.append(_metadata_column(messages, "key"))
+        names.append(KEY)
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _concat(arrays: Sequence[pa.Array]) -> pa.Array:

@@ -37,7 +37,8 @@ class KafkaSink(Sink[KafkaSinkConfig]):
     timestamp and topic come from columns.
 
     Records are written by an idempotent producer, or in transactions with
-    `delivery: exactly_once`. With `mode: upsert` the primary key is the key of the record.
+    `delivery: exactly_once`. With `mode: upsert` the primary key is the key of the record, and a
+    delete is a record without a value (a tombstone), which removes the key from a compacted topic.
 
     ```yaml
     type: kafka
@@ -51,7 +52,9 @@ class KafkaSink(Sink[KafkaSinkConfig]):
 
     acknowledges: str | None = "all replicas in sync have each record"
     variants = ("delivery: at_least_once", "delivery: exactly_once")
-    capabilities = frozenset({Capability.BYTES, Capability.ORDERED, Capability.UPSERT})
+    capabilities = frozenset(
+        {Capability.BYTES, Capability.ORDERED, Capability.UPSERT, Capability.DELETE}
+    )
     optional_capabilities = {Capability.EXACTLY_ONCE: "delivery: exactly_once"}
     extra = "kafka"
     client_modules = ("confluent_kafka",)

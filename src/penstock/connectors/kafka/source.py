@@ -37,6 +37,9 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     Short ranges of several partitions are read by one task. Offsets are stored in the pipeline's
     state. They are also committed to a consumer group for monitoring of the lag.
 
+    A compacted topic is a table of the latest record of each key. With `tombstones: delete` and a
+    `primary_key` its records are changes: updates of rows, and deletes.
+
     ```yaml
     type: kafka
     brokers: localhost:9092
@@ -63,6 +66,11 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     _cached_topics: Topics | None = None
     _cached_discovery: Discovery | None = None
     _group: ConsumerGroup | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.deletes_by_key = self.config.tombstones == "delete"
+        self.key_format = self.config.key_format
 
     def __getstate__(self) -> dict[str, Any]:
         clients = {"_cached_topics": None, "_cached_discovery": None, "_group": None}
@@ -164,9 +172,11 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
             if "timestamp" in read.metadata:
                 records = list(with_valid_times(records, read))
             if any(part.messages for part in records):
-                yield record_batch(records, read.metadata)
+                yield record_batch(records, read.metadata, with_keys=self.deletes_by_key)
 
     def decode(self, payload: bytes, origin: str, position: int) -> pa.RecordBatch:
+        if payload is None and self.deletes_by_key:
+            raise DecodeError("a tombstone cannot be decoded again", code="not-replayable")
         if payload is None:
             message = f"records of {origin} from offset {position} were deleted"
             raise DecodeError(message, code="data-gone")

@@ -11,10 +11,14 @@ from penstock.connectors.mqtt.config import MqttSinkConfig
 from penstock.connectors.mqtt.writer import MqttWriter, Publisher
 from penstock.core.errors import raise_all
 from penstock.sdk import BatchId, Capability, Context, Sink, Writer
+from penstock.sdk.columns.checks import check_primary_key
 
 
 class MqttSink(Sink[MqttSinkConfig]):
     """Publishes rows to topics of an MQTT broker, version 3.1.1 or 5.
+
+    With `retain: true` and `mode: upsert` the topic must contain the primary key, and a delete
+    clears the retained message of the topic by an empty message.
 
     Messages that the broker rejects one by one (MQTT 5) become dead letters. With `qos: 0` a broker
     drops messages without authorization silently.
@@ -30,11 +34,14 @@ class MqttSink(Sink[MqttSinkConfig]):
 
     variants = ("qos: 0", "qos: 1", "qos: 2")
     capabilities = frozenset({Capability.BYTES, Capability.ORDERED})
+    optional_capabilities = {Capability.UPSERT: "retain: true", Capability.DELETE: "retain: true"}
     extra = "mqtt"
     client_modules = ("paho",)
 
     def __init__(self, config: MqttSinkConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
+        if config.retain:
+            self.capabilities = self.capabilities | self.optional_capabilities.keys()
         packet = {1: "PUBACK", 2: "PUBCOMP"}.get(config.qos)
         self.acknowledges = (
             f"the broker has acknowledged each message ({packet})" if packet
@@ -49,6 +56,8 @@ class MqttSink(Sink[MqttSinkConfig]):
         raise_all(
             error for option, template in templates for error in template.check(columns, *option)
         )
+        if self.mode == "upsert":
+            raise_all(check_primary_key(self.primary_key, self.config.topic.columns, "topic"))
 
     @property
     def overwriting_columns(self) -> Sequence[str] | None:

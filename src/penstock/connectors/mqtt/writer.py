@@ -52,7 +52,7 @@ class MqttWriter(AcknowledgedWriter[OutgoingMessage]):
             if errors:
                 yield Rejected(errors[0], code="header")
             else:
-                yield OutgoingMessage(topic, payload, pairs)
+                yield OutgoingMessage(topic, payload or b"", pairs)
 
     def send(self, messages: Sequence[OutgoingMessage]) -> list[Rejected | None]:
         return self._publisher.send(messages)

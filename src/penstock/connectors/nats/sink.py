@@ -28,7 +28,8 @@ class NatsSink(Sink[NatsSinkConfig]):
     With `stream` or `bucket` a batch is done when JetStream has acknowledged each message. Messages
     have IDs, so a batch that is repeated within the stream's duplicate window is dropped. With
     `subject` alone a batch is done when the server has accepted the messages, which it delivers to
-    current subscribers. With `mode: upsert` the primary key is the key in the bucket.
+    current subscribers. With `mode: upsert` the primary key is the key in the bucket, and a delete
+    writes the marker of a deleted key.
 
     ```yaml
     type: nats
@@ -42,7 +43,7 @@ class NatsSink(Sink[NatsSinkConfig]):
     acknowledges: str | None = "JetStream has acknowledged each message"
     variants = ("subject: orders.new", "subject: orders.new, stream: ORDERS", "bucket: totals")
     capabilities = frozenset({Capability.BYTES, Capability.ORDERED})
-    optional_capabilities = {Capability.UPSERT: "bucket"}
+    optional_capabilities = {Capability.UPSERT: "bucket", Capability.DELETE: "bucket"}
     extra = "nats"
     client_modules = ("nats", "nkeys")
 

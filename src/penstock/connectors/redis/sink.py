@@ -35,7 +35,8 @@ class RedisSink(Sink[RedisSinkConfig]):
     another type, become dead letters.
 
     A hash field or key that is written twice has the value of the last row in source order. With
-    `mode: upsert` the name of the key or field must contain the primary key.
+    `mode: upsert` the name of the key or field must contain the primary key, and a delete removes
+    the key (DEL) or the field (HDEL).
 
     ```yaml
     type: redis
@@ -57,6 +58,7 @@ class RedisSink(Sink[RedisSinkConfig]):
     capabilities = frozenset({Capability.BYTES})
     optional_capabilities = {
         Capability.UPSERT: "key, or hash and field",
+        Capability.DELETE: "key, or hash and field",
         Capability.ORDERED: "stream, list or channel",
     }
     extra = "redis"
@@ -66,7 +68,8 @@ class RedisSink(Sink[RedisSinkConfig]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         keyed = self.config.key is not None or self.config.hash is not None
-        self.capabilities = self.capabilities | {Capability.UPSERT if keyed else Capability.ORDERED}
+        added = {Capability.UPSERT, Capability.DELETE} if keyed else {Capability.ORDERED}
+        self.capabilities = self.capabilities | added
         if self.config.channel is not None:
             self.acknowledges = "the server has accepted the messages, for current subscribers"
 

@@ -26,9 +26,12 @@ class Command(ABC):
 
     @abstractmethod
     def arguments(
-        self, rows: pa.RecordBatch, payloads: Sequence[bytes]
+        self, rows: pa.RecordBatch, payloads: Sequence[bytes | None]
     ) -> Iterator[Arguments | None]:
-        """Yields the arguments for each row; None where a template is null."""
+        """Yields the arguments for each row; None where a template is null.
+
+        The payload of a deleted row is null. Only keys and hash fields can be deleted.
+        """
 
     def follow_up(self, executed: Sequence[Arguments]) -> Iterator[Arguments]:
         """Yields the commands to send after the executed ones."""
@@ -45,7 +48,7 @@ class AddEntry(Command):
     approximate: bool
 
     def arguments(
-        self, rows: pa.RecordBatch, payloads: Sequence[bytes]
+        self, rows: pa.RecordBatch, payloads: Sequence[bytes | None]
     ) -> Iterator[Arguments | None]:
         limit: Arguments = ()
         if self.max_length is not None:
@@ -69,7 +72,7 @@ class PushMessage(Command):
     max_length: int | None
 
     def arguments(
-        self, rows: pa.RecordBatch, payloads: Sequence[bytes]
+        self, rows: pa.RecordBatch, payloads: Sequence[bytes | None]
     ) -> Iterator[Arguments | None]:
         push = "LPUSH" if self.side == "left" else "RPUSH"
         for key, payload in zip(self.key.render(rows), payloads, strict=True):
@@ -85,30 +88,38 @@ class PushMessage(Command):
 
 @dataclass(frozen=True)
 class SetHashField(Command):
-    """Sets a field of a hash (HSET)."""
+    """Sets a field of a hash (HSET), or deletes it (HDEL)."""
 
     field: Template
 
     def arguments(
-        self, rows: pa.RecordBatch, payloads: Sequence[bytes]
+        self, rows: pa.RecordBatch, payloads: Sequence[bytes | None]
     ) -> Iterator[Arguments | None]:
         fields = zip(self.key.render(rows), self.field.render(rows), payloads, strict=True)
         for key, field, payload in fields:
-            yield None if key is None or field is None else ("HSET", key, field, payload)
+            if key is None or field is None:
+                yield None
+            elif payload is None:
+                yield "HDEL", key, field
+            else:
+                yield "HSET", key, field, payload
 
 
 @dataclass(frozen=True)
 class SetKey(Command):
-    """Sets a key (SET)."""
+    """Sets a key (SET), or deletes it (DEL)."""
 
     ttl: float | None
 
     def arguments(
-        self, rows: pa.RecordBatch, payloads: Sequence[bytes]
+        self, rows: pa.RecordBatch, payloads: Sequence[bytes | None]
     ) -> Iterator[Arguments | None]:
         expiry: Arguments = () if self.ttl is None else ("PX", round(self.ttl * 1000))
         for key, payload in zip(self.key.render(rows), payloads, strict=True):
-            yield None if key is None else ("SET", key, payload, *expiry)
+            if key is None:
+                yield None
+            else:
+                yield ("DEL", key) if payload is None else ("SET", key, payload, *expiry)
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,7 @@ class Publish(Command):
     """Publishes a message to a channel (PUBLISH)."""
 
     def arguments(
-        self, rows: pa.RecordBatch, payloads: Sequence[bytes]
+        self, rows: pa.RecordBatch, payloads: Sequence[bytes | None]
     ) -> Iterator[Arguments | None]:
         for key, payload in zip(self.key.render(rows), payloads, strict=True):
             yield None if key is None else ("PUBLISH", key, payload)

@@ -116,6 +116,35 @@ def make_versions(keys: int, versions: int = 8) -> list[Row]:
     ]
 
 
+Change = tuple[str, Row]
+"""An operation and its row of `SIMPLE`."""
+
+
+def make_changes() -> list[Change]:
+    """Returns changes of all kinds: new keys, keys that change, unknown and repeated ones."""
+    named = [
+        ("i", 1, "a"), ("i", 2, "b"), ("i", 3, "c"), ("i", 1, "a"),
+        ("ub", 1, "a"), ("u", 4, "a of another key"),
+        ("d", 9, None), ("u", 8, "never inserted"),
+        ("d", 2, None), ("i", 2, "inserted again"), ("i", 2, "inserted again"),
+        ("i", 5, "e"), ("u", 5, "e2"), ("d", 5, None), ("d", 5, None),
+        ("ub", 3, "c"), ("u", 3, "c2"), ("ub", 3, "c2"), ("u", 3, "c3"),
+        ("d", 6, None), ("i", 6, "f"), ("d", 7, None), ("i", 7, "g"), ("d", 7, None),
+    ]  # fmt: skip
+    return [(operation, {"id": id_, "name": name}) for operation, id_, name in named]
+
+
+def apply_changes(changes: list[Change]) -> list[Row]:
+    """Returns the rows of a table after changes, in the order of their ids."""
+    table: dict[Any, Row] = {}
+    for operation, row in changes:
+        if operation in ("ub", "d"):
+            table.pop(row["id"], None)
+        else:
+            table[row["id"]] = row
+    return sort_by_id([*table.values()])
+
+
 def deduplicate(rows: list[Row]) -> list[Row]:
     """Returns the distinct rows, compared by all columns, in the order of their ids."""
     return sort_by_id([*{repr(sorted(row.items())): row for row in rows}.values()])

@@ -22,6 +22,8 @@ from penstock.testing.contract.applies import (
 from penstock.testing.contract.pipeline import Pipeline
 from penstock.testing.contract.rows import (
     Row,
+    apply_changes,
+    make_changes,
     make_large_row,
     make_rows,
     make_versions,
@@ -139,6 +141,25 @@ class SinkContract(SinkHarness):
             self.write_batch(sink, number, rows)
             sink.complete()
         assert sort_by_id(table(sample.SIMPLE)) == [*update, *make_rows(2, 3)]
+
+    @requires(Capability.DELETE)
+    def test_delete_removes_rows(self, create_sink: Any, table: ReadRows) -> None:
+        """Checks deletes of existing, unknown and deleted keys, also in a repeated batch."""
+        one, two, three = make_rows(1, 2, 3)
+        batches = [
+            (0, [("i", one), ("i", two), ("i", three)]),
+            (1, [("d", two), ("d", {"id": 9, "name": None}), ("u", one)]),
+            (1, [("d", two), ("d", {"id": 9, "name": None}), ("u", one)]),
+            (2, [("d", two), ("d", three)]),
+            (3, [("i", three)]),
+        ]
+        for number, changes in batches:
+            sink = create_sink()
+            sink.mode, sink.primary_key = "upsert", ("id",)
+            sink.recover()
+            self.write_changes(sink, number, changes)
+            sink.complete()
+        assert sort_by_id(table(sample.SIMPLE)) == [one, three]
 
     @requires(Capability.REPLACE)
     def test_replace_keeps_last_batch(self, create_sink: Any, rows: ReadRows) -> None:
@@ -316,6 +337,25 @@ class SinkContract(SinkHarness):
         run: Pipeline = pipeline(schema=sample.SIMPLE)
         assert not run.run(source=source, sink=self.create_node(options)).errors
         assert sort_by_id(table(sample.SIMPLE)) == written[-KEYS:]
+
+    @once_per_transport
+    @requires(Capability.DELETE)
+    @pytest.mark.spark
+    def test_pipeline_applies_changes(
+        self, options: dict[str, Any], table: ReadRows, pipeline: Any
+    ) -> None:
+        """Writes changes in three batches of two partitions, over a failed run, by Spark."""
+        changes = make_changes()
+        schema = sample.SIMPLE.append(pa.field("_op", pa.string()))
+        rows = [{**row, "_op": operation} for operation, row in changes]
+        columns = {"operation_column": "_op", "primary_key": ["id"]}
+        source = _create_source_node(rows, schema, batches=3, partitions=2, **columns)
+        sink = {**self.create_node(options), "mode": "upsert"}
+        run: Pipeline = pipeline(fails_on=5, schema=schema)
+        assert run.run(source=source, sink=sink).errors
+        run.disable_failure()
+        assert not run.run(source=source, sink=sink).errors
+        assert sort_by_id(table(sample.SIMPLE)) == apply_changes(changes)
 
     def test_close_is_idempotent(self, create_sink: Any) -> None:
         sink = create_sink()

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from penstock.sdk import BatchId, Capability, Receipt, Sink
+from penstock.sdk import BatchId, Capability, Operation, Receipt, Sink
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.applies import optional_fixture
 from penstock.testing.contract.component import ComponentContract
@@ -36,7 +37,10 @@ class SinkHarness(ComponentContract):
 
     @pytest.fixture
     def table(self, rows: ReadRows) -> ReadRows:
-        """Returns `table(schema)`, which reads the latest row of each key (UPSERT)."""
+        """Returns `table(schema)`, which reads the latest row of each key (UPSERT).
+
+        Deleted rows are left out (DELETE).
+        """
         return rows
 
     @pytest.fixture
@@ -103,6 +107,24 @@ class SinkHarness(ComponentContract):
             assert not encoded.failures, f"expected no failures, found {encoded.failures}"
             payloads = encoded.payloads
         return writer.write(batch, payloads)
+
+    def write_changes(
+        self, sink: Sink[Any], number: int, changes: Sequence[tuple[str, Row]]
+    ) -> None:
+        """Writes and commits a batch of changes; the payload of a delete is null."""
+        batch = BatchId("query-1", number)
+        copy = pickle.loads(pickle.dumps(sink))
+        writer = copy.writer(self.open_client(copy), batch, 0, sample.SIMPLE)
+        rows = pa.RecordBatch.from_pylist([row for _, row in changes], schema=sample.SIMPLE)
+        operations = pa.array([operation for operation, _ in changes])
+        payloads = None
+        if Capability.BYTES in self.capabilities:
+            deleted = pc.equal(operations, Operation.DELETE.value)
+            encoded = copy.format.encode(rows).payloads
+            payloads = pc.if_else(deleted, pa.scalar(None, pa.binary()), encoded)
+        assert not writer.write(rows, payloads, operations)
+        sink.commit(batch, [commit_writer(writer)])
+        copy.close()
 
     def write_batch(
         self, sink: Sink[Any], number: int, *partitions: list[Row], query: str = "query-1",

@@ -1,0 +1,135 @@
+"""Change events of Debezium as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO, ClassVar, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.formats.debezium.connect_schema import connect_schema
+from penstock.formats.debezium.envelope import Columns
+from penstock.formats.debezium.format import ChangeEvents
+from penstock.formats.json import JsonConfig
+from penstock.formats.json.infer import infer
+from penstock.formats.json.plain import PlainJson
+from penstock.sdk import Config, Context, Decoded, FileFormat, FileWriter, Read
+from penstock.sdk.columns.json_mark import json_field
+from penstock.sdk.columns.text_values import Times
+from penstock.sdk.encoding.lines import LineWriter, read_lines, too_long_error
+
+_SAMPLE = 1000
+
+
+class DebeziumJsonConfig(Config):
+    """Options of `debezium_json`."""
+
+    timestamps: Times = "iso"
+    """The form of timestamps in rows: ISO 8601 text, or numbers since 1970 in a unit."""
+    wrapper: Literal["none", "connect"] = "none"
+    """The wrapper of written events: `connect` adds `schema` and `payload` of Kafka Connect. Both
+    forms are read."""
+    time_column: str | None = None
+    """A TIMESTAMP column with the time of the event, `ts_ms`."""
+    source_column: str | None = None
+    """A STRING column with the JSON text of `source`, the origin of the event."""
+
+
+class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
+    """Change events of Debezium as JSON, one per payload; one per line in files (`.jsonl`).
+
+    ```yaml
+    format: {type: debezium_json, time_column: changed_at}
+    ```
+
+    An event has the row `before` and `after` a change and the code `op`. The columns are those of
+    the row; the operation is in the column `_op`, or in `operation_column` of the source:
+
+    * `c` (create) and `r` (read by a snapshot) are inserts: `i`.
+    * `u` (update) is the row before, `ub`, and the row after, `u`; without `before` only `u`.
+    * `d` (delete) is the row before, `d`. An event without `before` is an error.
+    * Other codes, such as `t` (truncate) and `m` (message), are errors.
+
+    A record without a value, which Debezium writes after a delete, is skipped. The wrapper of Kafka
+    Connect (`schema` and `payload`) is recognised. Values have the form of the format `json`:
+    configure the Debezium connector with `decimal.handling.mode=string`, and with
+    `time.precision.mode=connect` for `timestamps: millis`.
+
+    A sink writes an event for each change; rows without operations are creations, with
+    `mode: upsert` updates. An update that changes the primary key is a delete and a creation.
+    """
+
+    extension: ClassVar[str] = ".jsonl"
+    position: ClassVar[str] = "line"
+    concatenable: ClassVar[bool] = True
+    lines: ClassVar[bool] = True
+
+    def __init__(self, config: DebeziumJsonConfig, context: Context | None = None) -> None:
+        super().__init__(config, context)
+        self.inner = PlainJson(JsonConfig(timestamps=config.timestamps, nulls="keep"), context)
+
+    def decode_events(self, payloads: pa.BinaryArray, columns: Columns) -> Decoded:
+        """Decodes events. Payloads with the wrapper of Kafka Connect have more columns."""
+        envelope = columns.envelope()
+        if not pc.any(pc.match_substring(payloads, '"payload"')).as_py():
+            return self.inner.decode(payloads, envelope)
+        wrapped = pa.schema([*envelope, pa.field("payload", pa.struct(list(envelope)))])
+        rows, index, failures = self.inner.decode(payloads, wrapped)
+        payload = rows.column("payload")
+        arrays = [
+            pc.if_else(payload.is_valid(), pc.struct_field(payload, [number]), rows.column(number))
+            for number in range(len(envelope))
+        ]
+        return Decoded(pa.RecordBatch.from_arrays(arrays, schema=envelope), index, failures)
+
+    def encoded_events(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        if self.config.wrapper == "none":
+            return events
+        text = json.dumps(connect_schema(events.schema, self.config.timestamps))
+        payload = pa.StructArray.from_arrays(events.columns, fields=list(events.schema))
+        fields = [json_field(pa.field("schema", pa.string())), pa.field("payload", payload.type)]
+        schemas = pa.repeat(pa.scalar(text), events.num_rows)
+        return pa.RecordBatch.from_arrays([schemas, payload], schema=pa.schema(fields))
+
+    def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+        sample = payloads.slice(0, _SAMPLE).drop_null().to_pylist()
+        inferred = infer(json.dumps(row).encode() for text in sample for row in _images(text))
+        if inferred is None:
+            return None
+        return self.columns_of(inferred).with_roles()
+
+    def read_file(
+        self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        for texts, numbers, too_long in read_lines(file):
+            for number, start in too_long:
+                read.reject(start, origin, number, too_long_error())
+            decoded = self.decode(texts, schema)
+            for index, error in decoded.failures:
+                payload = texts[index].as_py()
+                if payload.strip():
+                    read.reject(payload, origin, int(numbers[index]), error)
+            if decoded.rows.num_rows and decoded.index is not None:
+                yield decoded.rows, pa.array(numbers[decoded.index.to_numpy()])
+
+    def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
+        return LineWriter(file, self)
+
+    def infer_file(self, file: BinaryIO) -> pa.Schema | None:
+        lines = next(read_lines(file), None)
+        return None if lines is None else self.infer_schema(lines.texts)
+
+
+def _images(text: bytes) -> Iterator[dict[str, Any]]:
+    """Yields the rows before and after of an event; none of another payload."""
+    try:
+        event = json.loads(text)
+    except ValueError:
+        return
+    if isinstance(event, dict) and isinstance(event.get("payload"), dict):
+        event = event["payload"]
+    for name in ("before", "after") if isinstance(event, dict) else ():
+        if isinstance(event.get(name), dict):
+            yield event[name]

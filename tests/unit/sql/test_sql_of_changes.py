@@ -1,0 +1,50 @@
+"""SQL over changes: the operation column, conditions, and names of columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.core.errors import PlanError
+from penstock.sql.changes import rewrite_for_changes
+from penstock.sql.facts import parse_facts
+
+PASSES = "CASE WHEN COALESCE(id > 1, FALSE) THEN `c`.`_op` ELSE 'd' END AS `_op`"
+WHERE = "WHERE (id > 1) OR `c`.`_op` IN ('u', 'd')"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT id FROM c", "SELECT id, `c`.`_op` AS `_op` FROM c"),
+        ("SELECT id FROM C AS x", "SELECT id, `x`.`_op` AS `_op` FROM C AS x"),
+        ("SELECT id FROM c WHERE id > 1", f"SELECT id, {PASSES} FROM c {WHERE}"),
+        ("SELECT * FROM c WHERE id > 1", f"SELECT * EXCEPT (`_op`), {PASSES} FROM c {WHERE}"),
+        ("SELECT id FROM c UNION ALL SELECT id FROM s",
+         "SELECT id, `c`.`_op` AS `_op` FROM c UNION ALL SELECT id, 'i' AS `_op` FROM s"),
+        ("WITH k AS (SELECT id FROM c) SELECT id FROM k",
+         "WITH k AS (SELECT id, `c`.`_op` AS `_op` FROM c) SELECT id, `k`.`_op` AS `_op` FROM k"),
+        ("SELECT a FROM c AS c(a)", "SELECT a, `c`.`_op` AS `_op` FROM c AS c(a, `_op`)"),
+    ],
+    ids=["list", "alias", "where", "star", "union", "cte", "names"],
+)  # fmt: skip
+def test_the_operation_is_kept(sql: str, expected: str) -> None:
+    rewritten = rewrite_for_changes(parse_facts(sql), {"c"}, "_op")
+    assert rewritten is not None and rewritten.sql == expected
+    assert rewritten.required == ("AS c(a)" in sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM c", "SELECT c.* FROM c", "SELECT id FROM s", "SELECT * EXCEPT (_op) FROM c",
+        "SELECT id, _op FROM c", "WITH c AS (SELECT id FROM s) SELECT id FROM c",
+        "SELECT id FROM c WHERE rand() > 1", "not sql",
+    ],
+)  # fmt: skip
+def test_a_query_stays_as_it_is(sql: str) -> None:
+    assert rewrite_for_changes(parse_facts(sql), {"c"}, "_op") is None
+
+
+def test_the_operation_is_the_last_name() -> None:
+    with pytest.raises(PlanError, match="as the last column"):
+        rewrite_for_changes(parse_facts("SELECT a FROM c AS c(_op, a)"), {"c"}, "_op")
