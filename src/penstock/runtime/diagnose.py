@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError, StateError, Transient
-from penstock.core.text import line_and_column, shorten
+from penstock.core.text import shorten
 from penstock.engine.analysis import sql_texts
 from penstock.engine.data_errors import data_error
 from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
+from penstock.sdk.sql_text import SqlText
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z_0-9.]{3,})\]\s*(.*)")
 _PYTHON = re.compile(
@@ -69,9 +70,10 @@ def _value_error(plan: Plan, query: Query, code: str, message: str, text: str) -
     if node is not None:
         where = node.where
         fragment = _FRAGMENT.search(text)
-        for route, sql in sql_texts(node):
+        for sql in sql_texts(node):
             if fragment and (index := _index(sql, text)) is not None:
-                where = plan.inside(("transforms", node.name, *route), *line_and_column(sql, index))
+                path = ("transforms", node.name, *sql.route)
+                where = plan.inside(path, *sql.position(index))
     name = node.label if node else f'query "{query.name}"'
     return PenstockError(
         f"{name}: {message}",
@@ -82,14 +84,10 @@ def _value_error(plan: Plan, query: Query, code: str, message: str, text: str) -
     )
 
 
-def _index(sql: str, text: str) -> int | None:
+def _index(sql: SqlText, text: str) -> int | None:
     """Returns the index of the failing expression in the SQL text, from Spark's message."""
     match = re.search(r"\(line (\d+), position (\d+)\)", text)
-    if not match:
-        return None
-    lines = sql.split("\n")
-    line = min(int(match[1]), len(lines))
-    return sum(len(text) + 1 for text in lines[: line - 1]) + int(match[2]) - 1
+    return sql.index(int(match[1]), int(match[2])) if match else None
 
 
 def _sql_node(plan: Plan, query: Query, text: str) -> Node | None:
@@ -101,7 +99,7 @@ def _sql_node(plan: Plan, query: Query, text: str) -> Node | None:
     if fragment:
         echo = fragment[1].strip().splitlines()[0].strip()
         for node in with_text:
-            if echo and any(echo in sql for _, sql in sql_texts(node)):
+            if echo and any(echo in sql.text for sql in sql_texts(node)):
                 return node
     return with_text[0] if len(with_text) == 1 else None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
-from penstock.sdk.transform import Route
+from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class Select(Relation[SelectConfig]):
     ```
     """
 
-    def sql_texts(self) -> Sequence[tuple[Route, str]]:
+    def sql_texts(self) -> Sequence[SqlText]:
         columns = self.config.columns
         items = enumerate(columns) if isinstance(columns, list) else columns.items()
-        return [(("columns", key), text) for key, text in items]
+        return [read_sql_text(("columns", key), text) for key, text in items]
 
     def deterministic(self) -> bool:
         columns = self.config.columns
@@ -44,9 +44,9 @@ class Select(Relation[SelectConfig]):
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
-        columns = self.config.columns
-        if isinstance(columns, list):
-            return frame.selectExpr(*columns)
+        columns = self.sql_texts()
+        if isinstance(self.config.columns, list):
+            return frame.selectExpr(*(sql.text for sql in columns))
         from pyspark.sql.functions import expr
 
-        return frame.select(*(expr(text).alias(name) for name, text in columns.items()))
+        return frame.select(*(expr(sql.text).alias(str(sql.route[-1])) for sql in columns))

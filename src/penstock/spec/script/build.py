@@ -24,6 +24,13 @@ def text_node(file: File, text: Text) -> ScalarNode:
     return ScalarNode(text.value, text.value, text.value, location, file.base, False, span)
 
 
+def query_node(file: File, text: Text) -> ScalarNode:
+    """Returns a query of the script. Its text has the length of its part of the script."""
+    location = file.location(text.start, text.end)
+    span = Span(file, text.start, text.end, verbatim=True)
+    return ScalarNode(text.value, text.value, text.value, location, file.base, False, span)
+
+
 def number_node(file: File, text: Text) -> ScalarNode:
     """Returns a number, true, false or a bare word of the script."""
     location = file.location(text.start, text.end)

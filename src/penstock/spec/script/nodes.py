@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.assignment import assignment, quoted, union
-from penstock.spec.script.build import derived_node, list_node, map_node, text_node
+from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
+from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.option_tree import OptionTree, Tree
 from penstock.spec.script.settings import add_setting
 from penstock.spec.script.statements import (
@@ -242,8 +243,18 @@ class ScriptNodes:
 
     def _add_transform(self, name: Text, query: Text, sql: str | None = None) -> None:
         """Adds a query. `sql` replaces the text of the script."""
-        text = text_node(self._file, query) if sql is None else derived_node(self._file, sql, query)
-        type_ = derived_node(self._file, "sql", name)
+        if sql is None:
+            query, parts = lift_windows(query, name)
+            for part, part_query in parts:
+                self._add_query(part, query_node(self._file, part_query), part)
+            text = query_node(self._file, query)
+        else:
+            text = derived_node(self._file, sql, query)
+        self._add_query(name, text, name)
+
+    def _add_query(self, name: Text, text: Node, origin: Text) -> None:
+        """Adds a transform of type `sql`."""
+        type_ = derived_node(self._file, "sql", origin)
         entries: dict[Text, Node] = {self._key("type"): type_, self._key("sql"): text}
         self._add_node("transforms", name, map_node(self._file, entries))
 

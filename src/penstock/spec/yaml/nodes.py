@@ -54,6 +54,8 @@ class Span:
     start: int
     end: int
     block: bool = False
+    verbatim: bool = False
+    """Whether each character of the part is one of the text."""
 
     @property
     def body(self) -> int:
@@ -135,6 +137,8 @@ class ScalarNode:
     def _indexes(self) -> list[int]:
         span = self.span
         assert span is not None
+        if span.verbatim:
+            return list(range(span.start, span.end + 1))
         return align(self.written, span.file.text, span.body, span.end)
 
 
