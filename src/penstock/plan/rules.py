@@ -11,6 +11,7 @@ from penstock.core.text import did_you_mean
 from penstock.plan.changes import unsupported_changes
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
+from penstock.plan.repeated_reads import sources_are_read_once
 from penstock.sdk import Capability
 from penstock.sdk.columns.conform import sql_name
 from penstock.spec.models import SourceSpec
@@ -169,4 +170,5 @@ ALL: tuple[Rule, ...] = (
     read_once_before_removed,
     operations_fit_sinks,
     named_columns_exist,
+    sources_are_read_once,
 )

@@ -65,6 +65,10 @@ class Relation(Component[C]):
         super().validate()
         self.sql_texts()
 
+    def count_reads(self, name: str) -> int:
+        """Returns the number of times that the relation reads an input."""
+        return 1
+
     def sql_texts(self) -> Sequence[SqlText]:
         """Returns the SQL texts among the options, as Spark receives them.
 

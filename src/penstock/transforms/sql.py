@@ -64,6 +64,9 @@ class Sql(Relation[SqlConfig]):
         super().validate()
         read_sql_text(("sql",), self.config.sql)
 
+    def count_reads(self, name: str) -> int:
+        return max(facts.parse_facts(self._bound.translation.text).count_reads(name), 1)
+
     def sql_texts(self) -> Sequence[SqlText]:
         return [SqlText(("sql",), self.config.sql, self._bound.translation)]
 

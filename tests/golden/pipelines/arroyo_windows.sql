@@ -7,6 +7,10 @@ CREATE TABLE rides (
     WATERMARK FOR at AS (at - INTERVAL '5 seconds')
 ) WITH (connector = 'files', path = 'in/*.json', format = 'json');
 
+CREATE TABLE fares (driver TEXT, fare DOUBLE, at TIMESTAMP, WATERMARK FOR at)
+WITH (connector = 'files', path = 'fares/*.json', format = 'json');
+CREATE VIEW paid AS SELECT driver, fare FROM fares;
+
 CREATE VIEW dropoffs AS SELECT driver, fare FROM rides WHERE status = 'dropoff';
 
 CREATE TABLE tumbled (start TIMESTAMP, "end" TIMESTAMP, driver TEXT, n BIGINT, drivers BIGINT)
@@ -66,6 +70,6 @@ FROM (
 ) AS a
 LEFT JOIN (
     SELECT tumble(interval '1 minute') AS window, driver, sum(fare) AS fares
-    FROM dropoffs GROUP BY 1, 2
+    FROM paid GROUP BY 1, 2
 ) AS b
 ON a.driver = b.driver;

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
+from penstock.spec.script.arroyo import translate_options
 from penstock.spec.script.assignment import assignment, quoted, union
 from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
 from penstock.spec.script.lift import lift_windows
@@ -273,7 +274,11 @@ class ScriptNodes:
 
     def _options(self, table: CreateTable, kind: str) -> OptionTree:
         """Returns the options of a table as a node. Raises SpecError."""
-        options = OptionTree(self._file, table.options or [])
+        is_sink = kind == "sink"
+        translated = translate_options(
+            self._file, table.options or [], "sink" if is_sink else "source"
+        )
+        options = OptionTree(self._file, translated)
         options.check_kind(table.name, kind, _KINDS)
         return options
 

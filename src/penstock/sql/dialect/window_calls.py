@@ -60,7 +60,7 @@ def window_sql(spec: Spec, time: str) -> str:
     """Returns the window function of Spark over a column of times or windows."""
     kind, width, slide = spec
     if kind == "session":
-        return f"session_window({time}, {quote(duration(width))})"
+        return f"session_window({time}, {quote(duration(width - 1e-6))})"
     further = f", {quote(duration(slide))}" if slide != width else ""
     return f"window({time}, {quote(duration(width))}{further})"
 

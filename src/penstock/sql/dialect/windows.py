@@ -22,6 +22,7 @@ from penstock.sql.dialect.lineage import (
 )
 from penstock.sql.dialect.query import Query, Select, Source, column_name, read_query
 from penstock.sql.dialect.relation import Output, Relation, Spec
+from penstock.sql.dialect.sessions import session_edits
 from penstock.sql.dialect.text import DialectError, Edit, Translation
 from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.dialect.window_calls import (
@@ -98,10 +99,13 @@ class Windows:
         specs = [read_window(self.sql, call) for call in calls]
         self._check_calls(select, calls, specs)
         text = self._window(select, calls[0], specs[0])
-        for call in calls:
-            self._replace(select, call, text)
         if specs[0][0] == "session":
-            self._complete_session(select, calls[0])
+            is_global = len(select.groups) == 1
+            time = self._time(select, calls[0]) if is_global else None
+            self.edits += session_edits(self.sql, select, calls, text, time)
+        else:
+            for call in calls:
+                self._replace(select, call, text)
         return specs[0]
 
     def _check_calls(self, select: Select, calls: list[Call], specs: list[Spec]) -> None:
@@ -257,22 +261,6 @@ class Windows:
             if last - first == 1 and column.lower() == name.lower() and name.lower() in inputs:
                 token = self.sql[first]
                 self.edits.append(Edit(token.start, token.end, str(index + 1)))
-
-    def _complete_session(self, select: Select, call: Call) -> None:
-        """Adds what Spark requires of a session: a key, and its own name of the column."""
-        if len(select.groups) == 1:
-            end = self.sql[select.groups[0][1] - 1].end
-            key = f", pmod(hash({self._time(select, call)}), 1)"
-            self.edits.append(Edit(end, end, key))
-        if any(self._is_call(item.expression) for item in select.items):
-            return
-        for item in select.items:
-            first, last = item.expression
-            for index in range(first, last):
-                token = self.sql[index]
-                if token.word == "WINDOW" and not self.sql.is_sign(index - 1, "."):
-                    alias = "" if item.has_alias or last - first > 1 else " AS window"
-                    self.edits.append(Edit(token.start, token.end, f"session_window{alias}"))
 
     def _translate_row_time(self, select: Select) -> None:
         for call in self.sql.calls("row_time", first=select.part[0], last=select.part[1]):
