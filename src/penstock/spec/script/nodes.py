@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.arroyo import translate_options
+from penstock.spec.script.arroyo import event_time_of, metadata_name, translate_options
 from penstock.spec.script.assignment import assignment, quoted, union
 from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
 from penstock.spec.script.lift import lift_windows
@@ -25,6 +27,8 @@ from penstock.spec.script.table import TableColumn, TableColumns
 from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import File, Node
 
+EVENT_TIME = "_timestamp"
+_HIDDEN_TIME = re.compile(r"\b(?:tumble|hop|session|row_time)\s*\(", re.IGNORECASE)
 _KINDS = ("source", "sink", "lookup")
 _PRINTED = "result"
 
@@ -100,18 +104,18 @@ class ScriptNodes:
         if columns.columns and columns.physical:
             types = {column.name: text_node(self._file, column.type) for column in columns.physical}
             options.add("schema", map_node(self._file, types), table.name)
-        metadata = {
-            column.name: text_node(self._file, column.metadata)
+        metadata: dict[Text, Node] = {
+            column.name: text_node(self._file, metadata_name(column.metadata, table.options or []))
             for column in columns.columns
             if column.metadata
         }
+        watermark = self._watermark(columns) or self._default_watermark(table, metadata)
         if metadata:
             options.add("metadata", map_node(self._file, metadata), table.name)
         if columns.primary_key:
             options.add("primary_key", self._names(columns.primary_key), columns.primary_key[0])
         if table.lookup:
             options.add("static", derived_node(self._file, True, table.name), table.name)
-        watermark = self._watermark(columns)
         if watermark is not None and not columns.has_generated:
             options.add(*watermark)
         source = self._helper(table.name, "source") if columns.has_generated else table.name
@@ -130,9 +134,17 @@ class ScriptNodes:
             for column in columns
             if column.generated
         }
+        expressions |= {
+            column.name: derived_node(self._file, column.conversion, column.name)
+            for column in columns
+            if column.conversion
+        }
         values: dict[Text, Node] = {
             column.name: derived_node(self._file, _typed(column), column.name) for column in columns
         }
+        if watermark is not None and watermark[2] is table.name:
+            time = table.name._replace(value=EVENT_TIME)
+            values[time] = derived_node(self._file, EVENT_TIME, table.name)
         self._add_columns(computed, "map", source, ("set", expressions))
         entries = [watermark] if watermark is not None else []
         self._add_columns(table.name, "select", computed, ("columns", values), entries)
@@ -164,6 +176,34 @@ class ScriptNodes:
         if watermark.delay is not None:
             entries[self._key("delay")] = text_node(self._file, watermark.delay)
         return "watermark", map_node(self._file, entries), watermark.column
+
+    def _default_watermark(
+        self, table: CreateTable, metadata: dict[Text, Node]
+    ) -> tuple[str, Node, Text] | None:
+        """Returns the event time that Arroyo assumes, and adds its column, if windows need it."""
+        name = event_time_of(table.options or [])
+        declared = any(option.path[0].value == "event_time_field" for option in table.options or [])
+        if name is None or declared or not self._uses_windows:
+            return None
+        column = table.name._replace(value=EVENT_TIME)
+        metadata[column] = derived_node(self._file, name, table.name)
+        entries: dict[Text, Node] = {
+            self._key("column"): derived_node(self._file, EVENT_TIME, table.name),
+            self._key("delay"): derived_node(self._file, "1s", table.name),
+        }
+        return "watermark", map_node(self._file, entries), table.name
+
+    @cached_property
+    def _uses_windows(self) -> bool:
+        """Whether a query of the script has a window of an event time that it does not name."""
+        return any(map(_HIDDEN_TIME.search, self._queries))
+
+    @property
+    def _queries(self) -> Iterator[str]:
+        for statement in self._statements:
+            query = getattr(statement, "query", None)
+            if isinstance(query, Text):
+                yield query.value
 
     def _add_insert(self, insert: Insert) -> None:
         table = self._tables.get(insert.table.value.lower())

@@ -142,7 +142,7 @@ CONNECTORS: Mapping[str, Connector] = {
         {
             **_CREDENTIALS,
             "host": Key("url", convert=lambda host: f"amqp://{host.strip()}"),
-            "port": Refused("write url = 'amqp://host:port' with the port of AMQP, by default 5672"),
+            "port": Refused("write url = 'amqp://host:port' with the port of AMQP"),
             "tls_config.enabled": Refused("write url = 'amqps://host'"),
             "load_balancer_mode": Key(),
         },

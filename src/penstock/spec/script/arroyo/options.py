@@ -49,6 +49,14 @@ def event_time_of(options: Sequence[Option]) -> str | None:
     return None
 
 
+def metadata_name(name: Text, options: Sequence[Option]) -> Text:
+    """Returns the name of metadata in Penstock."""
+    is_kafka = any(
+        option.name == "connector" and _text(option) in ("kafka", "confluent") for option in options
+    )
+    return name._replace(value="offset") if is_kafka and name.value == "offset_id" else name
+
+
 def _connector(file: File, option: Option | None) -> Connector:
     """Returns the rules of a connector; none for a connector that Arroyo does not have."""
     if option is None or not isinstance(option.value, ScalarNode):
