@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.core.text import plural
 from penstock.sql.dialect.calls import quote
 from penstock.sql.dialect.intervals import interval_seconds
 from penstock.sql.dialect.relation import Spec
@@ -25,7 +26,7 @@ def read_window(sql: Sql, call: Call) -> Spec:
     start, end = sql[call.name].start, sql[call.closing].end
     if len(call.arguments) != count:
         raise DialectError(
-            f"expected {form}, found {len(call.arguments)} arguments", start, end,
+            f"expected {form}, found {plural(len(call.arguments), 'argument')}", start, end,
             f"write {example}", "invalid-window",
         )  # fmt: skip
     lengths = [interval_seconds(sql, *argument) for argument in call.arguments]

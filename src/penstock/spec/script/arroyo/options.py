@@ -16,6 +16,7 @@ from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import File, Node, ScalarNode
 
+_GROUPS = ("source.", "sink.", "rolling_policy.", "schema_registry.", "partitioning.")
 _MESSAGES = re.compile(r"subscription_messages\.(\d+)\Z")
 
 
@@ -87,7 +88,20 @@ def _translate_all(
         elif option.name in rules:
             yield from _translate(file, option, rules[option.name])
         else:
+            _check_name(file, option, rules)
             yield option
+
+
+def _check_name(file: File, option: Option, rules: dict[str, Rule]) -> None:
+    """Raises SpecError at an unknown option in a group that only Arroyo has, as `source.`."""
+    known = [name for name in rules if name.startswith(_GROUPS)]
+    if option.name.startswith(_GROUPS) and known:
+        raise SpecError(
+            f'unknown option "{option.name}"',
+            code="unknown-option",
+            where=file.location(option.path[0].start, option.path[-1].end),
+            hint=did_you_mean(option.name, known),
+        )
 
 
 def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:

@@ -27,16 +27,15 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
 
 def _operators(sql: Sql) -> Iterator[list[Edit]]:
     for index, token in enumerate(sql.tokens):
-        if not token.is_sign("~"):
+        if token.kind != "sign" or token.value not in ("~", "~*"):
             continue
         first = index - 1 if sql.is_sign(index - 1, "!") else index
-        last = index + 1 if sql.is_sign(index + 1, "*") else index
-        if sql.operand_before(first) is None or last + 1 >= len(sql):
+        if sql.operand_before(first) is None or index + 1 >= len(sql):
             continue
         words = "NOT RLIKE" if first < index else "RLIKE"
-        edits_ = [Edit(sql[first].start, sql[last].end, words)]
-        if last > index:
-            pattern = sql[last + 1]
+        edits_ = [Edit(sql[first].start, token.end, words)]
+        if token.value == "~*":
+            pattern = sql[index + 1]
             if pattern.kind != "string":
                 raise DialectError(
                     "expected a pattern in quotes after ~*", pattern.start, pattern.end,
