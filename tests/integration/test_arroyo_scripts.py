@@ -138,9 +138,7 @@ def sessions_of(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, found))
 
 
-def test_windows_have_the_answers_of_a_batch(
-    tmp_path: Path, penstock_spark: SparkSession
-) -> None:
+def test_windows_have_the_answers_of_a_batch(tmp_path: Path, penstock_spark: SparkSession) -> None:
     rows = make_rows(400)
     (tmp_path / "in").mkdir()
     script = tmp_path / "cars.sql"

@@ -10,7 +10,7 @@ from functools import cached_property
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.arroyo import event_time_of, metadata_name, translate_options
-from penstock.spec.script.assignment import assignment, quoted, union
+from penstock.spec.script.assignment import assignment, quoted, union, unique_names
 from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
 from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.option_tree import OptionTree, Tree
@@ -231,7 +231,7 @@ class ScriptNodes:
         `columns` defaults to all columns of the table. `origin` is the place of errors.
         """
         name = self._helper(table.name, "query")
-        self._add_transform(name, query)
+        self._add_transform(name, query, by_position=bool(table.columns.columns))
         if table.columns.columns:
             rows = self._helper(table.name, "rows")
             sql = assignment(self._file, name.value, table.columns.columns, columns)
@@ -282,13 +282,18 @@ class ScriptNodes:
         sink = query._replace(value=f"{_PRINTED}{number}")
         self._add_node("sinks", sink, map_node(self._file, entries))
 
-    def _add_transform(self, name: Text, query: Text, sql: str | None = None) -> None:
-        """Adds a query. `sql` replaces the text of the script."""
+    def _add_transform(
+        self, name: Text, query: Text, sql: str | None = None, *, by_position: bool = False
+    ) -> None:
+        """Adds a query. `sql` replaces the text of the script.
+
+        Columns of a query that are read by position may have the same name.
+        """
         if sql is None:
             query, parts = lift_windows(query, name)
             for part, part_query in parts:
                 self._add_query(part, query_node(self._file, part_query), part)
-            text = query_node(self._file, query)
+            text = query_node(self._file, query, unique_names(query.value) if by_position else ())
         else:
             text = derived_node(self._file, sql, query)
         self._add_query(name, text, name)

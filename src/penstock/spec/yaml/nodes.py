@@ -54,8 +54,8 @@ class Span:
     start: int
     end: int
     block: bool = False
-    verbatim: bool = False
-    """Whether each character of the part is one of the text."""
+    indexes: tuple[int, ...] | None = None
+    """The index in the file of each character of the value and of its end, if they are known."""
 
     @property
     def body(self) -> int:
@@ -137,8 +137,8 @@ class ScalarNode:
     def _indexes(self) -> list[int]:
         span = self.span
         assert span is not None
-        if span.verbatim:
-            return list(range(span.start, span.end + 1))
+        if span.indexes is not None:
+            return list(span.indexes)
         return align(self.written, span.file.text, span.body, span.end)
 
 

@@ -106,6 +106,7 @@ class Windows:
         else:
             for call in calls:
                 self._replace(select, call, text)
+            self._replace_window(select, text)
         return specs[0]
 
     def _check_calls(self, select: Select, calls: list[Call], specs: list[Spec]) -> None:
@@ -261,6 +262,20 @@ class Windows:
             if last - first == 1 and column.lower() == name.lower() and name.lower() in inputs:
                 token = self.sql[first]
                 self.edits.append(Edit(token.start, token.end, str(index + 1)))
+
+    def _replace_window(self, select: Select, text: str) -> None:
+        """Writes the window of GROUP BY in place of `window`, if the input has this column too."""
+        inputs = {each for source in select.sources for each in self.outputs[source].windows}
+        if "window" not in inputs or any(self._is_call(item.expression) for item in select.items):
+            return
+        for item in select.items:
+            first, last = item.expression
+            for index in range(first, last):
+                token = self.sql[index]
+                is_column = token.word == "WINDOW" and not self.sql.is_sign(index - 1, ".")
+                if is_column and not self.sql.is_sign(index + 1, "("):
+                    alias = " AS window" if last - first == 1 and not item.has_alias else ""
+                    self.edits.append(Edit(token.start, token.end, text + alias))
 
     def _translate_row_time(self, select: Select) -> None:
         for call in self.sql.calls("row_time", first=select.part[0], last=select.part[1]):
