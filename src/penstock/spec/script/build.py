@@ -26,7 +26,7 @@ def text_node(file: File, text: Text) -> ScalarNode:
 
 
 def query_node(file: File, text: Text, edits: Iterable[Edit] = ()) -> ScalarNode:
-    """Returns a query of the script after edits. `text` has the length of its part of the script."""
+    """Returns a query after edits. `text` has the length of its part of the script."""
     location = file.location(text.start, text.end)
     edited = Translation.of(text.value).edit(edits)
     value = edited.text

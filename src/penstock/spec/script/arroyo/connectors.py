@@ -73,10 +73,10 @@ _FILES_SINK: Rules = {
 }
 _FILES = Connector("files", source=_FILES_SOURCE, sink=_FILES_SINK)
 _REDIS_SINK: Rules = {
-    "target": Refused("write key, list or hash, each a template such as 'orders:{id}'"),
-    "target.key_prefix": Refused("write a template, as in key = 'orders:{id}'"),
-    "target.key_column": Refused("write a template, as in key = 'orders:{id}'"),
-    "target.field_column": Refused("write a template, as in field = '{id}'"),
+    "target": Refused("write target = 'string', 'list' or 'hash', and target.key_prefix"),
+    "target.key_prefix": Refused("write target = 'string', 'list' or 'hash'"),
+    "target.key_column": Refused("write target = 'string', 'list' or 'hash'"),
+    "target.field_column": Key("field", convert=template_of),
     "target.ttl_secs": Key("ttl", convert=with_unit("seconds")),
     "target.max_length": Key("max_length"),
     "target.operation": Key("side", {"append": "right", "prepend": "left"}),

@@ -11,6 +11,7 @@ from penstock.core.text import did_you_mean
 from penstock.spec.script.arroyo.connectors import CONNECTORS, MISSING
 from penstock.spec.script.arroyo.formats import COMMON, FORMATS, OF_FORMATS
 from penstock.spec.script.arroyo.keys import Connector, Kind, Refused, Rule, Value
+from penstock.spec.script.arroyo.redis_target import combine_target
 from penstock.spec.script.build import derived_node, list_node, map_node
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
@@ -28,6 +29,8 @@ def translate_options(file: File, options: Sequence[Option], kind: Kind) -> list
     named = {option.name: option for option in options}
     connector = _connector(file, named.get("connector"))
     rules: dict[str, Rule] = {**COMMON, **OF_FORMATS, **connector.rules(kind)}
+    if connector.type == "redis" and kind == "sink":
+        options = combine_target(options)
     translated = [*_translate_all(file, options, rules, connector)]
     names = {option.name for option in translated}
     is_arroyo = any(mark in named for mark in connector.marks)
