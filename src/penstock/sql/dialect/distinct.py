@@ -1,4 +1,4 @@
-"""Aggregates of distinct values in windows, which Spark refuses in streams.
+"""Aggregates of distinct values in windows, which Spark does not compute on streams.
 
 `count(DISTINCT a)` becomes the size of the set of values.
 """
