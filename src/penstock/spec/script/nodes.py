@@ -148,7 +148,7 @@ class ScriptNodes:
         values: dict[Text, Node] = {
             column.name: derived_node(self._file, _typed(column), column.name) for column in columns
         }
-        if watermark is not None and watermark[2] is table.name:
+        if any(key == "watermark" and place is table.name for key, _, place in entries):
             time = table.name._replace(value=EVENT_TIME)
             values[time] = derived_node(self._file, EVENT_TIME, table.name)
         self._add_columns(computed, "map", source, ("set", expressions))
