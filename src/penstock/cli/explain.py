@@ -12,11 +12,14 @@ from penstock.core.text import plural
 from penstock.core.units import binary_size_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from penstock.engine.memory import Resources
     from penstock.plan.explain import Explanation, Needs, NodeFacts, QueryFacts
+    from penstock.plan.explain_sql import NodeSql
     from penstock.plan.model import Plan
     from penstock.plan.pushdown import Pushdown
 
@@ -31,6 +34,7 @@ def explain(
     overrides: Overrides = (),
     static: Annotated[bool, Parameter(help="Show declared columns only, without Spark.")] = False,
     mermaid: Annotated[bool, Parameter(help="Print a Mermaid diagram.")] = False,
+    sql: Annotated[bool, Parameter(help="Print the SQL that Spark runs.")] = False,
     json: Json = False,
 ) -> None:
     """Explain a pipeline: nodes, columns, queries, state, and the guarantees of sinks.
@@ -41,12 +45,17 @@ def explain(
       penstock explain late-flights.yaml
       penstock explain late-flights.yaml --static
       penstock explain late-flights.yaml --mermaid > plan.mmd
+      penstock explain shop.sql --sql
     """
     from penstock import app
     from penstock.plan.explain import explain as explain_plan
+    from penstock.plan.explain_sql import explain_sql
 
     plan = app.plan(files, overrides=overrides)
     print_warnings(plan.warnings)
+    if sql:
+        _print_sql(explain_sql(plan), json)
+        return
     inferred: tuple[Any, ...] = ()
     if not (static or mermaid):
         with app.session(plan) as spark:
@@ -95,6 +104,16 @@ def print_explanation(plan: Plan, spark: SparkSession) -> None:
             plan, *_infer(plan, spark), state_store=chosen.state_store, memory=format_heap(chosen)
         )
     )
+
+
+def _print_sql(texts: Sequence[NodeSql], json: bool) -> None:
+    if json:
+        print_json(texts)
+        return
+    for text in texts:
+        option = "" if text.option == "sql" else f" {text.option}"
+        scope = " (on each batch)" if text.by_batch else ""
+        print(f"-- {text.node}{option}{scope}\n{text.sql.strip()};\n")
 
 
 def _print(explanation: Explanation) -> None:

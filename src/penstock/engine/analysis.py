@@ -11,10 +11,10 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException, 
 
 from penstock.core.errors import PenstockError, PlanError, SqlError, flatten_errors
 from penstock.core.location import Location
-from penstock.core.text import did_you_mean, line_and_column
+from penstock.core.text import did_you_mean
 from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
-from penstock.sdk.transform import Route
+from penstock.sdk.sql_text import SqlText, read_sql_text
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 _QUERY_ECHO = re.compile(r"\s*(== SQL.*|;\n'.*)", re.DOTALL)
@@ -111,11 +111,11 @@ _ADVICE = (
 )  # fmt: skip
 
 
-def sql_texts(node: Node) -> Sequence[tuple[Route, str]]:
-    """Returns the SQL texts among a node's options, with their routes below the node."""
+def sql_texts(node: Node) -> Sequence[SqlText]:
+    """Returns the SQL texts among a node's options."""
     watermark = node.watermark
     if node.kind == "source" and watermark is not None and watermark.expression is not None:
-        return [(("watermark", "expression"), watermark.expression)]
+        return [read_sql_text(("watermark", "expression"), watermark.expression)]
     return node.relation.sql_texts() if node.relation is not None else ()
 
 
@@ -123,15 +123,15 @@ def _locate(plan: Plan, node: Node, error: PySparkException) -> Location | None:
     """Returns the location of an error in the SQL text, or the location of the node."""
     texts = list(sql_texts(node))
     index, fragment = _context(error)
-    for route, text in texts:
-        path = (f"{node.kind}s", node.name, *route)
-        if fragment and text[index : index + len(fragment)] == fragment:
-            return plan.inside(path, *line_and_column(text, index))
+    for sql in texts:
+        path = (f"{node.kind}s", node.name, *sql.route)
+        if fragment and sql.text[index : index + len(fragment)] == fragment:
+            return plan.inside(path, *sql.position(index))
         match = _POSITION.search(str(error))
-        if match and (len(texts) == 1 or f"\n{text.strip()}\n" in str(error)):
-            return plan.inside(path, int(match[1]), int(match[2]) + 1)
+        if match and (len(texts) == 1 or f"\n{sql.text.strip()}\n" in str(error)):
+            return plan.inside(path, *sql.position(sql.index(int(match[1]), int(match[2]) + 1)))
     if len(texts) == 1:
-        return plan.inside((f"{node.kind}s", node.name, *texts[0][0]), 1, 1)
+        return plan.inside((f"{node.kind}s", node.name, *texts[0].route), 1, 1)
     return node.where
 
 

@@ -111,7 +111,7 @@ class Builder:
             return {}
         pushdowns = find_pushdowns(frames[name] for name in ends)
         members = (nodes[name] for name in (*query.stream_nodes, *query.batch_nodes))
-        if any(reads_clock(text) for node in members for _, text in sql_texts(node)):
+        if any(reads_clock(sql.text) for node in members for sql in sql_texts(node)):
             return {name: Pushdown(pushdown.columns) for name, pushdown in pushdowns.items()}
         return pushdowns
 

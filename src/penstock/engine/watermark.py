@@ -24,6 +24,7 @@ from penstock.engine.spool import Spool
 from penstock.plan.model import Node
 from penstock.sdk import Config, Context, Transform
 from penstock.spec.models import Watermark
+from penstock.sql.dialect.translate import translate
 
 
 class EventTimeColumn(Config):
@@ -74,7 +75,7 @@ def drop_sentinel(frame: DataFrame, watermark: Watermark) -> DataFrame:
 def add_event_time(frame: DataFrame, watermark: Watermark | None) -> DataFrame:
     """Adds the column of the event time that the expression of a watermark computes."""
     assert watermark is not None and watermark.expression is not None
-    return frame.withColumn(watermark.column, expr(watermark.expression))
+    return frame.withColumn(watermark.column, expr(translate(watermark.expression).text))
 
 
 def watermark_id(frame: DataFrame) -> str:

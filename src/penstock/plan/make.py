@@ -15,11 +15,13 @@ from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan import rules
 from penstock.plan.changes import configure_sinks, inherit
 from penstock.plan.components import Components
+from penstock.plan.dialect import translate_queries
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
 from penstock.sdk import Sink, Source
 from penstock.spec.graph import list_nodes
 from penstock.spec.models import SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.source_map import locate_error
 from penstock.spec.valid_part import invalid_values
 from penstock.spec.validate import Pipeline
 
@@ -70,6 +72,7 @@ class _Planner:
         nodes = self._nodes()
         dead_letter = self._dead_letter()
         nodes = self._valid_nodes(self._connect(nodes))
+        nodes = translate_queries(nodes, self._report)
         plan = Plan(
             self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings)
         )
@@ -83,6 +86,11 @@ class _Planner:
         for rule in rules.ALL:
             self.mistakes.extend(error for error in rule(plan) if error.where not in suspects)
         return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins)
+
+    def _report(self, node: Node, error: PenstockError) -> None:
+        route = (f"{node.kind}s", node.name)
+        error.where = locate_error(self.source_map, error, route)
+        self.mistakes.append(error)
 
     def _nodes(self) -> Nodes:
         nodes = {
@@ -216,12 +224,12 @@ class _Planner:
         texts = node.relation.sql_texts() if node.relation else ()
         for name in sorted(unknown):
             where = node.where
-            for route, sql in texts:
-                path = ("transforms", node.name, *route)
+            for sql in texts:
+                path = ("transforms", node.name, *sql.route)
                 where = self.source_map.value(path)
-                match = re.search(rf"\b{re.escape(name)}\b", sql, re.IGNORECASE)
+                match = re.search(rf"\b{re.escape(name)}\b", sql.written, re.IGNORECASE)
                 if match:
-                    position = line_and_column(sql, match.start())
+                    position = line_and_column(sql.written, match.start())
                     where = self.source_map.inside(path, *position, len(name))
                     break
             self.mistakes.append(self._unknown_relation(node, name, known, where))

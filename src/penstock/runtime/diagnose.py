@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError, StateError, Transient
 from penstock.core.location import Location
-from penstock.core.text import line_and_column, shorten
+from penstock.core.text import shorten
 from penstock.engine.analysis import sql_texts
 from penstock.engine.data_errors import data_error
 from penstock.engine.messages import without_column_ids
@@ -94,12 +94,11 @@ def _failing_expressions(
     line, position, quote = int(quoted[1]), int(quoted[2]), quoted[3].strip().strip(".").strip()
     for name in (*query.stream_nodes, *query.batch_nodes):
         node = plan.nodes[name]
-        for route, sql in sql_texts(node):
-            lines = sql.split("\n")
+        for sql in sql_texts(node):
+            lines = sql.text.split("\n")
             if line <= len(lines) and quote in lines[line - 1]:
-                index = sum(len(each) + 1 for each in lines[: line - 1]) + position - 1
-                path = (f"{node.kind}s", name, *route)
-                yield node, plan.inside(path, *line_and_column(sql, index))
+                path = (f"{node.kind}s", name, *sql.route)
+                yield node, plan.inside(path, *sql.position(sql.index(line, position)))
 
 
 def _only_relation(plan: Plan, query: Query) -> Node | None:

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from penstock.sdk.clients import config_digest
 from penstock.sdk.component import C, Component
+from penstock.sdk.sql_text import SqlText
+from penstock.sql.dialect.relation import Output
+from penstock.sql.dialect.relation import Relation as ReadRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-Route = tuple[str | int, ...]
-"""The keys and indexes that lead from a node to a value among its options."""
 
 
 class Transform(Component[C]):
@@ -63,12 +63,37 @@ class Relation(Component[C]):
         """Returns the names that the relation reads, `known` nodes or not; None: as in `from`."""
         return None
 
-    def sql_texts(self) -> Sequence[tuple[Route, str]]:
-        """Returns the SQL texts among the options, each with its route below the node.
+    def validate(self) -> None:
+        super().validate()
+        self.sql_texts()
 
-        Messages of Spark are located in these texts.
+    def count_reads(self, name: str) -> int:
+        """Returns the number of times that the relation reads an input."""
+        return 1
+
+    def sql_texts(self) -> Sequence[SqlText]:
+        """Returns the SQL texts among the options, as Spark receives them.
+
+        Messages of Spark are located in these texts. Raises OptionError at a part that has no
+        translation to Spark SQL.
         """
         return ()
+
+    def bind(self, relations: Mapping[str, ReadRelation]) -> Relation[C]:
+        """Returns the transform of these relations, by name in lower case. Raises OptionError."""
+        return self
+
+    def times(self, relations: Mapping[str, ReadRelation]) -> Output:
+        """Returns the columns of the output that are event times or windows.
+
+        By default these are the columns of a single input.
+        """
+        outputs = [relation.output for relation in relations.values()]
+        return outputs[0] if len(outputs) == 1 else Output()
+
+    def view(self) -> str | None:
+        """Returns the query whose rows are the output, or None."""
+        return None
 
     def stateful(self, streaming: frozenset[str]) -> bool:
         """Returns whether the relation keeps state between batches.

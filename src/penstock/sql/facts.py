@@ -59,6 +59,10 @@ class Facts:
         names = (table.name for table in self._tables(self.tree))
         return frozenset(canonical.get(name.lower(), name) for name in names)
 
+    def count_reads(self, name: str) -> int:
+        """Returns the number of times that the query reads a relation."""
+        return 1 if self.tree is None else self._reads(self.tree, {name.lower()})
+
     def stateful(self, streaming: frozenset[str]) -> bool:
         """Returns whether the query keeps state of the `streaming` relations between batches."""
         if self.tree is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
-from penstock.sdk.transform import Route
+from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
 
 if TYPE_CHECKING:
@@ -30,16 +30,17 @@ class Filter(Relation[FilterConfig]):
     ```
     """
 
-    def sql_texts(self) -> Sequence[tuple[Route, str]]:
-        return [(("where",), self.config.where)]
+    def sql_texts(self) -> Sequence[SqlText]:
+        return [read_sql_text(("where",), self.config.where)]
 
     def deterministic(self) -> bool:
         return facts.deterministic(self.config.where)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
+        (condition,) = self.sql_texts()
         if self.operation_column is None:
-            return frame.where(self.config.where)
+            return frame.where(condition.text)
         from penstock.transforms.changes import filter_changes
 
-        return filter_changes(frame, self.config.where, self.operation_column)
+        return filter_changes(frame, condition.text, self.operation_column)

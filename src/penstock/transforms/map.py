@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
-from penstock.sdk.transform import Route
+from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Map(Relation[MapConfig]):
     ```
     """
 
-    def sql_texts(self) -> Sequence[tuple[Route, str]]:
-        return [(("set", name), text) for name, text in self.config.set.items()]
+    def sql_texts(self) -> Sequence[SqlText]:
+        return [read_sql_text(("set", name), text) for name, text in self.config.set.items()]
 
     def deterministic(self) -> bool:
         return facts.deterministic(*self.config.set.values())
@@ -44,4 +44,4 @@ class Map(Relation[MapConfig]):
         from pyspark.sql.functions import expr
 
         (frame,) = inputs.values()
-        return frame.withColumns({name: expr(text) for name, text in self.config.set.items()})
+        return frame.withColumns({str(sql.route[-1]): expr(sql.text) for sql in self.sql_texts()})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
-from penstock.sdk.transform import Route
+from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class Select(Relation[SelectConfig]):
     ```
     """
 
-    def sql_texts(self) -> Sequence[tuple[Route, str]]:
+    def sql_texts(self) -> Sequence[SqlText]:
         columns = self.config.columns
         items = enumerate(columns) if isinstance(columns, list) else columns.items()
-        return [(("columns", key), text) for key, text in items]
+        return [read_sql_text(("columns", key), text) for key, text in items]
 
     def deterministic(self) -> bool:
         columns = self.config.columns
@@ -44,7 +44,7 @@ class Select(Relation[SelectConfig]):
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
-        columns = self.config.columns
+        columns = self._translated_columns()
         selected = _select(frame, columns)
         operation = self.operation_column
         if operation is None or operation in selected.columns:
@@ -52,6 +52,13 @@ class Select(Relation[SelectConfig]):
         name = f"`{operation.replace('`', '``')}`"
         kept = [*columns, name] if isinstance(columns, list) else {**columns, operation: name}
         return _select(frame, kept)
+
+    def _translated_columns(self) -> list[str] | dict[str, str]:
+        """Returns the columns in Spark SQL."""
+        texts = self.sql_texts()
+        if isinstance(self.config.columns, list):
+            return [sql.text for sql in texts]
+        return {str(sql.route[-1]): sql.text for sql in texts}
 
 
 def _select(frame: DataFrame, columns: list[str] | dict[str, str]) -> DataFrame:

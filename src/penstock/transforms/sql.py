@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from penstock.core.errors import OptionError
 from penstock.sdk import Config, Relation
-from penstock.sdk.transform import Route
+from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
 from penstock.sql.changes import rewrite_for_changes
+from penstock.sql.dialect.bind import Bound, bind
+from penstock.sql.dialect.relation import Output
+from penstock.sql.dialect.relation import Relation as ReadRelation
+from penstock.sql.dialect.text import DialectError, Translation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,20 +46,53 @@ class Sql(Relation[SqlConfig]):
 
     @cached_property
     def facts(self) -> facts.Facts:
-        return facts.parse_facts(self.config.sql)
+        return facts.parse_facts(self._translated.text)
+
+    @cached_property
+    def _translated(self) -> Translation:
+        """The query in Spark SQL as far as it is known without its inputs."""
+        try:
+            return read_sql_text(("sql",), self.config.sql).translation
+        except OptionError:
+            return Translation.of(self.config.sql)
+
+    @cached_property
+    def _bound(self) -> Bound:
+        return Bound(self._translated)
 
     @property
     def batch_scoped(self) -> bool:  # type: ignore[override]
-        return self.config.scope == "batch"
+        return self.config.scope == "batch" or self._bound.by_window
 
-    def sql_texts(self) -> Sequence[tuple[Route, str]]:
-        return [(("sql",), self.config.sql)]
+    def validate(self) -> None:
+        super().validate()
+        read_sql_text(("sql",), self.config.sql)
+
+    def count_reads(self, name: str) -> int:
+        return max(facts.parse_facts(self._bound.translation.text).count_reads(name), 1)
+
+    def sql_texts(self) -> Sequence[SqlText]:
+        return [SqlText(("sql",), self.config.sql, self._bound.translation)]
+
+    def bind(self, relations: Mapping[str, ReadRelation]) -> Sql:
+        bound = copy.copy(self)
+        try:
+            bound._bound = bind(self._translated, relations)
+        except DialectError as error:
+            raise error.located(self.config.sql, "sql") from None
+        return bound
+
+    def times(self, relations: Mapping[str, ReadRelation]) -> Output:
+        return self._bound.output
+
+    def view(self) -> str | None:
+        return self._translated.text
 
     def inputs(self, known: frozenset[str]) -> frozenset[str]:
         return self.facts.relations(known)
 
     def stateful(self, streaming: frozenset[str]) -> bool:
-        return self.config.scope == "stream" and self.facts.stateful(streaming)
+        return not self.batch_scoped and self.facts.stateful(streaming)
 
     def only_joins(self, streaming: frozenset[str]) -> bool:
         return self.facts.only_joins(streaming)
@@ -67,17 +106,18 @@ class Sql(Relation[SqlConfig]):
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         operation = self.operation_column
         if operation is None or self.batch_scoped:
-            return session.sql(self.config.sql)
+            return session.sql(self._bound.translation.text)
         return self._relate_changes(inputs, session, operation)
 
     def _relate_changes(
         self, inputs: Mapping[str, DataFrame], session: SparkSession, operation: str
     ) -> DataFrame:
         """Returns changes, with the operation as the last column."""
+        text = self._bound.translation.text
         changing = [name for name, rows in inputs.items() if operation in rows.columns]
-        rewritten = rewrite_for_changes(self.facts, changing, operation)
+        rewritten = rewrite_for_changes(facts.parse_facts(text), changing, operation)
         required = rewritten is not None and rewritten.required
-        frame = None if required else session.sql(self.config.sql)
+        frame = None if required else session.sql(text)
         if rewritten is not None:
             changes = session.sql(rewritten.sql)
             if frame is None or _other(changes, operation) == _other(frame, operation):

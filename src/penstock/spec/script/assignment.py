@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.table import TableColumn
 from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import File
+from penstock.sql.dialect.query import read_query
+from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.tokens import read_sql
 
 
 def assignment(
@@ -36,6 +40,23 @@ def assignment(
     ]
     aliases = ", ".join(map(quoted, names))
     return f"SELECT {', '.join(values)} FROM {query} AS {query}({aliases})"
+
+
+def unique_names(query: str) -> Iterator[Edit]:
+    """Yields the aliases of selected columns that have the name of another one: `a.n, b.n`."""
+    sql = read_sql(query)
+    clauses = read_query(sql) if sql is not None else None
+    if sql is None or clauses is None:
+        return
+    seen: Counter[str] = Counter()
+    for item in clauses.selects[0].items:
+        if item.name is None:
+            continue
+        name = item.name.lower()
+        seen[name] += 1
+        if seen[name] > 1 and not item.has_alias:
+            end = sql[item.part[1] - 1].end
+            yield Edit(end, end, f" AS {quoted(f'{item.name}_{seen[name]}')}")
 
 
 def union(inputs: Sequence[Text]) -> str:

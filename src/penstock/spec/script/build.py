@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.core.location import Location
 from penstock.spec.script.tokens import Text
@@ -16,12 +16,23 @@ from penstock.spec.yaml.nodes import (
     SequenceNode,
     Span,
 )
+from penstock.sql.dialect.text import Edit, Translation
 
 
 def text_node(file: File, text: Text) -> ScalarNode:
     """Returns a text of the script."""
     location, span = file.location(text.start, text.end), Span(file, text.start, text.end)
     return ScalarNode(text.value, text.value, text.value, location, file.base, False, span)
+
+
+def query_node(file: File, text: Text, edits: Iterable[Edit] = ()) -> ScalarNode:
+    """Returns a query after edits. `text` has the length of its part of the script."""
+    location = file.location(text.start, text.end)
+    edited = Translation.of(text.value).edit(edits)
+    value = edited.text
+    indexes = tuple(text.start + edited.origin(index) for index in range(len(value) + 1))
+    span = Span(file, text.start, text.end, indexes=indexes)
+    return ScalarNode(value, value, value, location, file.base, False, span)
 
 
 def number_node(file: File, text: Text) -> ScalarNode:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.assignment import assignment, quoted, union
-from penstock.spec.script.build import derived_node, list_node, map_node, text_node
+from penstock.spec.script.arroyo import event_time_of, metadata_name, translate_options
+from penstock.spec.script.assignment import assignment, quoted, union, unique_names
+from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
+from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.option_tree import OptionTree, Tree
 from penstock.spec.script.settings import add_setting
 from penstock.spec.script.statements import (
@@ -23,6 +27,8 @@ from penstock.spec.script.table import TableColumn, TableColumns
 from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import File, Node
 
+EVENT_TIME = "_timestamp"
+_HIDDEN_TIME = re.compile(r"\b(?:tumble|hop|session|row_time)\s*\(", re.IGNORECASE)
 _KINDS = ("source", "sink", "lookup")
 _PRINTED = "result"
 
@@ -98,18 +104,18 @@ class ScriptNodes:
         if columns.columns and columns.physical:
             types = {column.name: text_node(self._file, column.type) for column in columns.physical}
             options.add("schema", map_node(self._file, types), table.name)
-        metadata = {
-            column.name: text_node(self._file, column.metadata)
+        metadata: dict[Text, Node] = {
+            column.name: text_node(self._file, metadata_name(column.metadata, table.options or []))
             for column in columns.columns
             if column.metadata
         }
+        watermark = self._watermark(columns) or self._default_watermark(table, metadata)
         if metadata:
             options.add("metadata", map_node(self._file, metadata), table.name)
         if columns.primary_key:
             options.add("primary_key", self._names(columns.primary_key), columns.primary_key[0])
         if table.lookup:
             options.add("static", derived_node(self._file, True, table.name), table.name)
-        watermark = self._watermark(columns)
         if watermark is not None and not columns.has_generated:
             options.add(*watermark)
         entries = [watermark] if watermark is not None else []
@@ -134,9 +140,17 @@ class ScriptNodes:
             for column in columns
             if column.generated
         }
+        expressions |= {
+            column.name: derived_node(self._file, column.conversion, column.name)
+            for column in columns
+            if column.conversion
+        }
         values: dict[Text, Node] = {
             column.name: derived_node(self._file, _typed(column), column.name) for column in columns
         }
+        if any(key == "watermark" and place is table.name for key, _, place in entries):
+            time = table.name._replace(value=EVENT_TIME)
+            values[time] = derived_node(self._file, EVENT_TIME, table.name)
         self._add_columns(computed, "map", source, ("set", expressions))
         self._add_columns(table.name, "select", computed, ("columns", values), entries)
 
@@ -168,6 +182,34 @@ class ScriptNodes:
             entries[self._key("delay")] = text_node(self._file, watermark.delay)
         return "watermark", map_node(self._file, entries), watermark.column
 
+    def _default_watermark(
+        self, table: CreateTable, metadata: dict[Text, Node]
+    ) -> tuple[str, Node, Text] | None:
+        """Returns the event time that Arroyo assumes, and adds its column, if windows need it."""
+        name = event_time_of(table.options or [])
+        declared = any(option.path[0].value == "event_time_field" for option in table.options or [])
+        if name is None or declared or not self._uses_windows:
+            return None
+        column = table.name._replace(value=EVENT_TIME)
+        metadata[column] = derived_node(self._file, name, table.name)
+        entries: dict[Text, Node] = {
+            self._key("column"): derived_node(self._file, EVENT_TIME, table.name),
+            self._key("delay"): derived_node(self._file, "1s", table.name),
+        }
+        return "watermark", map_node(self._file, entries), table.name
+
+    @cached_property
+    def _uses_windows(self) -> bool:
+        """Whether a query of the script has a window of an event time that it does not name."""
+        return any(map(_HIDDEN_TIME.search, self._queries))
+
+    @property
+    def _queries(self) -> Iterator[str]:
+        for statement in self._statements:
+            query = getattr(statement, "query", None)
+            if isinstance(query, Text):
+                yield query.value
+
     def _add_insert(self, insert: Insert) -> None:
         table = self._tables.get(insert.table.value.lower())
         if table is None and not self._complete:
@@ -194,7 +236,7 @@ class ScriptNodes:
         `columns` defaults to all columns of the table. `origin` is the place of errors.
         """
         name = self._helper(table.name, "query")
-        self._add_transform(name, query)
+        self._add_transform(name, query, by_position=bool(table.columns.columns))
         if table.columns.columns:
             rows = self._helper(table.name, "rows")
             sql = assignment(self._file, name.value, table.columns.columns, columns)
@@ -245,10 +287,25 @@ class ScriptNodes:
         sink = query._replace(value=f"{_PRINTED}{number}")
         self._add_node("sinks", sink, map_node(self._file, entries))
 
-    def _add_transform(self, name: Text, query: Text, sql: str | None = None) -> None:
-        """Adds a query. `sql` replaces the text of the script."""
-        text = text_node(self._file, query) if sql is None else derived_node(self._file, sql, query)
-        type_ = derived_node(self._file, "sql", name)
+    def _add_transform(
+        self, name: Text, query: Text, sql: str | None = None, *, by_position: bool = False
+    ) -> None:
+        """Adds a query. `sql` replaces the text of the script.
+
+        Columns of a query that are read by position may have the same name.
+        """
+        if sql is None:
+            query, parts = lift_windows(query, name)
+            for part, part_query in parts:
+                self._add_query(part, query_node(self._file, part_query), part)
+            text = query_node(self._file, query, unique_names(query.value) if by_position else ())
+        else:
+            text = derived_node(self._file, sql, query)
+        self._add_query(name, text, name)
+
+    def _add_query(self, name: Text, text: Node, origin: Text) -> None:
+        """Adds a transform of type `sql`."""
+        type_ = derived_node(self._file, "sql", origin)
         entries: dict[Text, Node] = {self._key("type"): type_, self._key("sql"): text}
         self._add_node("transforms", name, map_node(self._file, entries))
 
@@ -267,7 +324,11 @@ class ScriptNodes:
 
     def _options(self, table: CreateTable, kind: str) -> OptionTree:
         """Returns the options of a table as a node. Raises SpecError."""
-        options = OptionTree(self._file, table.options or [])
+        is_sink = kind == "sink"
+        translated = translate_options(
+            self._file, table.options or [], "sink" if is_sink else "source"
+        )
+        options = OptionTree(self._file, translated)
         options.check_kind(table.name, kind, _KINDS)
         return options
 

@@ -32,6 +32,14 @@ class TableColumn:
     metadata: Text | None = None
     """The name of the metadata of a metadata column."""
 
+    @property
+    def conversion(self) -> str | None:
+        """The expression that converts metadata to the type of the column, or None."""
+        is_number = self.type.value.strip().upper() in ("BIGINT", "LONG")
+        if self.metadata is None or self.metadata.value != "timestamp" or not is_number:
+            return None
+        return f"unix_millis(`{self.name.value.replace('`', '``')}`)"
+
 
 @dataclass(frozen=True)
 class Watermark:
@@ -56,8 +64,8 @@ class TableColumns:
 
     @property
     def has_generated(self) -> bool:
-        """Whether a column is generated."""
-        return any(column.generated for column in self.columns)
+        """Whether a column is generated, or converted."""
+        return any(column.generated or column.conversion for column in self.columns)
 
 
 def read_columns(reader: TokenReader) -> TableColumns:

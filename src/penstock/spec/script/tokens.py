@@ -128,11 +128,12 @@ class TokenReader:
         return self._token.text.upper()
 
     def name(self, expected: str) -> Text:
-        """Reads an identifier. Raises SpecError with `expected`."""
+        """Reads an identifier, plain or quoted. Raises SpecError with `expected`."""
         if self.ended:
             raise self.error(expected)
         token = self._token
-        if token.type is not TokenType.IDENTIFIER and (token.quoted or not _WORD.match(token.text)):
+        is_quoted = token.quoted and self.file.text[token.start] in ('"', "`")
+        if not is_quoted and (token.quoted or not _WORD.match(token.text)):
             raise self.error(expected)
         return self._read()
 

@@ -54,6 +54,8 @@ class Span:
     start: int
     end: int
     block: bool = False
+    indexes: tuple[int, ...] | None = None
+    """The index in the file of each character of the value and of its end, if they are known."""
 
     @property
     def body(self) -> int:
@@ -135,6 +137,8 @@ class ScalarNode:
     def _indexes(self) -> list[int]:
         span = self.span
         assert span is not None
+        if span.indexes is not None:
+            return list(span.indexes)
         return align(self.written, span.file.text, span.body, span.end)
 
 

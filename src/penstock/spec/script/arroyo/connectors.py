@@ -1,0 +1,199 @@
+"""The connectors of Arroyo: their options, and the options of Penstock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.spec.script.arroyo.keys import (
+    Connector,
+    Key,
+    Refused,
+    Rules,
+    split_list,
+    split_map,
+    template_of,
+    with_unit,
+)
+
+_CREDENTIALS: Rules = {"username": Key("auth.username"), "password": Key("auth.password")}
+_HEADERS: Rules = {"headers": Key("headers", convert=split_map(":"))}
+_OFFSETS = {"earliest": "earliest", "latest": "latest"}
+_NO_EFFECT = Refused("remove the option, which has no counterpart")
+
+_KAFKA: Rules = {
+    "bootstrap_servers": Key("brokers"),
+    "auth.type": Key("auth.mechanism", {"none": "", "sasl": "", "aws_msk_iam": "AWS_MSK_IAM"}),
+    "auth.protocol": Key(
+        "tls",
+        {"SASL_SSL": True, "SSL": True, "SASL_PLAINTEXT": False, "PLAINTEXT": False},
+    ),
+    "client_configs": Key("properties", convert=split_map("=")),
+    "schema_registry.endpoint": Key("format.registry.url"),
+    "schema_registry.api_key": Key("format.registry.auth.username"),
+    "schema_registry.api_secret": Key("format.registry.auth.password"),
+    "value.subject": Key("format.registry.subject"),
+}
+_KAFKA_SOURCE: Rules = {
+    "source.offset": Key("start", {**_OFFSETS, "group": "committed"}),
+    "source.group_id": Key("group"),
+    "source.group_id_prefix": Refused("name the group with group = '...'"),
+    "source.read_mode": Key(
+        "isolation", {"read_committed": "committed", "read_uncommitted": "uncommitted"}
+    ),
+}
+_KAFKA_SINK: Rules = {
+    "sink.commit_mode": Key(
+        "delivery", {"at_least_once": "at_least_once", "exactly_once": "exactly_once"}
+    ),
+    "sink.timestamp_field": Key("timestamp_column"),
+    "sink.key_field": Key("key", convert=template_of),
+}
+_FILES_SOURCE: Rules = {
+    "source.regex_pattern": Refused("write a pattern in path, such as 'in/*.json'"),
+    "source.compression": Key("compression", {"none": "", "zstd": "zstd", "gzip": "gzip"}),
+    "wait_for_control": Key(),
+}
+_FILES_SINK: Rules = {
+    "rolling_policy.file_size": Key("roll.max_size"),
+    "rolling_policy.interval": Key("roll.interval"),
+    "rolling_policy.inactivity_interval": _NO_EFFECT,
+    "rolling_policy.watermark_expiration": _NO_EFFECT,
+    "filename.prefix": Key("prefix"),
+    "filename.suffix": Refused("the format determines the suffix; remove the option"),
+    "filename.strategy": Key(),
+    "partitioning.fields": Key("partition_by", convert=split_list),
+    "partitioning.time_pattern": Refused(
+        "compute a column with date_format, and write PARTITIONED BY (column)"
+    ),
+    "shuffle_by_partition.enabled": Key(),
+    "multipart.target_part_size": Key(),
+    "multipart.max_parts": Key(),
+    "multipart.minimum_multipart_size": Key(),
+    "sink.version": Key(),
+}
+_FILES = Connector("files", source=_FILES_SOURCE, sink=_FILES_SINK)
+_REDIS_SINK: Rules = {
+    "target": Refused("write target = 'string', 'list' or 'hash', and target.key_prefix"),
+    "target.key_prefix": Refused("write target = 'string', 'list' or 'hash'"),
+    "target.key_column": Refused("write target = 'string', 'list' or 'hash'"),
+    "target.field_column": Key("field", convert=template_of),
+    "target.ttl_secs": Key("ttl", convert=with_unit("seconds")),
+    "target.max_length": Key("max_length"),
+    "target.operation": Key("side", {"append": "right", "prepend": "left"}),
+}
+
+CONNECTORS: Mapping[str, Connector] = {
+    "kafka": Connector(
+        "kafka", _KAFKA, _KAFKA_SOURCE, _KAFKA_SINK, "timestamp",
+        frozenset({"bootstrap_servers"}), {"start": "latest"},
+    ),
+    "confluent": Connector(
+        "kafka",
+        {**_KAFKA, "key": Key("auth.username"), "secret": Key("auth.password")},
+        _KAFKA_SOURCE, _KAFKA_SINK, "timestamp",
+        frozenset({"bootstrap_servers"}), {"start": "latest", "tls": True},
+    ),
+    "kinesis": Connector(
+        "kinesis",
+        {"stream_name": Key("stream"), "aws_region": Key("region")},
+        {"source.offset": Key("start", _OFFSETS)},
+        {
+            "sink.flush_interval_millis": Key("batch.interval", convert=with_unit("ms")),
+            "sink.max_bytes_per_batch": Key("batch.max_size"),
+            "sink.max_records_per_batch": Key("batch.max_records"),
+        },
+    ),
+    "filesystem": _FILES,
+    "single_file": _FILES,
+    "redis": Connector(
+        "redis",
+        {**_CREDENTIALS, "address": Key("url"),
+         "cluster.addresses": Key("url", convert=split_list)},
+        sink=_REDIS_SINK,
+    ),
+    "nats": Connector(
+        "nats",
+        {
+            "servers": Key("url", convert=split_list),
+            "auth.type": Key("", {"none": "", "credentials": "", "jwt": ""}),
+        },
+        {
+            "consumer.ack_wait": Key("consumer_settings.ack_wait", convert=with_unit("seconds")),
+            "consumer.max_deliver": Key("consumer_settings.max_deliver"),
+            "consumer.max_ack_pending": Key("consumer_settings.max_ack_pending"),
+        },
+    ),
+    "mqtt": Connector(
+        "mqtt",
+        {
+            **_CREDENTIALS,
+            "qos": Key("qos", {
+                "at_most_once": 0, "at_least_once": 1, "exactly_once": 2, "0": 0, "1": 1, "2": 2,
+            }),
+            "tls.cert": Key("tls.certificate"),
+            "client_prefix": Key("client_id"),
+        },
+        {"max_packet_size": Key("max_message_size")},
+        {"sink.retain": Key("retain")},
+        "received",
+    ),
+    "rabbitmq": Connector(
+        "rabbitmq_stream",
+        {
+            **_CREDENTIALS,
+            "host": Key("url", convert=lambda host: f"amqp://{host.strip()}"),
+            "port": Refused("write url = 'amqp://host:port' with the port of AMQP"),
+            "tls_config.enabled": Refused("write url = 'amqps://host'"),
+            "load_balancer_mode": Key(),
+        },
+        {"source.offset": Key("start", {
+            "first": "earliest", "last": "latest", "next": "latest",
+        })},
+        marks=frozenset({"host"}),
+        defaults={"start": "latest"},
+    ),
+    "sse": Connector(
+        "sse", {"endpoint": Key("url"), **_HEADERS, "events": Key("events", convert=split_list)}
+    ),
+    "websocket": Connector(
+        "websocket",
+        {
+            "endpoint": Key("url"), **_HEADERS,
+            "subscription_message": Key("messages", convert=lambda text: [text]),
+        },
+        event_time="received",
+    ),
+    "polling_http": Connector(
+        "http_poll",
+        {
+            "endpoint": Key("url"), **_HEADERS,
+            "poll_interval_ms": Key("interval", convert=with_unit("ms")),
+            "emit_behavior": Key("emit", {"all": "all", "changed": "changed"}),
+        },
+    ),
+    "webhook": Connector("http", {"endpoint": Key("url"), **_HEADERS}),
+    "impulse": Connector(
+        "impulse",
+        {
+            "event_rate": Key("rate"),
+            "event_time_interval": Key("interval", convert=with_unit("us")),
+            "message_count": Key("rows"),
+        },
+        event_time="time",
+    ),
+    "nexmark": Connector(
+        "nexmark",
+        {"event_rate": Key("rate"), "runtime": Refused("limit the number of events with rows")},
+        event_time="time",
+    ),
+    "stdout": Connector("print"),
+    "preview": Connector("print"),
+}  # fmt: skip
+"""The connectors by the name in Arroyo."""
+
+MISSING: Mapping[str, str] = {
+    "fluvio": "write the stream to Kafka, and read it with connector = 'kafka'",
+    "delta": "write Parquet files with connector = 'files' and format = 'parquet'",
+    "iceberg": "write Parquet files with connector = 'files' and format = 'parquet'",
+}
+"""Connectors of Arroyo that Penstock does not have."""

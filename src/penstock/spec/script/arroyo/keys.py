@@ -1,0 +1,81 @@
+"""Rules for options: the option of Penstock, and its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["source", "sink"]
+Value = str | int | float | bool | list[str] | dict[str, str]
+
+
+@dataclass(frozen=True)
+class Key:
+    """An option of Arroyo. `target` is the dotted option of Penstock; empty without effect."""
+
+    target: str = ""
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """The values by the text of Arroyo. Other values are errors; empty for all values."""
+    convert: Callable[[str], Value] | None = None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An option of Arroyo without a counterpart, and what to do instead."""
+
+    hint: str
+
+
+Rule = Key | Refused
+Rules = Mapping[str, Rule]
+
+
+@dataclass(frozen=True)
+class Connector:
+    """A connector of Arroyo. `type` is the connector of Penstock."""
+
+    type: str
+    both: Rules = field(default_factory=dict)
+    source: Rules = field(default_factory=dict)
+    sink: Rules = field(default_factory=dict)
+    event_time: str | None = None
+    """The metadata that is the event time of a table without a watermark."""
+    marks: frozenset[str] = frozenset()
+    """The options that only Arroyo has, which select `defaults`."""
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+    """Options of a source, where Arroyo has another default."""
+
+    def rules(self, kind: Kind) -> dict[str, Rule]:
+        """Returns the rules of a source or sink."""
+        return {**self.both, **(self.source if kind == "source" else self.sink)}
+
+
+def is_true(text: str) -> bool:
+    """Returns whether an option is set."""
+    return text.strip().lower() in ("true", "yes", "1")
+
+
+def with_unit(unit: str) -> Callable[[str], Value]:
+    """Returns the conversion of a number to a duration."""
+    return lambda text: f"{text.strip()} {unit}"
+
+
+def split_list(text: str) -> Value:
+    """Returns the items of a list with commas."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def split_map(separator: str) -> Callable[[str], Value]:
+    """Returns the conversion of `a=1,b=2`, with this separator in place of `=`."""
+
+    def convert(text: str) -> Value:
+        pairs = (item.partition(separator) for item in text.split(",") if item.strip())
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+    return convert
+
+
+def template_of(column: str) -> Value:
+    """Returns the template of the values of a column."""
+    return f"{{{column.strip()}}}"

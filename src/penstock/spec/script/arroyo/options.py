@@ -1,0 +1,172 @@
+"""Translation of the options of a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from penstock.core.errors import SpecError
+from penstock.core.text import did_you_mean
+from penstock.spec.script.arroyo.connectors import CONNECTORS, MISSING
+from penstock.spec.script.arroyo.formats import COMMON, FORMATS, OF_FORMATS
+from penstock.spec.script.arroyo.keys import Connector, Kind, Refused, Rule, Value
+from penstock.spec.script.arroyo.redis_target import combine_target
+from penstock.spec.script.build import derived_node, list_node, map_node
+from penstock.spec.script.options import Option
+from penstock.spec.script.tokens import Text
+from penstock.spec.yaml.nodes import File, Node, ScalarNode
+
+_GROUPS = ("source.", "sink.", "rolling_policy.", "schema_registry.", "partitioning.")
+_MESSAGES = re.compile(r"subscription_messages\.(\d+)\Z")
+
+
+def translate_options(file: File, options: Sequence[Option], kind: Kind) -> list[Option]:
+    """Returns the options of a table in Penstock's names. Other options remain as they are.
+
+    Raises SpecError at an option or value without a counterpart.
+    """
+    named = {option.name: option for option in options}
+    connector = _connector(file, named.get("connector"))
+    rules: dict[str, Rule] = {**COMMON, **OF_FORMATS, **connector.rules(kind)}
+    if connector.type == "redis" and kind == "sink":
+        options = combine_target(options)
+    translated = [*_translate_all(file, options, rules, connector)]
+    names = {option.name for option in translated}
+    is_arroyo = any(mark in named for mark in connector.marks)
+    if kind == "source" and is_arroyo:
+        origin = named["connector"].path[0]
+        translated += [
+            Option([origin._replace(value=name)], _node(file, value, origin))
+            for name, value in connector.defaults.items()
+            if name not in names
+        ]
+    return translated
+
+
+def event_time_of(options: Sequence[Option]) -> str | None:
+    """Returns the metadata that is the event time of a table without a watermark, or None."""
+    for option in options:
+        if option.name == "connector" and isinstance(option.value, ScalarNode):
+            connector = CONNECTORS.get(str(option.value.value))
+            return connector.event_time if connector else None
+    return None
+
+
+def metadata_name(name: Text, options: Sequence[Option]) -> Text:
+    """Returns the name of metadata in Penstock."""
+    is_kafka = any(
+        option.name == "connector" and _text(option) in ("kafka", "confluent") for option in options
+    )
+    return name._replace(value="offset") if is_kafka and name.value == "offset_id" else name
+
+
+def _connector(file: File, option: Option | None) -> Connector:
+    """Returns the rules of a connector; none for a connector that Arroyo does not have."""
+    if option is None or not isinstance(option.value, ScalarNode):
+        return Connector("")
+    name = str(option.value.value)
+    if name in MISSING:
+        raise SpecError(
+            f'the connector "{name}" of Arroyo has no counterpart',
+            code="unknown-type", where=option.value.location, hint=MISSING[name],
+        )  # fmt: skip
+    return CONNECTORS.get(name, Connector(name))
+
+
+def _translate_all(
+    file: File, options: Sequence[Option], rules: dict[str, Rule], connector: Connector
+) -> Iterator[Option]:
+    messages = [option for option in options if _MESSAGES.match(option.name)]
+    # The format comes first: options of the format are added to it.
+    for option in sorted(options, key=lambda each: each.name != "format"):
+        if option.name == "connector" and connector.type:
+            yield replace(option, value=_with_value(option.value, connector.type))
+        elif option.name == "format" and _text(option) in FORMATS:
+            yield replace(option, value=_with_value(option.value, FORMATS[_text(option)]))
+        elif option in messages:
+            if option is messages[0]:
+                items = list_node(file, [each.value for each in messages])
+                yield Option([option.path[0]._replace(value="messages")], items)
+        elif option.name in rules:
+            yield from _translate(file, option, rules[option.name])
+        else:
+            _check_name(file, option, rules)
+            yield option
+
+
+def _check_name(file: File, option: Option, rules: dict[str, Rule]) -> None:
+    """Raises SpecError at an unknown option in a group that only Arroyo has, as `source.`."""
+    known = [name for name in rules if name.startswith(_GROUPS)]
+    if option.name.startswith(_GROUPS) and known:
+        raise SpecError(
+            f'unknown option "{option.name}"',
+            code="unknown-option",
+            where=file.location(option.path[0].start, option.path[-1].end),
+            hint=did_you_mean(option.name, known),
+        )
+
+
+def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
+    """Yields the option of Penstock; none for an option without effect."""
+    where = file.location(option.path[0].start, option.path[-1].end)
+    if isinstance(rule, Refused):
+        raise SpecError(
+            f'the option "{option.name}" of Arroyo has no counterpart',
+            code="unsupported-option", where=where, hint=rule.hint,
+        )  # fmt: skip
+    value: Node = option.value
+    if rule.values:
+        text = _text(option)
+        if text not in rule.values:
+            raise SpecError(
+                f'expected a value of "{option.name}", found "{text}"',
+                code="invalid-option",
+                where=value.location,
+                hint=did_you_mean(text, rule.values),
+            )
+        new = rule.values[text]
+        if new == "":
+            return
+        value = _with_value(value, new)
+    elif rule.convert is not None:
+        origin = option.path[0]
+        if isinstance(value, ScalarNode) and "${" not in value.written:
+            value = _located(file, rule.convert(_text(option)), value, origin)
+    if not rule.target:
+        return
+    first, last = option.path[0], option.path[-1]
+    path = [Text(part, first.start, last.end) for part in rule.target.split(".")]
+    yield Option(path, value)
+
+
+def _located(file: File, value: Value, node: ScalarNode, origin: Text) -> Node:
+    """Returns a value at the location of another one."""
+    if isinstance(value, dict):
+        entries = {
+            origin._replace(value=key): _with_value(node, text) for key, text in value.items()
+        }
+        return map_node(file, entries)
+    if isinstance(value, list):
+        return list_node(file, [_with_value(node, item) for item in value])
+    return _with_value(node, value)
+
+
+def _node(file: File, value: Value, origin: Text) -> Node:
+    assert isinstance(value, str | bool)
+    return derived_node(file, value, origin)
+
+
+def _with_value(node: Node, value: Value) -> Node:
+    """Returns a scalar with another value, at its location."""
+    if not isinstance(node, ScalarNode):
+        return node
+    assert not isinstance(value, list | dict)
+    return replace(node, value=value, written=str(value), text=str(value), span=None)
+
+
+def _text(option: Option) -> str:
+    value = option.value
+    if not isinstance(value, ScalarNode):
+        return ""
+    return value.written.strip().lower() if value.plain else str(value.value)

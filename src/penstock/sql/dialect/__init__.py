@@ -1,0 +1,1 @@
+"""Translation of SQL of other dialects (PostgreSQL, DataFusion, Arroyo) to Spark SQL."""

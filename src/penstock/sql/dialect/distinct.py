@@ -1,0 +1,57 @@
+"""Aggregates of distinct values in windows, which Spark does not compute on streams.
+
+`count(DISTINCT a)` becomes the size of the set of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.sql.dialect.query import Select
+from penstock.sql.dialect.text import DialectError, Edit
+from penstock.sql.dialect.tokens import Call, Sql
+
+_LISTS = ("array_agg", "collect_list")
+
+
+def distinct_edits(sql: Sql, select: Select) -> Iterator[Edit]:
+    """Yields the edits of the aggregates of a query. Raises DialectError at other aggregates."""
+    nested = [source.part for source in select.sources if source.query is not None]
+    for call in sql.calls(first=select.part[0], last=select.part[1]):
+        if any(first <= call.name < last for first, last in nested):
+            continue
+        if sql.word(call.opening + 1) == "DISTINCT":
+            yield from _translate(sql, call)
+
+
+def _translate(sql: Sql, call: Call) -> Iterator[Edit]:
+    name, token = sql[call.name].value.lower(), sql[call.name]
+    distinct = sql[call.opening + 1]
+    values = sql.slice(call.opening + 2, call.closing)
+    if name == "count":
+        if len(call.arguments) > 1:
+            parts = [(call.opening + 2, call.arguments[0][1]), *call.arguments[1:]]
+            known = " AND ".join(f"{sql.slice(*part)} IS NOT NULL" for part in parts)
+            values = f"CASE WHEN {known} THEN struct({values}) END"
+        yield Edit(token.start, distinct.end, "CAST(size(collect_set(")
+        if len(call.arguments) > 1:
+            yield Edit(sql[call.opening + 2].start, sql[call.closing - 1].end, values)
+        end = _end(sql, call)
+        yield Edit(end, end, ") AS BIGINT)")
+    elif name in _LISTS:
+        yield Edit(token.start, distinct.end, "collect_set(")
+    elif name in ("min", "max", "collect_set", "bool_and", "bool_or", "any_value"):
+        yield Edit(distinct.start, distinct.end, "")
+    else:
+        raise DialectError(
+            f"{name}(DISTINCT) in a window is not available", token.start, distinct.end,
+            "group by the value in a view first, then aggregate the view by its window",
+        )  # fmt: skip
+
+
+def _end(sql: Sql, call: Call) -> int:
+    """Returns the end of a call, after FILTER (...)."""
+    after = call.closing + 1
+    if sql.word(after) == "FILTER" and sql.is_sign(after + 1, "("):
+        after = sql.closing.get(after + 1, after) + 1
+    return sql[after - 1].end

@@ -1,0 +1,53 @@
+"""Intervals as arguments: `INTERVAL '5 minutes'`, `INTERVAL '1' HOUR`, `'5 minutes'`."""
+
+from __future__ import annotations
+
+import re
+
+from penstock.sql.dialect.text import DialectError
+from penstock.sql.dialect.tokens import Sql
+
+_UNITS = {
+    "microsecond": 1e-6, "millisecond": 1e-3, "second": 1.0, "minute": 60.0, "hour": 3600.0,
+    "day": 86400.0, "week": 604800.0,
+    "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0,
+}  # fmt: skip
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_EXAMPLE = "write an interval such as INTERVAL '5 minutes'"
+
+
+def interval_text(sql: Sql, first: int, last: int) -> str:
+    """Returns the text of a literal interval, as `5 minutes`. Raises DialectError."""
+    start = first + 1 if sql.word(first) == "INTERVAL" else first
+    tokens = sql.tokens[start:last]
+    if last - first > 2 and sql.words(last - 1, "INTERVAL") and sql.is_sign(last - 2, "::"):
+        tokens = sql.tokens[first : last - 2]
+    text = " ".join(token.value for token in tokens).strip()
+    is_literal = tokens and tokens[0].kind in ("string", "number")
+    if not is_literal or len(tokens) > 2 or (len(tokens) == 2 and not tokens[1].word):
+        raise _error(sql, first, last, f"expected an interval, found {sql.slice(first, last)}")
+    return text
+
+
+def interval_seconds(sql: Sql, first: int, last: int) -> float:
+    """Returns the length of a literal interval, which is not zero. Raises DialectError."""
+    text = interval_text(sql, first, last)
+    position, seconds = 0, 0.0
+    while match := _PART.match(text, position):
+        unit = match[2].lower()
+        unit = unit if unit in _UNITS else unit.removesuffix("s")
+        if unit in ("month", "mon", "year", "quarter", "y"):
+            message = f"an interval of {match[2].lower()} has no fixed length"
+            raise _error(sql, first, last, message, "write a number of days, such as '30 days'")
+        if unit not in _UNITS:
+            break
+        seconds += float(match[1]) * _UNITS[unit]
+        position = match.end()
+    if position < len(text) or seconds <= 0:
+        raise _error(sql, first, last, f"expected an interval above zero, found {text!r}")
+    return seconds
+
+
+def _error(sql: Sql, first: int, last: int, message: str, hint: str = _EXAMPLE) -> DialectError:
+    start, end = sql[first].start, sql[last - 1].end
+    return DialectError(message, start, end, hint, "invalid-interval")

@@ -1,0 +1,39 @@
+"""Joins of windows: rows of two windowed relations meet in the same window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from penstock.sql.dialect.identifiers import quoted
+from penstock.sql.dialect.lineage import Outputs
+from penstock.sql.dialect.query import Select, Source
+from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.tokens import Sql
+
+
+def join_edits(sql: Sql, select: Select, outputs: Outputs) -> Iterator[Edit]:
+    """Yields the equality of windows where the condition of a join does not have it."""
+    windowed = [source for source in select.sources if outputs[source].windows]
+    for left, right in pairwise(windowed):
+        columns = next(iter(outputs[left].windows)), next(iter(outputs[right].windows))
+        specs = [outputs[left].windows[columns[0]], outputs[right].windows[columns[1]]]
+        owners = left.alias or left.name, right.alias or right.name
+        if specs[0] != specs[1] or specs[0] is None or not all(owners):
+            continue
+        if right.condition is None or _compares(sql, right, columns):
+            continue
+        first, last = right.condition
+        equal = " = ".join(
+            f"{quoted(owner or '')}.{quoted(column)}"
+            for owner, column in zip(owners, columns, strict=True)
+        )
+        yield Edit(sql[first].start, sql[first].start, "(")
+        yield Edit(sql[last - 1].end, sql[last - 1].end, f") AND {equal}")
+
+
+def _compares(sql: Sql, source: Source, columns: tuple[str, str]) -> bool:
+    """Returns whether the condition of a join names the windows."""
+    first, last = source.condition or (0, 0)
+    names = {token.value.lower() for token in sql.tokens[first:last] if token.is_name}
+    return all(column in names for column in columns)

@@ -1,0 +1,144 @@
+"""The columns of a select that are event times or windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from penstock.sql.dialect.query import Item, Part, Query, Select, Source, column_name
+from penstock.sql.dialect.relation import Output, Spec
+from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS, read_window, spark_window
+from penstock.sql.functions import AGGREGATES
+
+Outputs = Mapping[Source, Output]
+
+
+def select_output(sql: Sql, select: Select, outputs: Outputs) -> Output:
+    """Returns the event time and the windows of the rows of a select."""
+    grouped = bool(select.groups) or is_aggregate(sql, select)
+    time: str | None = None
+    windows: dict[str, Spec | None] = dict(_grouped_windows(sql, select, outputs))
+    known = windows if grouped else _input_windows(select, outputs)
+    found: dict[str, Spec | None] = {}
+    for item in select.items:
+        if sql.is_sign(item.part[1] - 1, "*"):
+            sources = _starred(sql, item, select.sources)
+            if not grouped:
+                for source in sources:
+                    found |= outputs[source].windows
+                    time = time or outputs[source].time
+            continue
+        name, spec = _item_window(sql, item, known)
+        if name is not None:
+            found[name.lower()] = spec
+        elif item.name and _is_time(sql, item, select, outputs, grouped):
+            time = item.name
+    return Output(time, found)
+
+
+def is_aggregate(sql: Sql, select: Select) -> bool:
+    """Returns whether a select without GROUP BY has an aggregate function."""
+    first, last = select.first_item, select.items[-1].part[1] if select.items else 0
+    return any(
+        sql[call.name].value.lower() in AGGREGATES and sql.word(_after_filter(sql, call)) != "OVER"
+        for call in sql.calls(first=first, last=last)
+    )
+
+
+def _after_filter(sql: Sql, call: Call) -> int:
+    """Returns the token after a call and its FILTER clause."""
+    after = call.closing + 1
+    if sql.word(after) == "FILTER" and sql.is_sign(after + 1, "("):
+        after = sql.closing.get(after + 1, after) + 1
+    return after
+
+
+def window_calls(sql: Sql, part: Part) -> Iterator[Call]:
+    """Yields the calls of tumble, hop and session in a part, without those in queries."""
+    for call in sql.calls(*WINDOWS, first=part[0], last=part[1]):
+        opening = sql.enclosing(call.name)
+        while opening is not None and opening >= part[0]:
+            if sql.word(opening + 1) in ("SELECT", "WITH"):
+                break
+            opening = sql.enclosing(opening)
+        else:
+            yield call
+
+
+def whole_call(sql: Sql, part: Part, *names: str) -> Call | None:
+    """Returns the call that a part consists of, or None."""
+    for call in sql.calls(*names, first=part[0], last=part[1]):
+        return call if (call.name, call.closing + 1) == part else None
+    return None
+
+
+def _input_windows(select: Select, outputs: Outputs) -> dict[str, Spec | None]:
+    windows: dict[str, Spec | None] = {}
+    for source in select.sources:
+        windows |= outputs[source].windows
+    return windows
+
+
+def _grouped_windows(
+    sql: Sql, select: Select, outputs: Outputs
+) -> Iterator[tuple[str, Spec | None]]:
+    """Yields the windows that a query groups by, with the names that its items may use."""
+    inputs = _input_windows(select, outputs)
+    for part in select.groups:
+        call = whole_call(sql, part, *WINDOWS, *SPARK_WINDOWS)
+        name = column_name(sql, part)
+        if call is not None:
+            function = sql[call.name].value.lower()
+            if function in WINDOWS:
+                yield "window", read_window(sql, call)
+            else:
+                yield function, spark_window(sql, call)
+        elif name is not None and name.lower() in inputs:
+            yield name.lower(), inputs[name.lower()]
+
+
+def _item_window(
+    sql: Sql, item: Item, known: Mapping[str, Spec | None]
+) -> tuple[str | None, Spec | None]:
+    """Returns the name and the window of an item that is a window."""
+    call = whole_call(sql, item.expression, *WINDOWS, *SPARK_WINDOWS)
+    if call is not None:
+        function = sql[call.name].value.lower()
+        if function in WINDOWS:
+            return item.name or "window", read_window(sql, call)
+        return item.name or function, spark_window(sql, call)
+    column = column_name(sql, item.expression)
+    if column is not None and column.lower() in known:
+        return item.name or column, known[column.lower()]
+    return None, None
+
+
+def _is_time(sql: Sql, item: Item, select: Select, outputs: Outputs, grouped: bool) -> bool:
+    if whole_call(sql, item.expression, "window_time", "row_time") is not None:
+        return True
+    column = column_name(sql, item.expression)
+    times = {(outputs[source].time or "").lower() for source in select.sources} - {""}
+    return column is not None and not grouped and column.lower() in times
+
+
+def _starred(sql: Sql, item: Item, sources: Sequence[Source]) -> Sequence[Source]:
+    """Returns the sources of `*` or `a.*`."""
+    first, last = item.part
+    if last - first < 3:
+        return sources
+    owner = sql[first].value.lower()
+    return [source for source in sources if (source.alias or source.name or "").lower() == owner]
+
+
+def merge(query: Query, outputs: Sequence[Output]) -> Output:
+    """Returns the output of UNION and the like: what all operands have by the same name."""
+    if not outputs:
+        return Output()
+    first, *others = outputs
+    time = first.time if all(other.time == first.time for other in others) else None
+    windows = {
+        name: spec
+        for name, spec in first.windows.items()
+        if all(other.windows.get(name, False) == spec for other in others)
+    }
+    return Output(time, windows)

@@ -1,0 +1,247 @@
+"""The clauses of queries: selected items, relations and groups, as ranges of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from penstock.sql.dialect.tokens import Sql
+
+Part = tuple[int, int]
+"""The first token of a part, and the token after it."""
+_SET_OPERATORS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
+_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "QUALIFY", "ORDER", "LIMIT", "WINDOW", "OFFSET",
+            "SORT", "DISTRIBUTE", "CLUSTER")  # fmt: skip
+_JOINS = ("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "SEMI", "ANTI", "NATURAL",
+          "LATERAL")  # fmt: skip
+_NO_ALIASES = frozenset({*_JOINS, *_CLAUSES, "ON", "USING", "TABLESAMPLE", "PIVOT", "UNPIVOT",
+                         "WATERMARK", "END"})  # fmt: skip
+
+
+@dataclass(eq=False)
+class Item:
+    """A selected expression. `name` is its alias, or the name of its column; None if unknown."""
+
+    part: Part
+    expression: Part
+    name: str | None
+    has_alias: bool
+
+
+@dataclass(eq=False)
+class Source:
+    """A relation of FROM: a name, or a query in parentheses."""
+
+    part: Part
+    name: str | None
+    query: Query | None
+    alias: str | None
+    join: str | None = None
+    """The words of the join, as `LEFT JOIN`; None for the first relation."""
+    condition: Part | None = None
+    """The condition after ON."""
+
+
+@dataclass(eq=False)
+class Select:
+    """`SELECT items FROM sources WHERE ... GROUP BY groups ...`."""
+
+    part: Part
+    items: list[Item]
+    sources: list[Source]
+    groups: list[Part]
+    clauses: dict[str, Part]
+    """The clauses without their keywords."""
+    first_item: int
+    distinct: bool = False
+
+
+@dataclass(eq=False)
+class Query:
+    """A query: common table expressions, and the operands of UNION and the like."""
+
+    part: Part
+    selects: list[Select]
+    ctes: dict[str, Query] = field(default_factory=dict)
+    operators: list[str] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Select]:
+        """Yields all selects: of the query, of its relations and of its table expressions."""
+        for query in self.ctes.values():
+            yield from query.walk()
+        for select in self.selects:
+            yield select
+            for source in select.sources:
+                if source.query is not None:
+                    yield from source.query.walk()
+
+
+def read_query(sql: Sql, first: int = 0, last: int | None = None) -> Query | None:
+    """Returns the clauses of a query; None for a text of another form."""
+    last = len(sql) if last is None else last
+    while first < last and sql.is_sign(first, "(") and sql.closing.get(first) == last - 1:
+        first, last = first + 1, last - 1
+    ctes: dict[str, Query] = {}
+    start = first
+    if sql.word(first) == "WITH":
+        start = _read_ctes(sql, first + 1, last, ctes)
+    query = Query((start, last), [], ctes)
+    position = begin = start
+    while position <= last:
+        word = sql.word(position) if position < last else "UNION"
+        if word in _SET_OPERATORS:
+            operand = read_select(sql, begin, position)
+            if operand is None:
+                return None
+            query.selects.append(operand)
+            if position < last:
+                every = sql.word(position + 1)
+                query.operators.append(word if every != "ALL" else f"{word} ALL")
+                position += every in ("ALL", "DISTINCT")
+            begin = position + 1
+        position = sql.closing.get(position, position) + 1
+    return query
+
+
+def _read_ctes(sql: Sql, position: int, last: int, ctes: dict[str, Query]) -> int:
+    """Reads `name AS (query), ...`. Returns the token after them."""
+    while position + 2 < last and sql[position].is_name:
+        name = sql[position].value.lower()
+        position += 1
+        if sql.is_sign(position, "("):
+            position = sql.closing.get(position, position) + 1
+        if sql.word(position) != "AS" or not sql.is_sign(position + 1, "("):
+            break
+        closing = sql.closing.get(position + 1, last)
+        query = read_query(sql, position + 2, closing)
+        if query is not None:
+            ctes[name] = query
+        position = closing + 1
+        if not sql.is_sign(position, ","):
+            break
+        position += 1
+    return position
+
+
+def read_select(sql: Sql, first: int, last: int) -> Select | None:
+    """Returns the clauses of one SELECT; None for a text of another form."""
+    while first < last and sql.is_sign(first, "(") and sql.closing.get(first) == last - 1:
+        first, last = first + 1, last - 1
+    if sql.word(first) != "SELECT":
+        return None
+    distinct = sql.word(first + 1) in ("DISTINCT", "ALL")
+    start = first + 1 + distinct
+    clauses, end = _clauses(sql, start, last)
+    groups: list[Part] = []
+    if "GROUP" in clauses:
+        groups = list(sql.split(*clauses["GROUP"], ","))
+    items = [_item(sql, part) for part in sql.split(start, end, ",")]
+    sources = list(_sources(sql, *clauses["FROM"])) if "FROM" in clauses else []
+    is_distinct = sql.word(first + 1) == "DISTINCT"
+    return Select((first, last), items, sources, groups, clauses, start, is_distinct)
+
+
+def _clauses(sql: Sql, first: int, last: int) -> tuple[dict[str, Part], int]:
+    """Returns the clauses, and the token after the selected items."""
+    starts: list[tuple[str, int]] = []
+    position = first
+    while position < last:
+        word = sql.word(position)
+        if word in _CLAUSES and _is_clause(sql, position, word):
+            starts.append((word, position))
+        position = sql.closing.get(position, position) + 1
+    ends = [*(start for _, start in starts[1:]), last][: len(starts)]
+    clauses = {
+        word: (start + 1 + (sql.word(start + 1) == "BY"), end)
+        for (word, start), end in zip(starts, ends, strict=True)
+    }
+    return clauses, starts[0][1] if starts else last
+
+
+def _is_clause(sql: Sql, position: int, word: str) -> bool:
+    if word == "WINDOW":
+        return sql.words(position + 2, "AS") and sql.is_sign(position + 3, "(")
+    if sql.is_sign(position - 1, ".") or sql.word(position - 1) == "AS":
+        return False
+    return word != "FROM" or sql.word(position - 1) != "DISTINCT"
+
+
+def _item(sql: Sql, part: Part) -> Item:
+    first, last = part
+    if last - first >= 3 and sql.word(last - 2) == "AS" and sql[last - 1].is_name:
+        return Item(part, (first, last - 2), sql[last - 1].value, True)
+    implicit = (
+        last - first >= 2
+        and sql[last - 1].is_name
+        and sql.word(last - 1) not in _NO_ALIASES
+        and (sql[last - 2].kind != "sign" or sql[last - 2].value in (")", "]"))
+        and sql.operand_before(last - 1) is not None
+    )
+    if implicit:
+        return Item(part, (first, last - 1), sql[last - 1].value, True)
+    return Item(part, part, column_name(sql, part), False)
+
+
+def column_name(sql: Sql, part: Part) -> str | None:
+    """Returns the column of a plain reference: `b` of `a.b`; None for other expressions."""
+    first, last = part
+    if (last - first) % 2 == 0 or not sql[last - 1].is_name:
+        return None
+    dots = all(sql.is_sign(index, ".") for index in range(first + 1, last, 2))
+    return sql[last - 1].value if dots and sql[first].is_name else None
+
+
+def _sources(sql: Sql, first: int, last: int) -> Iterator[Source]:
+    position, join = first, None
+    while position < last:
+        if sql.is_sign(position, ","):
+            join, position = ",", position + 1
+            continue
+        words = []
+        while position < last and sql.word(position) in _JOINS:
+            words.append(sql.word(position))
+            position += 1
+        join = " ".join(words) or join
+        if position >= last:
+            return
+        source, position = _source(sql, position, last)
+        source.join, join = join, None
+        yield source
+
+
+def _source(sql: Sql, position: int, last: int) -> tuple[Source, int]:
+    """Returns a relation with its alias and condition, and the token after it."""
+    start, name, query = position, None, None
+    if sql.is_sign(position, "("):
+        closing = sql.closing.get(position, last - 1)
+        query = read_query(sql, position + 1, closing)
+        position = closing + 1
+    else:
+        name = sql[position].value if sql[position].is_name else None
+        position += 1
+        while sql.is_sign(position, ".") and position + 1 < last:
+            name, position = sql[position + 1].value, position + 2
+        if sql.is_sign(position, "("):
+            name, position = None, sql.closing.get(position, position) + 1
+    source = Source((start, position), name, query, None)
+    if position < last and sql.word(position) == "AS":
+        position += 1
+    if position < last and sql[position].is_name and sql.word(position) not in _NO_ALIASES:
+        source.alias, position = sql[position].value, position + 1
+    if position < last and sql.word(position) == "ON":
+        end = _end_of_condition(sql, position + 1, last)
+        source.condition, position = (position + 1, end), end
+    while position < last and not (sql.is_sign(position, ",") or sql.word(position) in _JOINS):
+        position = sql.closing.get(position, position) + 1
+    return source, position
+
+
+def _end_of_condition(sql: Sql, position: int, last: int) -> int:
+    while position < last and not (sql.is_sign(position, ",") or _begins_join(sql, position)):
+        position = sql.closing.get(position, position) + 1
+    return position
+
+
+def _begins_join(sql: Sql, position: int) -> bool:
+    """Returns whether a join begins: LEFT and RIGHT are functions too."""
+    return sql.word(position) in _JOINS and not sql.is_sign(position + 1, "(")

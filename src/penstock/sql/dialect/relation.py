@@ -1,0 +1,37 @@
+"""Relations as a query reads them: event time, windows, and the query of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Spec = tuple[str, float, float]
+"""A window: its function, width and slide in seconds; of a session, its gap."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """The columns of a relation that matter to windows."""
+
+    time: str | None = None
+    """The column of the event time."""
+    windows: Mapping[str, Spec | None] = field(default_factory=dict)
+    """The columns of windows by name in lower case; None if the window is not known."""
+
+
+NOTHING = Output()
+"""No event time and no windows."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A node that a query reads."""
+
+    name: str
+    output: Output = NOTHING
+    text: str | None = None
+    """The query of a view, which can be read in place of the view."""
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    """The relations of `text` by name in lower case."""
+    has_watermark: bool = False
+    """Whether the rows come from a stream with a watermark."""

@@ -1,0 +1,35 @@
+"""Rules that translate a part of a SQL text by itself, in the order of their application.
+
+A rule yields groups of edits; the edits of a group belong together. A rule finds nothing in its own
+output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from penstock.sql.dialect.rules import (
+    encodings,
+    functions,
+    json_functions,
+    json_operators,
+    names,
+    regular_expressions,
+    times,
+    types,
+)
+from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.tokens import Sql
+
+Rule = Callable[[Sql], Iterator[list[Edit]]]
+
+RULES: tuple[Rule, ...] = (
+    names.edits,
+    json_operators.edits,
+    json_functions.edits,
+    types.edits,
+    times.edits,
+    regular_expressions.edits,
+    encodings.edits,
+    functions.edits,
+)

@@ -1,0 +1,36 @@
+"""Encodings and hashes: `encode(a, 'hex')`, `sha256(a)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.sql.dialect.calls import literal, rewrite_call
+from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.tokens import Sql
+
+_BY_ENCODING = {
+    ("encode", "hex"): "lower(hex({0}))",
+    ("encode", "base64"): "base64(CAST({0} AS BINARY))",
+    ("decode", "hex"): "unhex({0})",
+    ("decode", "base64"): "unbase64({0})",
+    ("digest", "md5"): "unhex(md5({0}))",
+    ("digest", "sha224"): "unhex(sha2({0}, 224))",
+    ("digest", "sha256"): "unhex(sha2({0}, 256))",
+    ("digest", "sha384"): "unhex(sha2({0}, 384))",
+    ("digest", "sha512"): "unhex(sha2({0}, 512))",
+}
+_HASHES = {f"sha{bits}": f"unhex(sha2({{0}}, {bits}))" for bits in (224, 256, 384, 512)}
+
+
+def edits(sql: Sql) -> Iterator[list[Edit]]:
+    """Yields functions of Spark."""
+    for call in sql.calls("encode", "decode", "digest"):
+        if len(call.arguments) == 2:
+            encoding = (literal(sql, call.arguments[1]) or "").lower()
+            template = _BY_ENCODING.get((sql[call.name].value.lower(), encoding))
+            if template:
+                yield rewrite_call(sql, call, template)
+    for call in sql.calls(*_HASHES, "to_hex"):
+        if len(call.arguments) == 1:
+            name = sql[call.name].value.lower()
+            yield rewrite_call(sql, call, _HASHES.get(name, "lower(hex({0}))"))

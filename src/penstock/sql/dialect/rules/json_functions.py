@@ -1,0 +1,73 @@
+"""Functions of JSON texts: `json_get_str(a, 'key')`, `extract_json(a, '$.key')`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.sql.dialect.calls import literal, quote, rewrite_call
+from penstock.sql.dialect.json_path import json_text, path_of
+from penstock.sql.dialect.text import DialectError, Edit
+from penstock.sql.dialect.tokens import Call, Sql
+
+_TEXT = "get_json_object({{0}}, {path})"
+_TYPED = "try_variant_get(try_parse_json({{0}}), {path}, '{type}')"
+_BY_KEYS = {
+    "json_get_str": _TYPED.replace("{type}", "string"),
+    "json_as_text": _TEXT,
+    "json_get_int": _TYPED.replace("{type}", "bigint"),
+    "json_get_float": _TYPED.replace("{type}", "double"),
+    "json_get_bool": _TYPED.replace("{type}", "boolean"),
+    "json_get": "to_json(" + _TYPED.replace("{type}", "variant") + ")",
+    "json_get_json": "to_json(" + _TYPED.replace("{type}", "variant") + ")",
+    "json_get_array": "transform(" + _TYPED.replace("{type}", "array<variant>")
+    + ", item -> to_json(item))",
+    "json_contains": "(" + _TYPED.replace("{type}", "variant") + " IS NOT NULL)",
+    "json_length": "coalesce(size(" + _TYPED.replace("{type}", "array<variant>")
+    + "), array_size(json_object_keys(" + _TEXT + ")))",
+}  # fmt: skip
+"""Functions whose further arguments are keys and indexes."""
+_BY_PATH = ("extract_json", "extract_json_string", "get_first_json_object")
+
+
+def edits(sql: Sql) -> Iterator[list[Edit]]:
+    """Yields functions of Spark."""
+    for call in sql.calls(*_BY_KEYS):
+        if call.arguments:
+            template = _BY_KEYS[sql[call.name].value.lower()]
+            path = quote(path_of([_step(sql, part) for part in call.arguments[1:]]))
+            yield rewrite_call(sql, call, template.replace("{path}", path).replace("{{0}}", "{0}"))
+    for call in sql.calls(*_BY_PATH):
+        if len(call.arguments) == 2:
+            yield rewrite_call(sql, call, _by_path(sql, call))
+
+
+def _by_path(sql: Sql, call: Call) -> str:
+    name, path = sql[call.name].value.lower(), literal(sql, call.arguments[1])
+    if name == "extract_json_string":
+        return "get_json_object({0}, {1})"
+    before, after = json_text("{1}")
+    if name == "get_first_json_object":
+        return f"{before}{{0}}{after}"
+    if path is None or "*" in path.removesuffix("[*]") or "?" in path or ".." in path:
+        first, last = call.arguments[1]
+        raise DialectError(
+            "expected a JSON path in quotes with [*] only at its end",
+            sql[first].start, sql[last - 1].end, "select the elements with explode and from_json",
+        )  # fmt: skip
+    if path.endswith("[*]"):
+        array = f"try_variant_get(try_parse_json({{0}}), {quote(path[:-3])}, 'array<variant>')"
+        return f"transform({array}, item -> to_json(item))"
+    return f"array_compact(array({before}{{0}}{after}))"
+
+
+def _step(sql: Sql, part: tuple[int, int]) -> str | int:
+    first, last = part
+    token = sql[first]
+    if last - first == 1 and token.kind == "string":
+        return token.value
+    if last - first == 1 and token.kind == "number" and token.value.isdecimal():
+        return int(token.value)
+    raise DialectError(
+        "expected a key in quotes or an index", token.start, sql[last - 1].end,
+        "use variant_get(parse_json(a), path, 'string') of Spark",
+    )  # fmt: skip

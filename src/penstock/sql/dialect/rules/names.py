@@ -1,0 +1,20 @@
+"""Names in double quotes, where only a name can stand: `a."end"`, `AS "user"`, `FROM "t"`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.tokens import Sql
+
+_BEFORE_NAMES = frozenset({"AS", "FROM", "JOIN"})
+
+
+def edits(sql: Sql) -> Iterator[list[Edit]]:
+    """Yields backticks in place of double quotes."""
+    for index, token in enumerate(sql.tokens):
+        if token.kind != "string" or sql.text[token.start] != '"':
+            continue
+        after = sql.is_sign(index - 1, ".") or sql.word(index - 1) in _BEFORE_NAMES
+        if after or sql.is_sign(index + 1, "."):
+            yield [Edit(token.start, token.end, f"`{token.value.replace('`', '``')}`")]

@@ -1,0 +1,75 @@
+"""Calls of window functions: `tumble`, `hop` and `session`, and those of Spark."""
+
+from __future__ import annotations
+
+from penstock.core.text import plural
+from penstock.sql.dialect.calls import quote
+from penstock.sql.dialect.intervals import interval_seconds
+from penstock.sql.dialect.relation import Spec
+from penstock.sql.dialect.text import DialectError
+from penstock.sql.dialect.tokens import Call, Sql
+
+WINDOWS = ("tumble", "hop", "session")
+SPARK_WINDOWS = ("window", "session_window")
+_UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"), (1e-3, "millisecond"))
+_ARGUMENTS = {
+    "tumble": (1, "tumble(width)", "tumble(INTERVAL '5 minutes')"),
+    "hop": (2, "hop(slide, width)", "hop(INTERVAL '1 minute', INTERVAL '5 minutes')"),
+    "session": (1, "session(gap)", "session(INTERVAL '30 seconds')"),
+}
+
+
+def read_window(sql: Sql, call: Call) -> Spec:
+    """Returns the window of `tumble`, `hop` or `session`. Raises DialectError."""
+    name = sql[call.name].value.lower()
+    count, form, example = _ARGUMENTS[name]
+    start, end = sql[call.name].start, sql[call.closing].end
+    if len(call.arguments) != count:
+        raise DialectError(
+            f"expected {form}, found {plural(len(call.arguments), 'argument')}", start, end,
+            f"write {example}", "invalid-window",
+        )  # fmt: skip
+    lengths = [interval_seconds(sql, *argument) for argument in call.arguments]
+    if name != "hop":
+        return name, lengths[0], lengths[0]
+    slide, width = lengths
+    if slide > width:
+        first = call.arguments[0][0]
+        raise DialectError(
+            f"the slide of a hop, {duration(slide)}, is longer than its width, {duration(width)}",
+            sql[first].start, sql[call.arguments[0][1] - 1].end,
+            "write hop(slide, width): the slide is the first argument", "invalid-window",
+        )  # fmt: skip
+    return ("tumble" if slide == width else "hop"), width, slide
+
+
+def spark_window(sql: Sql, call: Call) -> Spec | None:
+    """Returns the window of `window` or `session_window` of Spark, or None if it is not known."""
+    try:
+        lengths = [interval_seconds(sql, *argument) for argument in call.arguments[1:3]]
+    except DialectError:
+        return None
+    if not lengths or len(call.arguments) > 3:
+        return None
+    if sql[call.name].value.lower() == "session_window":
+        return "session", lengths[0], lengths[0]
+    slide = lengths[1] if len(lengths) > 1 else lengths[0]
+    return ("tumble" if slide == lengths[0] else "hop"), lengths[0], slide
+
+
+def window_sql(spec: Spec, time: str) -> str:
+    """Returns the window function of Spark over a column of times or windows."""
+    kind, width, slide = spec
+    if kind == "session":
+        return f"session_window({time}, {quote(duration(width - 1e-6))})"
+    further = f", {quote(duration(slide))}" if slide != width else ""
+    return f"window({time}, {quote(duration(width))}{further})"
+
+
+def duration(seconds: float) -> str:
+    """Returns a duration in the largest unit without a fraction, as Spark reads it."""
+    for length, unit in _UNITS:
+        count = round(seconds / length)
+        if count and abs(count * length - seconds) < 1e-9:
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return f"{round(seconds * 1e6)} microseconds"

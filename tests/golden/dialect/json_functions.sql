@@ -1,0 +1,5 @@
+SELECT json_get_str(v, 'a', 'b'), json_get_int(v, 0), json_get_float(v, 'x'), json_get_bool(v, 'y')
+SELECT json_get(v, 'a'), json_get_json(v, 'a'), json_get_array(v, 'xs'), json_contains(v, 'k')
+SELECT json_as_text(v, 'a'), json_length(v), json_length(v, 'xs'), json_object_keys(v)
+SELECT extract_json_string(value, '$.a'), extract_json(value, '$.a'), extract_json(value, '$.xs[*]')
+SELECT get_first_json_object(value, '$.xs[0]')

@@ -1,0 +1,2 @@
+SELECT a.c, b.c FROM w AS a JOIN w AS b ON a.u = b.u WHERE a.c > 1
+SELECT a.c FROM w AS a FULL JOIN w AS b ON a.window = b.window AND a.u = b.u

@@ -1,0 +1,3 @@
+SELECT tumble(INTERVAL '5 minutes') AS window, count(*) FROM t GROUP BY window
+SELECT u, window.start, tumble(INTERVAL '1 hour') FROM t GROUP BY 1, 3
+SELECT count(*) FROM t GROUP BY tumble(INTERVAL '90 seconds'), u HAVING count(*) > 1

@@ -1,0 +1,3 @@
+CREATE TABLE a (id BIGINT)
+  WITH (connector = 'delta', path = 'x');
+SELECT id FROM a;

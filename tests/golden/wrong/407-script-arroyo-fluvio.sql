@@ -1,0 +1,3 @@
+CREATE TABLE a (id BIGINT)
+  WITH (connector = 'fluvio', topic = 'x', format = 'json');
+SELECT id FROM a;
