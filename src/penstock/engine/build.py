@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.event_time import LATEST
 from penstock.engine.function import Chain, Step
+from penstock.engine.functions.register import name_columns, register_functions
 from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
@@ -75,6 +77,7 @@ class Builder:
     run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
     _verified: set[str] = field(default_factory=set)
+    _registered: set[object] = field(default_factory=set)
 
     def build_streams(self, query: Query) -> dict[str, DataFrame]:
         """Returns the DataFrames of the stream nodes of `query`, the root last."""
@@ -126,7 +129,10 @@ class Builder:
         inputs = {name: frames[name] for name in node.inputs}
         with locate_errors(self.plan, node):
             if node.relation is not None:
+                self._register(session)
                 frame = node.relation.relate(inputs, session)
+                if self.plan.functions:
+                    frame = name_columns(frame)
                 self._verify(node, frame, inputs)
             else:
                 (frame,) = inputs.values()
@@ -136,6 +142,14 @@ class Builder:
             check_primary_key(node, frame)
             frame.createOrReplaceTempView(node.name)
         return frame
+
+    def _register(self, session: SparkSession) -> None:
+        """Registers the functions of the pipeline, once in each session."""
+        java_session: Any = session._jsparkSession
+        key = java_session.hashCode() if self.plan.functions else None
+        if key is not None and key not in self._registered:
+            register_functions(self.plan.functions, session)
+            self._registered.add(key)
 
     def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
         """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
@@ -278,6 +292,7 @@ class Builder:
             frame = reader.option("secret.task", task.pack()).load()
             watermark = node.watermark
             if watermark is not None and watermark.expression is not None:
+                self._register(self.session)
                 columns = add_event_time(frame, watermark).schema
                 check_event_time_column(node, columns, watermark)
                 raw, frame = {node.name: frame}, add_event_time(frame, watermark)

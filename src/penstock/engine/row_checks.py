@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import monotonically_increasing_id, struct, when
 
-from penstock.engine.fallible import OPAQUE, find_failures
+from penstock.engine.fallible import OPAQUE, find_failures, is_function_call
 from penstock.engine.row_errors import row_errors
 from penstock.engine.spark_plan import (
     analyzed_plan,
@@ -29,6 +29,7 @@ from penstock.engine.spark_plan import (
 ROW = "_penstock_row"
 """The column with the number of an input row."""
 _VALUES = "_penstock_values"
+_CALL = "_penstock_call"
 _TRANSPARENT = frozenset({"ResolvedHint", "SubqueryAlias", "View"})
 """Operators that return the rows of their input."""
 _EQUALITIES = frozenset({"EqualNullSafe", "EqualTo"})
@@ -76,6 +77,26 @@ def find_checks(frame: DataFrame, input_: DataFrame, numbered: DataFrame) -> lis
     inline = java.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False, False)
     search.visit(inline.apply(analyzed_plan(frame)))
     return search.checks
+
+
+def _innermost_calls(values: Sequence[Any]) -> list[Any]:
+    """Returns the calls of user-defined functions whose arguments call no such function."""
+    found: list[Any] = []
+    for value in values:
+        _add_calls(value, found)
+    return found
+
+
+def _add_calls(expression: Any, found: list[Any]) -> bool:
+    """Adds the innermost calls in an expression. Returns whether there is one."""
+    inner = [_add_calls(child, found) for child in scala_items(expression.children())]
+    if any(inner):
+        return True
+    if not is_function_call(expression):
+        return False
+    if not any(expression.equals(call) for call in found):
+        found.append(expression)
+    return True
 
 
 @dataclass
@@ -198,6 +219,7 @@ class _Search:
         Returns the plan of the rows that pass, and the expressions, replaced by fields of the
         check where they may fail. The plan is None if the expressions cannot be checked.
         """
+        plan, values = self._compute_functions(plan, values)
         fallible = [value for value in values if find_failures(value) - OPAQUE]
         if plan is None or not fallible:
             return plan, values
@@ -215,6 +237,42 @@ class _Search:
             self._expressions.GetStructField(result, index, none) for index in range(len(fallible))
         )
         return passing, [next(fields) if value in fallible else value for value in values]
+
+    def _compute_functions(
+        self, plan: Any | None, values: list[Any]
+    ) -> tuple[Any | None, list[Any]]:
+        """Adds columns with the results of user-defined functions to a plan.
+
+        Returns the plan, and the expressions with the columns in place of the calls. The columns
+        hold errors as values. The arguments of the calls are checked first.
+        """
+        while plan is not None and (calls := _innermost_calls(values)):
+            counts = [len(scala_items(call.children())) for call in calls]
+            arguments = [item for call in calls for item in scala_items(call.children())]
+            plan, arguments = self._check(plan, arguments)
+            if plan is None:
+                return None, values
+            columns = self._java.org.apache.spark.sql.classic.ExpressionUtils
+            added = []
+            for index, (call, count) in enumerate(zip(calls, counts, strict=True)):
+                checked, arguments = arguments[:count], arguments[count:]
+                computed = Column(columns.column(call.withNewChildren(self._sequence(checked))))
+                added.append(computed.alias(f"{_CALL}_{index}"))
+            plan = analyzed_plan(frame_of(plan, self.session).select("*", *added))
+            results = scala_items(plan.output())[-len(calls) :]
+            for call, result in zip(calls, results, strict=True):
+                values = [self._replace(value, call, result) for value in values]
+        return plan, values
+
+    def _replace(self, expression: Any, call: Any, result: Any) -> Any:
+        """Returns an expression with `result` in place of `call`."""
+        if expression.equals(call):
+            return result
+        children = scala_items(expression.children())
+        replaced = [self._replace(child, call, result) for child in children]
+        if all(new is old for new, old in zip(replaced, children, strict=True)):
+            return expression
+        return expression.withNewChildren(self._sequence(replaced))
 
     def _try(self, values: Sequence[Any]) -> Column:
         """Returns the struct of expressions, null if one of them fails.

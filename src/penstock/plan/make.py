@@ -15,6 +15,7 @@ from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan import rules
 from penstock.plan.changes import configure_sinks, inherit
 from penstock.plan.components import Components
+from penstock.plan.functions import functions_of, resolve
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
 from penstock.sdk import Sink, Source
@@ -64,15 +65,19 @@ class _Planner:
         self.invalid: set[str] = set()
         self.stand_ins: set[str] = set()
         self.state = self.source_map.base(()) / self.spec.runtime.state / pipeline.name
-        self.components = Components(pipeline.name, self.source_map, self.state, self.mistakes)
+        self.functions = resolve(pipeline, self.mistakes)
+        self.components = Components(
+            pipeline.name, self.source_map, self.state, self.mistakes, functions_of(self.functions)
+        )
 
     def plan(self) -> PartialPlan:
         nodes = self._nodes()
         dead_letter = self._dead_letter()
         nodes = self._valid_nodes(self._connect(nodes))
         plan = Plan(
-            self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings)
-        )
+            self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings),
+            self.functions,
+        )  # fmt: skip
         plan = replace(plan, nodes=_with_statefulness(nodes, plan.streams))
         plan = self._without_invalid_queries(plan)
         nodes = inherit(plan.nodes, plan.streams)

@@ -36,7 +36,7 @@ class Sql(Relation[SqlConfig]):
 
     @cached_property
     def facts(self) -> facts.Facts:
-        return facts.parse_facts(self.config.sql)
+        return facts.parse_facts(self.config.sql, functions=self.context.functions)
 
     @property
     def batch_scoped(self) -> bool:  # type: ignore[override]
