@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files, Json, Overrides
+from penstock.cli.options import Files, FunctionFiles, Json, Overrides, with_functions
 from penstock.cli.printing import print_json, print_table, print_warnings
 from penstock.core.text import plural
 from penstock.core.units import binary_size_text
@@ -28,6 +28,7 @@ def explain(
     /,
     *,
     overrides: Overrides = (),
+    functions: FunctionFiles = (),
     static: Annotated[bool, Parameter(help="Show declared columns only, without Spark.")] = False,
     mermaid: Annotated[bool, Parameter(help="Print a Mermaid diagram.")] = False,
     json: Json = False,
@@ -44,7 +45,7 @@ def explain(
     from penstock import app
     from penstock.plan.explain import explain as explain_plan
 
-    plan = app.plan(files, overrides=overrides)
+    plan = app.plan(files, overrides=with_functions(overrides, functions))
     print_warnings(plan.warnings)
     inferred = () if static or mermaid else _infer(plan)
     chosen = app.resources(plan)

@@ -70,9 +70,7 @@ class Components:
         state = None if static else self.state / "nodes" / name
         project = self.source_map.base(())
         base = self._base(route)
-        context = Context(
-            self.pipeline, name, state, base, project, functions=self.functions
-        )
+        context = Context(self.pipeline, name, state, base, project, functions=self.functions)
         return self._create(route, kind, spec.type, spec.options, context, subject, known)
 
     def _create(

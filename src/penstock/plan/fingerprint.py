@@ -116,9 +116,7 @@ def _query(plan: Plan, query: Query, hash_secret: HashSecret) -> dict[str, Any]:
     }
 
 
-def _node(
-    node: Node, hash_secret: HashSecret, functions: Iterable[Function]
-) -> dict[str, Any]:
+def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) -> dict[str, Any]:
     config = {name: _plain(value, hash_secret) for name, value in node.component.config}
     definition: dict[str, Any] = {
         "kind": node.kind, "type": node.type, "config": config,
@@ -281,7 +279,9 @@ def _changed_node(
 ) -> Change:
     subject = f'{after["kind"]} "{name}"'
     keys = sorted(
-        key for key in {*after, *before} & {*after, "functions"} if before.get(key) != after.get(key)
+        key
+        for key in {*after, *before} & {*after, "functions"}
+        if before.get(key) != after.get(key)
     )
     if "functions" in keys:
         one, other = before.get("functions", {}), after.get("functions", {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -50,7 +51,7 @@ def describe(error: BaseException, function: Function) -> str:
     message = f"{name}: {text}" if text else name
     if line is None:
         return message
-    return f"{message} ({function.file}, line {line + function.first_line - 1})"
+    return f"{message} ({Path(function.file).name}, line {line + function.first_line - 1})"
 
 
 def _provide_decorators() -> None:

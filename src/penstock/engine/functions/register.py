@@ -19,11 +19,17 @@ from penstock.engine.functions.builder import java_array, new_builder
 from penstock.engine.functions.evaluate import Evaluation
 from penstock.plan.functions.model import Function
 
-_NAME = re.compile(
-    r"\(IF\(\((?P<call>.+?)\.error IS NULL\), (?P=call)\.value, "
-    r"raise_error\(USER_RAISED_EXCEPTION, map\(errorMessage, (?P=call)\.error\)\)\)\)"
+_NAMES = (
+    re.compile(
+        r"\(IF\(\((?P<call>.+?)\.error IS NULL\), (?P=call)\.value, "
+        r"raise_error\(USER_RAISED_EXCEPTION, map\(errorMessage, (?P=call)\.error\)\)\)\)"
+    ),
+    re.compile(
+        r"if \(isnull\((?P<call>.+?)\.error\)\) (?P=call)\.value else "
+        r"raise_error\(USER_RAISED_EXCEPTION, map\(errorMessage, (?P=call)\.error\)\)"
+    ),
 )
-"""The name that Spark gives to the column of a call without an alias."""
+"""The names that Spark gives to the column of a call without an alias, and to inner calls."""
 
 
 def register_functions(functions: Iterable[Function], session: SparkSession) -> None:
@@ -45,7 +51,9 @@ def name_columns(frame: DataFrame) -> DataFrame:
 
 
 def _short(name: str) -> str:
-    short = _NAME.sub(r"\g<call>", name)
+    short = name
+    for pattern in _NAMES:
+        short = pattern.sub(r"\g<call>", short)
     return short if short == name else _short(short)
 
 

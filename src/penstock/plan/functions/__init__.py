@@ -11,7 +11,8 @@ from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.plan.functions.declared import DeclaredFunction
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.model import Function
-from penstock.spec.source_map import Route
+from penstock.spec.models import FunctionSpec
+from penstock.spec.source_map import Route, find_map
 from penstock.spec.validate import Pipeline
 from penstock.sql.facts import called_functions, deterministic
 from penstock.sql.functions import AGGREGATES, BUILTINS
@@ -29,7 +30,10 @@ def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function
     for name, spec in pipeline.spec.functions.items():
         declared = DeclaredFunction(name, spec, pipeline.source_map)
         function = declared.function()
-        if ("functions", name) not in pipeline.damaged:
+        unknown = (
+            find_map(pipeline.source_map, ("functions", name)).keys() - FunctionSpec.model_fields
+        )
+        if not unknown:
             mistakes += declared.errors
             found += [function] if function is not None else []
     for index, path in enumerate(pipeline.spec.function_files):

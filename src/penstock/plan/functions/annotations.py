@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 
 import pyarrow as pa
 
@@ -56,6 +57,9 @@ def element_type(annotation: ast.expr) -> tuple[pa.DataType, bool]:
 
     An annotation other than a list is the type of the elements itself.
     """
+    if isinstance(annotation, ast.Constant) and str(annotation.value).endswith("]"):
+        with suppress(SyntaxError):
+            annotation = ast.parse(str(annotation.value), mode="eval").body
     if isinstance(annotation, ast.Subscript) and _name(annotation.value) in _LISTS:
         return annotated_type(annotation.slice)[0], True
     return annotated_type(annotation)[0], True

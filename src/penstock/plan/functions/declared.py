@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError
 from penstock.core.location import Location
+from penstock.core.text import plural
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
 from penstock.plan.functions.decorated import missing_module
 from penstock.plan.functions.dependencies import check_requirement, missing_imports
@@ -126,7 +127,7 @@ class DeclaredFunction:
         if not required <= len(self._spec.args) <= found:
             self._add(
                 PlanError(
-                    f"the code has {found} parameters, and {len(self._spec.args)} are declared",
+                    f"the code has {plural(found, 'parameter')}, and {len(self._spec.args)} are declared",
                     code="wrong-arguments",
                 ),
                 ("code",),
@@ -174,9 +175,7 @@ class DeclaredFunction:
         except PlanError as error:
             self._add(error, route)
 
-    def _add(
-        self, error: PlanError, route: Route, position: tuple[int, int] | None = None
-    ) -> None:
+    def _add(self, error: PlanError, route: Route, position: tuple[int, int] | None = None) -> None:
         path = (*self._route, *route)
         while len(path) > len(self._route) and self._map.find(path) is None:
             path = path[:-1]

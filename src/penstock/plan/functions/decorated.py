@@ -176,7 +176,9 @@ class DecoratedFile:
         declared: str | None,
     ) -> pa.DataType:
         if declared is not None:
-            return pa.struct(list(arrow_schema(declared))) if kind == "table" else sql_type(declared)
+            return (
+                pa.struct(list(arrow_schema(declared))) if kind == "table" else sql_type(declared)
+            )
         if kind == "table":
             raise PlanError(
                 f"the columns of {method.name} are not declared",
