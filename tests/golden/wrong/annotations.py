@@ -36,7 +36,7 @@ def typed(x: int):
 
 
 @udf(dependencies=["no-such-package"])
-def dependent(x: "MAP<STRING, INT>") -> int:
+def dependent(x: list[int]) -> int:
     return len(x)
 
 

@@ -117,8 +117,13 @@ class Evaluation:
         values: list[Any] = []
         errors: list[str | None] = []
         for result in results:
+            if not isinstance(result, RowFailure):
+                try:
+                    result = self._shaped(result)
+                except (TypeError, ValueError) as error:
+                    result = RowFailure(describe(error, self.function))
             failed = isinstance(result, RowFailure)
-            values.append(None if failed else self._shaped(result))
+            values.append(None if failed else result)
             errors.append(self._message(result.text) if failed else None)
         try:
             return self._array(values), errors

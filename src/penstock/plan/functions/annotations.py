@@ -41,9 +41,9 @@ def annotated_type(annotation: ast.expr) -> tuple[pa.DataType, bool]:
     if isinstance(annotation, ast.Subscript) and _name(annotation.value) in _LISTS:
         return pa.list_(annotated_type(annotation.slice)[0]), False
     if isinstance(annotation, ast.Subscript) and _name(annotation.value) in _MAPS:
-        if isinstance(annotation.slice, ast.Tuple) and len(annotation.slice.elts) == 2:
-            key, value = annotation.slice.elts
-            return pa.map_(annotated_type(key)[0], annotated_type(value)[0]), False
+        parts = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else []
+        if len(parts) == 2:
+            return pa.map_(annotated_type(parts[0])[0], annotated_type(parts[1])[0]), False
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return _text_type(annotation.value)
     known = _TYPES.get(_name(annotation))

@@ -127,7 +127,7 @@ class DeclaredFunction:
         if not required <= len(self._spec.args) <= found:
             self._add(
                 PlanError(
-                    f"the code has {plural(found, 'parameter')}, and {len(self._spec.args)} are declared",
+                    f"the code has {plural(found, 'parameter')}, expected {len(self._spec.args)}",
                     code="wrong-arguments",
                 ),
                 ("code",),

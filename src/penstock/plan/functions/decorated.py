@@ -104,6 +104,9 @@ class DecoratedFile:
         for requirement in options.get("dependencies", ()):
             check_requirement(str(requirement))
         method = self._method(node, kind)
+        is_async = isinstance(method, ast.AsyncFunctionDef)
+        if is_async and (kind != "scalar" or options.get("vectorized")):
+            raise PlanError("only a scalar function can be async", code="invalid-function")
         timeout = options.get("timeout", 30)
         if isinstance(timeout, str):
             try:
@@ -119,7 +122,7 @@ class DecoratedFile:
             entry=node.name,
             file=self._name,
             base=self._path.parent,
-            is_async=isinstance(method, ast.AsyncFunctionDef),
+            is_async=is_async,
             vectorized=options.get("vectorized", False),
             deterministic=options.get("deterministic", True),
             concurrency=options.get("concurrency", 10),
