@@ -203,7 +203,10 @@ ParameterTypes = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+                {
+                    "type": "object",
+                    "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                },
                 {"type": "array", "items": {"type": "string"}},
             ]
         }
