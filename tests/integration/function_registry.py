@@ -23,7 +23,7 @@ _RANDOM = (f"{_CATALYST}.Nondeterministic", f"{_CATALYST}.ExpressionWithRandomSe
 _AGGREGATE = f"{_CATALYST}.aggregate.AggregateFunction"
 _EXAMPLE = re.compile(r"^\s*>\s*(SELECT.*?);\s*$", re.MULTILINE | re.DOTALL)
 _HEADER = '''\
-"""Functions of Spark SQL with state, chance or the current time, from Spark's registry.
+"""Functions of Spark SQL, and those with state, chance or the current time, from its registry.
 
 Written by `tests/integration/function_registry.py`; do not edit.
 """
@@ -36,6 +36,7 @@ _DOCSTRINGS = {
     "CLOCKS": "Functions that read the current time.",
     "CLOCKS_WITHOUT_ARGUMENTS": "Functions that read the current time if called with no argument.",
     "CLOCKS_WITHOUT_PARENTHESES": "Functions that read the current time, also as a bare word.",
+    "BUILTINS": "All functions, also those that return relations.",
 }
 
 
@@ -49,6 +50,8 @@ class Registry:
         java_session: Any = session._jsparkSession
         registry = java_session.sessionState().functionRegistry()
         names = {name.funcName(): name for name in items(registry.listFunction())}
+        tables = java_session.sessionState().tableFunctionRegistry().listFunction()
+        self.names = {*names, *(name.funcName() for name in items(tables))}
         self.infos = {name: registry.lookupFunction(names[name]).get() for name in sorted(names)}
 
     def examples(self, name: str) -> list[str]:
@@ -91,6 +94,7 @@ class Registry:
     def sets(self) -> dict[str, set[str]]:
         """Returns the constants of `penstock.sql.functions`."""
         sets: dict[str, set[str]] = {name: set() for name in _DOCSTRINGS}
+        sets["BUILTINS"] = {name for name in self.names if name.isidentifier()}
         for name, info in self.infos.items():
             examples = self.examples(name)
             if info.getGroup() == "agg_funcs" or self.is_a(name, _AGGREGATE):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter, validators
 
-from penstock.cli.options import Files, Json, Overrides
+from penstock.cli.options import Files, FunctionFiles, Json, Overrides, with_functions
 from penstock.cli.printing import print_json, print_table, print_warnings
 from penstock.core.error_report import format_error, to_dicts
 from penstock.core.text import plural
@@ -35,6 +35,7 @@ def check(
     /,
     *,
     overrides: Overrides = (),
+    functions: FunctionFiles = (),
     level: Level = "plan",
     rows: Rows = 10,
     timeout: Timeout = 30.0,
@@ -55,6 +56,7 @@ def check(
     """
     from penstock.checks import check as run_check
 
+    overrides = with_functions(overrides, functions)
     result = run_check(files, overrides=overrides, level=level, rows=rows, timeout=timeout)
     if json:
         _print_json(result)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files, Json, Overrides
+from penstock.cli.options import Files, FunctionFiles, Json, Overrides, with_functions
 from penstock.cli.printing import print_json, print_table, print_warnings
 from penstock.core.text import plural
 from penstock.core.units import binary_size_text
@@ -32,6 +32,7 @@ def explain(
     /,
     *,
     overrides: Overrides = (),
+    functions: FunctionFiles = (),
     static: Annotated[bool, Parameter(help="Show declared columns only, without Spark.")] = False,
     mermaid: Annotated[bool, Parameter(help="Print a Mermaid diagram.")] = False,
     sql: Annotated[bool, Parameter(help="Print the SQL that Spark runs.")] = False,
@@ -51,7 +52,7 @@ def explain(
     from penstock.plan.explain import explain as explain_plan
     from penstock.plan.explain_sql import explain_sql
 
-    plan = app.plan(files, overrides=overrides)
+    plan = app.plan(files, overrides=with_functions(overrides, functions))
     print_warnings(plan.warnings)
     if sql:
         _print_sql(explain_sql(plan), json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from penstock.cli.options import Json, Overrides
+from penstock.cli.options import FunctionFiles, Json, Overrides, with_functions
 from penstock.cli.printing import print_json, print_warnings
 from penstock.core.error_report import format_error, to_dicts
 from penstock.core.errors import PlanError, UserError
@@ -40,6 +40,7 @@ def inspect(
     /,
     *,
     overrides: Overrides = (),
+    functions: FunctionFiles = (),
     rows: Rows = 10,
     timeout: Timeout = 30.0,
     json: Json = False,
@@ -55,6 +56,7 @@ def inspect(
     from penstock import app
     from penstock.sdk.columns.json_text import parsed_rows
 
+    overrides = with_functions(overrides, functions)
     plan, node = _parse_arguments(files_and_node, overrides)
     if rows < 1:
         raise UserError(f"--rows: expected at least 1, found {rows}", code="usage")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -26,4 +27,21 @@ Overrides = Annotated[
     ),
 ]
 
+FunctionFiles = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        name="--functions",
+        metavar="FILE",
+        help="A Python file with functions for SQL, in place of function_files; may be repeated.",
+    ),
+]
+
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object.")]
+
+
+def with_functions(overrides: tuple[str, ...], files: tuple[Path, ...]) -> tuple[str, ...]:
+    """Returns overrides that also set the function files."""
+    if not files:
+        return overrides
+    paths = json.dumps([str(file.absolute()) for file in files])
+    return (*overrides, f"function_files={paths}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Files, Overrides
+from penstock.cli.options import Files, FunctionFiles, Overrides, with_functions
 from penstock.core.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def run(
     /,
     *,
     overrides: Overrides = (),
+    functions: FunctionFiles = (),
     fresh: Fresh = False,
     until_caught_up: UntilCaughtUp = False,
     master: Master = None,
@@ -81,9 +82,11 @@ def run(
       penstock run shop.yaml --until-caught-up --log json
       penstock run shop.yaml --listen 9090
       penstock run shop.yaml --backfill archive
+      penstock run shop.sql --functions pricing.py
     """
     from penstock import app
 
+    overrides = with_functions(overrides, functions)
     if master is not None:
         overrides = (*overrides, f"runtime.master={master}")
     plan = app.plan(files, overrides=overrides)

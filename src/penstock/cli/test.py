@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from penstock.cli.options import Json, Overrides
+from penstock.cli.options import FunctionFiles, Json, Overrides, with_functions
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError, UserError
 
@@ -46,6 +46,7 @@ def test(
         Parameter(help="Only cases whose name contains or matches the text; may be repeated."),
     ] = (),
     overrides: Overrides = (),
+    functions: FunctionFiles = (),
     junit: Annotated[
         Path | None, Parameter(metavar="FILE", help="Also write JUnit XML to a file.")
     ] = None,
@@ -67,7 +68,7 @@ def test(
     invalid = empty = False
     for file in find_pipeline_files(files):
         try:
-            cases = _load_cases(file, overrides)
+            cases = _load_cases(file, with_functions(overrides, functions))
         except PenstockError as error:
             print(format_error(error), file=sys.stderr)
             invalid = True

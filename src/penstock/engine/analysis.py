@@ -11,10 +11,11 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException, 
 
 from penstock.core.errors import PenstockError, PlanError, SqlError, flatten_errors
 from penstock.core.location import Location
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, nearest
 from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk.sql_text import SqlText, read_sql_text
+from penstock.sql.functions import BUILTINS
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 _QUERY_ECHO = re.compile(r"\s*(== SQL.*|;\n'.*)", re.DOTALL)
@@ -53,10 +54,20 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
             where=_mark(where, name),
         )  # fmt: skip
     if condition.startswith("UNRESOLVED_ROUTINE"):
-        name = parameters.get("routineName", "").replace("`", "").split(".")[-1]
+        return _unknown_function(plan, node, parameters.get("routineName", ""), where)
+    if condition.startswith("UNRESOLVABLE_TABLE_VALUED_FUNCTION"):
+        return _unknown_function(plan, node, parameters.get("name", ""), where)
+    if condition == "USER_RAISED_EXCEPTION":
+        problem, _, hint = _sentence(error).partition("; the function is ")
         return kind(
-            f'{node.label}: there is no function "{name}"', code="unknown-function",
-            where=_mark(where, name),
+            f"{node.label}: {problem}", code="wrong-arguments", where=where,
+            hint=f"The function is {hint}." if hint else None,
+        )  # fmt: skip
+    if condition.endswith("FUNCTION_WITH_UNSUPPORTED_SYNTAX") and plan.functions:
+        return kind(
+            f"{node.label}: a user-defined function does not support FILTER, DISTINCT or ORDER BY",
+            code="unsupported-sql", where=where,
+            hint="Write f(CASE WHEN condition THEN x END), and ignore the nulls in the function.",
         )  # fmt: skip
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         name = parameters.get("relationName", "").replace("`", "")
@@ -74,6 +85,19 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     if not code or code.startswith("legacy-error"):
         code = "unsupported-sql"
     return kind(f"{node.label}: {_sentence(error)}", code=code, where=where)
+
+
+def _unknown_function(
+    plan: Plan, node: Node, routine: str, where: Location | None
+) -> PenstockError:
+    name = routine.replace("`", "").split(".")[-1]
+    own = [function.name for function in plan.functions]
+    return SqlError(
+        f'{node.label}: there is no function "{name}"',
+        code="unknown-function",
+        hint=did_you_mean(name, own) if nearest(name, own) else did_you_mean(name, BUILTINS),
+        where=_mark(where, name),
+    )
 
 
 def streaming_error(plan: Plan, query: Query, error: AnalysisException) -> PenstockError:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from penstock.engine.columns import exchange_schema, has_variant, sink_schema, t
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.event_time import LATEST
 from penstock.engine.function import Chain, Step
+from penstock.engine.functions.register import name_columns, register_functions
 from penstock.engine.late_candidates import LateCapture
 from penstock.engine.late_rows import STAGES, LateNode, LateRows, find_exact_paths
 from penstock.engine.merged import divide, merge
@@ -87,6 +89,7 @@ class Builder:
     _static: dict[str, DataFrame] = field(default_factory=dict)
     _watermarks: dict[str, str] = field(default_factory=dict)
     _verified: set[str] = field(default_factory=set)
+    _registered: set[object] = field(default_factory=set)
 
     def build_streams(self, query: Query) -> dict[str, DataFrame]:
         """Returns the DataFrames of the stream nodes of `query`, the root last."""
@@ -143,7 +146,10 @@ class Builder:
         inputs = {name: frames[name] for name in node.inputs}
         with locate_errors(self.plan, node):
             if node.relation is not None:
+                self._register(session)
                 frame = node.relation.relate(inputs, session)
+                if self.plan.functions:
+                    frame = name_columns(frame)
                 self._verify(node, frame, inputs)
             else:
                 (frame,) = inputs.values()
@@ -155,6 +161,14 @@ class Builder:
             check_operation(node, frame)
             frame.createOrReplaceTempView(node.name)
         return frame
+
+    def _register(self, session: SparkSession) -> None:
+        """Registers the functions of the pipeline, once in each session."""
+        java_session: Any = session._jsparkSession
+        key = java_session.hashCode() if self.plan.functions else None
+        if key is not None and key not in self._registered:
+            register_functions(self.plan.functions, session)
+            self._registered.add(key)
 
     def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
         """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
@@ -322,6 +336,7 @@ class Builder:
             frame = mark_variants(reader.option("secret.task", task.pack()).load(), task.rows)
             watermark = node.watermark
             if watermark is not None and watermark.expression is not None:
+                self._register(self.session)
                 columns = add_event_time(frame, watermark).schema
                 check_event_time_column(node, columns, watermark)
                 raw, frame = {node.name: frame}, add_event_time(frame, watermark)

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import struct, when
 
 from penstock.engine.fallible import OPAQUE, find_failures
+from penstock.engine.function_calls import innermost_calls, replace_call
 from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
@@ -26,6 +27,7 @@ from penstock.engine.spark_plan import (
 ROW = "_penstock_row"
 """The column that identifies an input row."""
 _VALUES = "_penstock_values"
+_CALL = "_penstock_call"
 _TRANSPARENT = frozenset({"ResolvedHint", "SubqueryAlias", "View"})
 """Operators that return the rows of their input."""
 _EQUALITIES = frozenset({"EqualNullSafe", "EqualTo"})
@@ -87,6 +89,7 @@ class CheckedPlan(ABC):
         Returns the plan of the rows that pass, and the expressions, replaced by fields of the
         check where they may fail. The plan is None if the expressions cannot be checked.
         """
+        plan, values = self._compute_functions(plan, values)
         fallible = [value for value in values if find_failures(value) - OPAQUE]
         if plan is None or not fallible:
             return plan, values
@@ -99,6 +102,31 @@ class CheckedPlan(ABC):
         passing = self.divide(checked, result)
         fields = self._fields(result, fallible)
         return passing, [next(fields) if value in fallible else value for value in values]
+
+    def _compute_functions(
+        self, plan: Any | None, values: list[Any]
+    ) -> tuple[Any | None, list[Any]]:
+        """Adds columns with the results of user-defined functions to a plan.
+
+        Returns the plan, and the expressions with the columns in place of the calls. The columns
+        hold errors as values. The arguments of the calls are checked first.
+        """
+        while plan is not None and (calls := innermost_calls(values)):
+            counts = [len(scala_items(call.children())) for call in calls]
+            arguments = [item for call in calls for item in scala_items(call.children())]
+            plan, arguments = self.check(plan, arguments)
+            if plan is None:
+                return None, values
+            added = []
+            for index, (call, count) in enumerate(zip(calls, counts, strict=True)):
+                checked, arguments = arguments[:count], arguments[count:]
+                computed = self.column(call.withNewChildren(self.sequence(checked)))
+                added.append(computed.alias(f"{_CALL}_{index}"))
+            plan = analyzed_plan(frame_of(plan, self.session).select("*", *added))
+            results = scala_items(plan.output())[-len(calls) :]
+            for call, result in zip(calls, results, strict=True):
+                values = [replace_call(value, call, result, self.sequence) for value in values]
+        return plan, values
 
     def sequence(self, items: Sequence[Any]) -> Any:
         """Returns Java objects as a Scala sequence."""

@@ -12,10 +12,16 @@ _DATA = re.compile(r"\[([A-Z_.0-9]+)\] (.*?)(?: SQLSTATE: (22\w{3})|$)", re.DOTA
 _ADVICE = re.compile(
     r"\s*(Use `?try_|To return NULL|If necessary set|Correct the value).*", re.DOTALL
 )
+_FUNCTION = re.compile(
+    r"\[USER_RAISED_EXCEPTION\] (function \"\w+\" failed: .*?)(?: SQLSTATE: P0001|$)", re.DOTALL
+)
 
 
 def data_error(error: BaseException) -> RecordError | None:
-    """Returns the record error of a Spark error about a value (SQLSTATE class 22), or None."""
+    """Returns the record error of a Spark error about a value (SQLSTATE class 22), or None.
+
+    Errors of user-defined functions are also about a value.
+    """
     return parse_data_error(str(error)) if isinstance(error, PySparkException) else None
 
 
@@ -25,4 +31,5 @@ def parse_data_error(text: str) -> RecordError | None:
         if (match[3] or "").startswith("22"):
             code = match[1].split(".")[0].lower().replace("_", "-")
             return Rejected(" ".join(_ADVICE.sub("", match[2]).split()), code=code)
-    return None
+    function = _FUNCTION.search(text)
+    return Rejected(function[1], code="function-failed") if function else None

@@ -61,6 +61,14 @@ def find_failures(expression: Any) -> set[str]:
     return found
 
 
+def is_function_call(expression: Any) -> bool:
+    """Returns whether an expression calls a user-defined function, whose errors are values."""
+    return (
+        class_name(expression) == "PythonUDF"
+        and int(expression.evalType()) == PythonEvalType.SQL_SCALAR_ARROW_UDF
+    )
+
+
 def _expressions(frame: DataFrame) -> Iterator[Any]:
     """Yields the expressions of the operators of the analyzed plan."""
     plans = [analyzed_plan(frame)]
@@ -103,7 +111,8 @@ def _may_fail(expression: Any) -> bool:
     if name in _CONSTANT_INPUT:
         return not expression.children().apply(_CONSTANT_INPUT[name]).foldable()
     if name == "PythonUDF":
-        return int(expression.evalType()) != PythonEvalType.SQL_MAP_ARROW_ITER_UDF
+        kind = int(expression.evalType())
+        return kind != PythonEvalType.SQL_MAP_ARROW_ITER_UDF and not is_function_call(expression)
     return name not in _SAFE and name not in _REPLACED
 
 

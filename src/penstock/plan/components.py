@@ -23,6 +23,7 @@ from penstock.spec.model_validation import validate_model
 from penstock.spec.models import DeadLetterSpec, SinkSpec, SourceSpec, TransformSpec
 from penstock.spec.source_map import Route, SourceMap, locate_error
 from penstock.spec.valid_part import invalid_values, validate_part
+from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 Spec = SourceSpec | TransformSpec | SinkSpec | DeadLetterSpec
 T = TypeVar("T")
@@ -36,6 +37,7 @@ class Components:
     source_map: SourceMap
     state: Path
     mistakes: list[PenstockError] = field(default_factory=list)
+    functions: UserFunctions = NO_FUNCTIONS
 
     def make(
         self, route: Route, kind: Literal["source", "transform", "sink"], name: str, spec: Spec
@@ -69,7 +71,8 @@ class Components:
         static = isinstance(spec, SourceSpec) and spec.static
         state = None if static else self.state / "nodes" / name
         project = self.source_map.base(())
-        context = Context(self.pipeline, name, state, self._base(route), project)
+        base = self._base(route)
+        context = Context(self.pipeline, name, state, base, project, functions=self.functions)
         return self._create(route, kind, spec.type, spec.options, context, subject, known)
 
     def _create(

@@ -10,12 +10,13 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from penstock.core.paths import ConfigStr, Project
+from penstock.plan.functions import Function, used_functions
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk.columns.json_mark import has_json
 from penstock.spec.models import SourceSpec
@@ -107,13 +108,16 @@ def _query(plan: Plan, query: Query, hash_secret: HashSecret) -> dict[str, Any]:
     return {
         "root": query.root,
         "mode": query.output_mode,
-        "nodes": {name: _node(plan.nodes[name], hash_secret) for name in query.stream_nodes},
+        "nodes": {
+            name: _node(plan.nodes[name], hash_secret, plan.functions)
+            for name in query.stream_nodes
+        },
         "partitions": plan.spec.runtime.partitions,
         **({"whole_input": True} if query.whole_input else {}),
     }
 
 
-def _node(node: Node, hash_secret: HashSecret) -> dict[str, Any]:
+def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) -> dict[str, Any]:
     config = {name: _plain(value, hash_secret) for name, value in node.component.config}
     definition: dict[str, Any] = {
         "kind": node.kind, "type": node.type, "config": config,
@@ -130,7 +134,18 @@ def _node(node: Node, hash_secret: HashSecret) -> dict[str, Any]:
             definition["variants"] = variants
     elif node.watermark is not None:
         definition["watermark"] = node.watermark.model_dump(mode="json", exclude_none=True)
+    used = used_functions(functions, _sql_texts(node))
+    if used:
+        definition["functions"] = {name: each.definition() for name, each in used.items()}
     return definition
+
+
+def _sql_texts(node: Node) -> Iterator[str]:
+    """Yields the SQL texts of a node."""
+    if node.relation is not None:
+        yield from (sql.text for sql in node.relation.sql_texts())
+    if node.watermark is not None and node.watermark.expression is not None:
+        yield node.watermark.expression
 
 
 def _columns_text(text: str) -> str:
@@ -267,7 +282,15 @@ def _changed_node(
     name: str, before: Mapping[str, Any], after: Mapping[str, Any], stateful: bool
 ) -> Change:
     subject = f'{after["kind"]} "{name}"'
-    keys = sorted(key for key in after if before.get(key) != after[key])
+    keys = sorted(
+        key
+        for key in {*after, *before} & {*after, "functions"}
+        if before.get(key) != after.get(key)
+    )
+    if "functions" in keys:
+        one, other = before.get("functions", {}), after.get("functions", {})
+        names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+        keys = [*(key for key in keys if key != "functions"), *(f"function {n}" for n in names)]
     if "config" in keys:
         options = {**before["config"], **after["config"]}
         changed = [o for o in options if before["config"].get(o) != after["config"].get(o)]

@@ -16,6 +16,7 @@ from penstock.plan import rules
 from penstock.plan.changes import configure_sinks, inherit
 from penstock.plan.components import Components
 from penstock.plan.dialect import translate_queries
+from penstock.plan.functions import functions_of, resolve
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
 from penstock.sdk import Sink, Source
@@ -66,7 +67,10 @@ class _Planner:
         self.invalid: set[str] = set()
         self.stand_ins: set[str] = set()
         self.state = self.source_map.base(()) / self.spec.runtime.state / pipeline.name
-        self.components = Components(pipeline.name, self.source_map, self.state, self.mistakes)
+        self.functions = resolve(pipeline, self.mistakes)
+        self.components = Components(
+            pipeline.name, self.source_map, self.state, self.mistakes, functions_of(self.functions)
+        )
 
     def plan(self) -> PartialPlan:
         nodes = self._nodes()
@@ -74,8 +78,9 @@ class _Planner:
         nodes = self._valid_nodes(self._connect(nodes))
         nodes = translate_queries(nodes, self._report)
         plan = Plan(
-            self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings)
-        )
+            self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings),
+            self.functions,
+        )  # fmt: skip
         plan = replace(plan, nodes=_with_statefulness(nodes, plan.streams))
         plan = self._without_invalid_queries(plan)
         nodes = inherit(plan.nodes, plan.streams)

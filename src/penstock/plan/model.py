@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
+from penstock.plan.functions.model import Function
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
 from penstock.spec.models import (
     Late,
@@ -151,6 +152,8 @@ class Plan:
     state: Path
     dead_letter: Node | None = None
     warnings: tuple[PenstockError, ...] = field(default=())
+    functions: tuple[Function, ...] = ()
+    """The functions that SQL can call."""
 
     @property
     def name(self) -> str:

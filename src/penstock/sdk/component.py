@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origi
 from penstock.core.errors import MissingExtra
 from penstock.sdk.capability import Capability
 from penstock.sdk.config import Config
+from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 C = TypeVar("C", bound=Config)
 Level = Literal["exactly once", "at least once", "at most once"]
@@ -25,7 +26,7 @@ class Context:
     pipeline file, to which paths in `state` are relative. `topic` is for formats: the topic
     of the node's payloads, if there is a single one. `owner` is for sinks: the ID of the state
     directory, the same after `--fresh`. Runs with different state have different owners; the
-    engine sets it before it calls a sink.
+    engine sets it before it calls a sink. `functions` are the functions that SQL can call.
     """
 
     pipeline: str = "penstock"
@@ -35,6 +36,7 @@ class Context:
     project: Path = Path("/")
     topic: str | None = None
     owner: str = ""
+    functions: UserFunctions = NO_FUNCTIONS
 
 
 class Component(Generic[C]):

@@ -17,6 +17,8 @@ def describe_location(source_map: SourceMap, route: Route) -> tuple[str, str]:
     head = route[0] if route else None
     if head in KINDS and len(route) > 1:
         return _describe_node(source_map, str(head), str(route[1])), dotted(route[2:])
+    if head == "functions" and len(route) > 1:
+        return f'function "{route[1]}"', dotted(route[2:])
     if head == "tests" and len(route) > 1:
         return _describe_test(source_map, route[1]), dotted(route[2:])
     if head in {"runtime", "dead_letter"}:

@@ -30,6 +30,7 @@ _SCRIPT_HINTS = {
 }
 _OPTIONAL_SECTIONS = {
     "connections", "sources", "transforms", "sinks", "dead_letter", "runtime", "tests", "include",
+    "functions", "function_files",
 }  # fmt: skip
 
 

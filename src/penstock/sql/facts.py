@@ -19,6 +19,7 @@ from penstock.sql.functions import (
     CLOCKS_WITHOUT_PARENTHESES,
     NONDETERMINISTIC,
 )
+from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 DIALECT = "spark"
 """The dialect of SQL in a pipeline, as sqlglot names it."""
@@ -49,6 +50,7 @@ class Facts:
 
     text: str
     tree: exp.Expr | None
+    functions: UserFunctions = NO_FUNCTIONS
 
     def relations(self, known: frozenset[str]) -> frozenset[str]:
         """Returns the relations that the query reads, spelled as in `known` whatever their case."""
@@ -100,7 +102,7 @@ class Facts:
     @cached_property
     def deterministic(self) -> bool:
         """Whether the same rows always have the same result."""
-        return deterministic(self.text)
+        return deterministic(self.text, functions=self.functions)
 
     @cached_property
     def _ctes(self) -> dict[str, exp.Expr]:
@@ -120,16 +122,20 @@ class Facts:
         scopes = (node.find_ancestor(exp.Select, exp.SetOperation) for node in nodes)
         queries = [scope if scope is not None else self.tree for scope in scopes]
         queries += [union for union in self.tree.find_all(exp.Union) if union.args.get("distinct")]
-        if not queries and not AGGREGATES.isdisjoint(_called_functions(self.text)):
+        if not queries and not self._aggregate_names.isdisjoint(called_functions(self.text)):
             queries.append(self.tree)
         return tuple(queries)
+
+    @property
+    def _aggregate_names(self) -> frozenset[str]:
+        return AGGREGATES | self.functions.aggregates
 
     @cached_property
     def _aggregates(self) -> tuple[exp.Expr, ...]:
         """The calls of aggregate functions that sqlglot has no class for."""
         assert self.tree is not None
         calls = self.tree.find_all(exp.Anonymous)
-        unknown = [call for call in calls if call.name.lower() in AGGREGATES]
+        unknown = [call for call in calls if call.name.lower() in self._aggregate_names]
         return (*unknown, *(any_ for any_ in self.tree.find_all(exp.Any) if not _is_pattern(any_)))
 
     @cached_property
@@ -196,12 +202,13 @@ def _is_relation(query: exp.Expr) -> bool:
     return parent is None or isinstance(parent, _RELATIONS)
 
 
-def deterministic(*texts: str) -> bool:
+def deterministic(*texts: str, functions: UserFunctions = NO_FUNCTIONS) -> bool:
     """Returns whether queries or expressions have the same result for the same rows."""
-    return not any(_is_random(text) or reads_clock(text) for text in texts)
+    random = functions.nondeterministic
+    return not any(_is_random(text, random) or reads_clock(text) for text in texts)
 
 
-def _is_random(text: str) -> bool:
+def _is_random(text: str, random: frozenset[str]) -> bool:
     """Returns whether the text calls a function of chance or of the current time.
 
     A text without valid tokens counts as random.
@@ -215,12 +222,12 @@ def _is_random(text: str) -> bool:
         return True
     if not CLOCKS_WITHOUT_PARENTHESES.isdisjoint(names):
         return True
-    if not (NONDETERMINISTIC | CLOCKS).isdisjoint(_called_functions(text)):
+    if not (NONDETERMINISTIC | CLOCKS | random).isdisjoint(called_functions(text)):
         return True
-    return not CLOCKS_WITHOUT_ARGUMENTS.isdisjoint(_called_functions(text, arguments=False))
+    return not CLOCKS_WITHOUT_ARGUMENTS.isdisjoint(called_functions(text, arguments=False))
 
 
-def _called_functions(text: str, *, arguments: bool = True) -> frozenset[str]:
+def called_functions(text: str, *, arguments: bool = True) -> frozenset[str]:
     """Returns the names before a parenthesis, or only before `()` without `arguments`.
 
     Returns none for a text without valid tokens.
@@ -250,7 +257,9 @@ def reads_clock(text: str) -> bool:
     return _MOMENT.search(text) is not None
 
 
-def parse_facts(text: str, dialect: str = DIALECT) -> Facts:
+def parse_facts(
+    text: str, dialect: str = DIALECT, functions: UserFunctions = NO_FUNCTIONS
+) -> Facts:
     """Returns the facts of a SQL query in a dialect of sqlglot. Never raises."""
     logger = sqlglot.parser.logger
     level = logger.level
@@ -260,9 +269,9 @@ def parse_facts(text: str, dialect: str = DIALECT) -> Facts:
             _WINDOW.sub("`window`", text) if dialect == DIALECT else text, dialect=dialect
         )
     except (sqlglot.errors.SqlglotError, RecursionError):
-        return Facts(text, None)
+        return Facts(text, None, functions)
     finally:
         logger.setLevel(level)
     if not isinstance(tree, exp.Query):
-        return Facts(text, None)
-    return Facts(text, tree)
+        return Facts(text, None, functions)
+    return Facts(text, tree, functions)

@@ -34,7 +34,7 @@ class Filter(Relation[FilterConfig]):
         return [read_sql_text(("where",), self.config.where)]
 
     def deterministic(self) -> bool:
-        return facts.deterministic(self.config.where)
+        return facts.deterministic(self.config.where, functions=self.context.functions)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

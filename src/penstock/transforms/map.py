@@ -38,7 +38,7 @@ class Map(Relation[MapConfig]):
         return [read_sql_text(("set", name), text) for name, text in self.config.set.items()]
 
     def deterministic(self) -> bool:
-        return facts.deterministic(*self.config.set.values())
+        return facts.deterministic(*self.config.set.values(), functions=self.context.functions)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         from pyspark.sql.functions import expr

@@ -40,7 +40,8 @@ class Select(Relation[SelectConfig]):
 
     def deterministic(self) -> bool:
         columns = self.config.columns
-        return facts.deterministic(*(columns if isinstance(columns, list) else columns.values()))
+        texts = columns if isinstance(columns, list) else columns.values()
+        return facts.deterministic(*texts, functions=self.context.functions)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

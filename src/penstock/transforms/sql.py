@@ -16,6 +16,7 @@ from penstock.sql.dialect.bind import Bound, bind
 from penstock.sql.dialect.relation import Output
 from penstock.sql.dialect.relation import Relation as ReadRelation
 from penstock.sql.dialect.text import DialectError, Translation
+from penstock.sql.facts import Facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +47,7 @@ class Sql(Relation[SqlConfig]):
 
     @cached_property
     def facts(self) -> facts.Facts:
-        return facts.parse_facts(self._translated.text)
+        return facts.parse_facts(self._translated.text, functions=self.context.functions)
 
     @cached_property
     def _translated(self) -> Translation:
@@ -61,6 +62,11 @@ class Sql(Relation[SqlConfig]):
         return Bound(self._translated)
 
     @property
+    def _bound_facts(self) -> Facts:
+        text = self._bound.translation.text
+        return facts.parse_facts(text, functions=self.context.functions)
+
+    @property
     def batch_scoped(self) -> bool:  # type: ignore[override]
         return self.config.scope == "batch" or self._bound.by_window
 
@@ -69,7 +75,7 @@ class Sql(Relation[SqlConfig]):
         read_sql_text(("sql",), self.config.sql)
 
     def count_reads(self, name: str) -> int:
-        return max(facts.parse_facts(self._bound.translation.text).count_reads(name), 1)
+        return max(self._bound_facts.count_reads(name), 1)
 
     def sql_texts(self) -> Sequence[SqlText]:
         return [SqlText(("sql",), self.config.sql, self._bound.translation)]
@@ -115,7 +121,7 @@ class Sql(Relation[SqlConfig]):
         """Returns changes, with the operation as the last column."""
         text = self._bound.translation.text
         changing = [name for name, rows in inputs.items() if operation in rows.columns]
-        rewritten = rewrite_for_changes(facts.parse_facts(text), changing, operation)
+        rewritten = rewrite_for_changes(self._bound_facts, changing, operation)
         required = rewritten is not None and rewritten.required
         frame = None if required else session.sql(text)
         if rewritten is not None:

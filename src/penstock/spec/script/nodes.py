@@ -12,6 +12,7 @@ from penstock.core.text import did_you_mean
 from penstock.spec.script.arroyo import event_time_of, metadata_name, translate_options
 from penstock.spec.script.assignment import assignment, quoted, union, unique_names
 from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
+from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.option_tree import OptionTree, Tree
 from penstock.spec.script.settings import add_setting
@@ -55,7 +56,9 @@ class ScriptNodes:
         self._inputs: dict[str, list[Text]] = {}
         self._printed = 0
         self._count: Counter[str] = Counter()
-        self.sections: dict[str, dict[Text, Node]] = {"sources": {}, "transforms": {}, "sinks": {}}
+        self.sections: dict[str, dict[Text, Node]] = {
+            section: {} for section in ("functions", "sources", "transforms", "sinks")
+        }
         self.settings = Tree(file)
         self._names_seen: dict[str, Text] = {}
         self.errors: list[SpecError] = []
@@ -90,6 +93,8 @@ class ScriptNodes:
                 self._add_insert(statement)
             case Select():
                 self._add_printed(statement.query)
+            case CreateFunction():
+                self._add_function(statement)
             case Set():
                 add_setting(self._file, self.settings, statement)
 
@@ -209,6 +214,21 @@ class ScriptNodes:
             query = getattr(statement, "query", None)
             if isinstance(query, Text):
                 yield query.value
+
+    def _add_function(self, function: CreateFunction) -> None:
+        """Adds a function. Raises SpecError if its name is taken."""
+        name = function.name
+        known = {key.value.lower(): key for key in self.sections["functions"]}
+        first = known.get(name.value.lower())
+        if first is not None:
+            raise SpecError(
+                f'duplicate function "{name.value}"',
+                code="duplicate-name",
+                where=self._file.location(name.start, name.end),
+                hint=f"rename one of them; the first is at "
+                f"{self._file.location(first.start, first.end)}",
+            )
+        self.sections["functions"][name] = function.node(self._file)
 
     def _add_insert(self, insert: Insert) -> None:
         table = self._tables.get(insert.table.value.lower())

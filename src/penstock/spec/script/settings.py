@@ -10,7 +10,7 @@ from penstock.spec.script.statements import Set
 from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import File
 
-_TOP_LEVEL = ("name", "description")
+_TOP_LEVEL = ("name", "description", "function_files")
 _RUNTIME = "runtime"
 _SPARK = "spark"
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
+from penstock.spec.script.function import CreateFunction, read_function
 from penstock.spec.script.options import Option, read_options, read_value
 from penstock.spec.script.table import TableColumns, read_columns
 from penstock.spec.script.tokens import Text, TokenReader
 from penstock.spec.yaml.nodes import Node
 
-STATEMENTS = ["CREATE TABLE", "CREATE VIEW", "INSERT INTO", "SELECT", "SET"]
+STATEMENTS = [
+    "CREATE TABLE", "CREATE VIEW", "CREATE FUNCTION", "CREATE MACRO", "INSERT INTO", "SELECT",
+    "SET",
+]  # fmt: skip
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 
 
@@ -61,7 +65,7 @@ class Set:
     value: Node
 
 
-Statement = CreateTable | CreateView | Insert | Select | Set
+Statement = CreateTable | CreateView | CreateFunction | Insert | Select | Set
 
 
 def read_statement(reader: TokenReader) -> Statement:
@@ -101,6 +105,8 @@ def _read_path(reader: TokenReader) -> list[Text]:
 def _read_create(reader: TokenReader) -> Statement:
     reader.accept("OR", "REPLACE")
     temporary = reader.accept("TEMPORARY") or reader.accept("TEMP")
+    if reader.at("FUNCTION") or reader.at("AGGREGATE", "FUNCTION") or reader.at("MACRO"):
+        return read_function(reader)
     if reader.accept("VIEW"):
         name = reader.name("the name of the view")
         reader.expect("AS")

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import sqlglot
 from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token as SqlglotToken
 from sqlglot.tokenizer_core import TokenType
 
 from penstock.core.errors import SpecError
@@ -25,6 +26,10 @@ _CLOSED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""", re.DOTALL
 )
 _OPEN = re.compile(r"/\*|['\"`]")
+_DOLLAR = re.compile(
+    rf"(?P<tag>\$(?:[A-Za-z_]\w*)?\$)(?P<body>.*?)(?P=tag)|{_CLOSED.pattern}", re.DOTALL
+)
+"""A text between `$$`, or a part of a script in which `$$` has no meaning."""
 
 
 class Token(NamedTuple):
@@ -34,6 +39,8 @@ class Token(NamedTuple):
     type: TokenType
     start: int
     end: int
+    margin: int = 0
+    """The length of `$$` or `$name$` around the text."""
 
     @property
     def quoted(self) -> bool:
@@ -51,8 +58,12 @@ class Text(NamedTuple):
 
 def tokenize(file: File) -> list[Token]:
     """Returns the tokens of a file. Raises SpecError at a quote or comment without an end."""
+    bodies = _dollar_quoted(file)
+    text = file.text
+    for start, (end, _) in bodies.items():
+        text = f"{text[:start]}'{' ' * (end - start - 2)}'{text[end:]}"
     try:
-        tokens = sqlglot.tokenize(file.text, dialect=DIALECT)
+        tokens = sqlglot.tokenize(text, dialect=DIALECT)
     except TokenError:
         opening = _unclosed(file.text)
         mark = file.text[opening : opening + 2] if file.text[opening] == "/" else file.text[opening]
@@ -61,11 +72,42 @@ def tokenize(file: File) -> list[Token]:
             code="invalid-sql",
             where=file.location(opening, opening + len(mark)),
         ) from None
-    return [
-        part
-        for token in tokens
-        for part in _words(Token(token.text, token.token_type, token.start, token.end + 1), file)
-    ]
+    read = (_with_body(token, file, bodies) for token in tokens)
+    return [part for token in read for part in _words(token, file)]
+
+
+def _with_body(token: SqlglotToken, file: File, bodies: Mapping[int, tuple[int, int]]) -> Token:
+    """Returns a token of sqlglot, with the text between `$$` that its blanks stand for."""
+    start, end = token.start, token.end + 1
+    if start not in bodies:
+        return Token(token.text, token.token_type, start, end)
+    margin = bodies[start][1]
+    return Token(file.text[start + margin : end - margin], TokenType.RAW_STRING, start, end, margin)
+
+
+def _dollar_quoted(file: File) -> dict[int, tuple[int, int]]:
+    """Returns the texts between `$$`: their starts, ends and the length of the sign.
+
+    Raises SpecError at a `$$` without an end.
+    """
+    found = {}
+    rest = []
+    position = 0
+    for match in _DOLLAR.finditer(file.text):
+        rest.append((position, match.start()))
+        position = match.end()
+        if match["tag"]:
+            found[match.start()] = (match.end(), len(match["tag"]))
+    rest.append((position, len(file.text)))
+    for start, end in rest:
+        opening = file.text.find("$$", start, end)
+        if opening >= 0 and not _OPEN.search(file.text, start, opening):
+            raise SpecError(
+                "this $$ is not closed",
+                code="invalid-sql",
+                where=file.location(opening, opening + 2),
+            )
+    return found
 
 
 def _words(token: Token, file: File) -> Iterator[Token]:
@@ -236,7 +278,8 @@ class TokenReader:
     def _read(self) -> Text:
         token = self._token
         self._next += 1
-        return Text(token.text, token.start + token.quoted, token.end - token.quoted)
+        margin = token.margin or int(token.quoted)
+        return Text(token.text, token.start + margin, token.end - margin)
 
     def _text(self, first: int, last: int) -> Text:
         start, end = self._tokens[first].start, self._tokens[last - 1].end

@@ -15,9 +15,10 @@ _NAMED = {
     "transforms": "transform",
     "sinks": "sink",
     "connections": "connection",
+    "functions": "function",
 }
 _DEEP = {"runtime"}
-_LISTS = {"tests"}
+_LISTS = {"tests", "function_files"}
 
 
 def merge_documents(documents: List[Document]) -> tuple[Document, list[PenstockError]]:

@@ -15,8 +15,8 @@ from penstock.spec.yaml.merge import merge_documents
 from penstock.spec.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _ORDER = (
-    "name", "description", "connections", "sources", "transforms", "sinks", "dead_letter",
-    "runtime", "tests",
+    "name", "description", "functions", "function_files", "connections", "sources", "transforms",
+    "sinks", "dead_letter", "runtime", "tests",
 )  # fmt: skip
 _WIDTH = 4096
 """Long texts stay on one line: YAML would fold them."""

@@ -1,0 +1,49 @@
+"""Decorators of Python functions that SQL can call: `@udf`, `@udaf` and `@udtf`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Decorator:
+    """A decorator with or without options. The decorated function itself is not changed.
+
+    The options are literals: `penstock check` reads them without running the file.
+    """
+
+    @overload
+    def __call__(self, function: F) -> F: ...
+
+    @overload
+    def __call__(
+        self,
+        *,
+        name: str | None = None,
+        returns: str | None = None,
+        vectorized: bool = False,
+        deterministic: bool = True,
+        concurrency: int = 10,
+        timeout: float | str = 30,
+        dependencies: Sequence[str] = (),
+    ) -> Callable[[F], F]: ...
+
+    def __call__(self, function: Any = None, **options: Any) -> Any:
+        """Marks a function for SQL.
+
+        `name` is the name in SQL, and `returns` the type of the result, by default that of the
+        annotation; of a table function its columns. A `vectorized` function takes and returns
+        Arrow arrays. `concurrency` and `timeout` (of one row) are for `async def`.
+        `dependencies` are requirements such as `"numpy>=2"`.
+        """
+        return function if function is not None else lambda decorated: decorated
+
+
+udf = _Decorator()
+"""A scalar function: a value for each row."""
+udaf = _Decorator()
+"""An aggregate function: its arguments are lists of the values of a group."""
+udtf = _Decorator()
+"""A table function: rows, as tuples or dicts, for each row."""

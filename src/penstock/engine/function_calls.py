@@ -1,0 +1,42 @@
+"""Calls of user-defined functions in expressions of Spark's plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.engine.fallible import is_function_call
+from penstock.engine.spark_plan import scala_items
+
+
+def innermost_calls(values: Sequence[Any]) -> list[Any]:
+    """Returns the calls of user-defined functions whose arguments call no such function."""
+    found: list[Any] = []
+    for value in values:
+        _add_calls(value, found)
+    return found
+
+
+def replace_call(
+    expression: Any, call: Any, result: Any, sequence: Callable[[Sequence[Any]], Any]
+) -> Any:
+    """Returns an expression with `result` in place of `call`. `sequence` makes Scala sequences."""
+    if expression.equals(call):
+        return result
+    children = scala_items(expression.children())
+    replaced = [replace_call(child, call, result, sequence) for child in children]
+    if all(new is old for new, old in zip(replaced, children, strict=True)):
+        return expression
+    return expression.withNewChildren(sequence(replaced))
+
+
+def _add_calls(expression: Any, found: list[Any]) -> bool:
+    """Adds the innermost calls in an expression. Returns whether there is one."""
+    inner = [_add_calls(child, found) for child in scala_items(expression.children())]
+    if any(inner):
+        return True
+    if not is_function_call(expression):
+        return False
+    if not any(expression.equals(call) for call in found):
+        found.append(expression)
+    return True

@@ -1,0 +1,213 @@
+"""Evaluation of Python functions on Arrow arrays: values, and the errors of rows."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.error_codec import encode_errors
+from penstock.core.errors import RecordError, Rejected
+from penstock.core.text import shorten
+from penstock.core.units import duration_text
+from penstock.engine.functions.load import describe, load_function
+from penstock.plan.functions.model import Function
+from penstock.sdk import isolate
+from penstock.sdk.columns.conform import cast, sql_name
+
+_LIMIT = 1000
+"""The maximum characters of an error."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """A Python function over Arrow arrays of arguments.
+
+    The result is an array of structs: the value, and the error, which is null for a valid value.
+    The argument of an aggregate is an array of lists of structs of the arguments.
+    """
+
+    function: Function
+
+    @encode_errors
+    def __call__(self, *arrays: Any) -> pa.StructArray:
+        function, count = self.function, len(arrays[0])
+        call = load_function(function)
+        columns = self._columns(arrays)
+        if function.vectorized:
+            values, errors = self._vectorized(call, columns, count)
+        else:
+            rows = list(zip(*(self._python(column) for column in columns), strict=True))
+            rows = rows or [()] * count
+            results = self._async(call, rows) if function.is_async else self._each(call, rows)
+            values, errors = self._converted(results)
+        names = ["value", "error"]
+        return pa.StructArray.from_arrays([values, pa.array(errors, pa.string())], names=names)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the values."""
+        returns = self.function.returns
+        assert returns is not None
+        return pa.list_(returns) if self.function.kind == "table" else returns
+
+    def _columns(self, arrays: Sequence[Any]) -> list[Any]:
+        """Returns the columns of the arguments; of an aggregate columns of lists."""
+        if not self.function.parameters:
+            return []
+        if self.function.kind != "aggregate":
+            return list(arrays)
+        (groups,) = arrays
+        offsets = groups.offsets
+        values = groups.values
+        fields = (values.field(index) for index in range(values.type.num_fields))
+        return [pa.ListArray.from_arrays(offsets, field) for field in fields]
+
+    def _python(self, column: Any) -> list[Any]:
+        values: list[Any] = column.to_pylist()
+        if pa.types.is_map(column.type):
+            return [dict(value) if value is not None else None for value in values]
+        return values
+
+    def _skips(self, row: Sequence[Any]) -> bool:
+        """Returns whether a null argument makes the result null without a call."""
+        return any(
+            value is None and not parameter.nullable
+            for value, parameter in zip(row, self.function.parameters, strict=True)
+        )
+
+    def _each(self, call: Callable[..., Any], rows: Iterable[Sequence[Any]]) -> Iterator[Any]:
+        """Yields the result of each row: a value, or an exception of the row."""
+        is_table = self.function.kind == "table"
+        for row in rows:
+            try:
+                result = None if self._skips(row) else call(*row)
+                yield list(result) if is_table and result is not None else result
+            except Exception as error:
+                yield RowFailure(describe(error, self.function))
+
+    def _async(self, call: Callable[..., Any], rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """Returns the result of each row, in order, from concurrent calls."""
+        function = self.function
+
+        async def one(row: Sequence[Any], limit: asyncio.Semaphore) -> Any:
+            if self._skips(row):
+                return None
+            async with limit:
+                try:
+                    return await asyncio.wait_for(call(*row), function.timeout)
+                except TimeoutError as error:
+                    if error.__traceback__ is not None and str(error):
+                        return RowFailure(describe(error, function))
+                    return RowFailure(f"no result within {duration_text(function.timeout)}")
+                except Exception as error:
+                    return RowFailure(describe(error, function))
+
+        async def every() -> list[Any]:
+            limit = asyncio.Semaphore(function.concurrency)
+            return list(await asyncio.gather(*(one(row, limit) for row in rows)))
+
+        return _event_loop().run_until_complete(every())
+
+    def _converted(self, results: Iterable[Any]) -> tuple[pa.Array, list[str | None]]:
+        """Returns the values in the type of the result, and the errors."""
+        values: list[Any] = []
+        errors: list[str | None] = []
+        for result in results:
+            if not isinstance(result, RowFailure):
+                try:
+                    result = self._shaped(result)
+                except (TypeError, ValueError) as error:
+                    result = RowFailure(describe(error, self.function))
+            failed = isinstance(result, RowFailure)
+            values.append(None if failed else result)
+            errors.append(self._message(result.text) if failed else None)
+        try:
+            return self._array(values), errors
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass
+        for index, value in enumerate(values):
+            try:
+                self._array([value])
+            except (pa.ArrowException, TypeError, ValueError, OverflowError):
+                found = f"{shorten(repr(value), 60)} ({type(value).__name__})"
+                errors[index] = self._message(f"expected {sql_name(self.type)}, found {found}")
+                values[index] = None
+        return self._array(values), errors
+
+    def _shaped(self, result: Any) -> Any:
+        """Returns a result with structs as dicts."""
+        if self.function.kind == "table":
+            return None if result is None else [_row(each, self.type.value_type) for each in result]
+        return _row(result, self.type) if pa.types.is_struct(self.type) else result
+
+    def _array(self, values: Sequence[Any]) -> pa.Array:
+        return pa.array(values, self.type)
+
+    def _vectorized(
+        self, call: Callable[..., Any], columns: Sequence[Any], count: int
+    ) -> tuple[pa.Array, list[str | None]]:
+        """Returns the values and the errors, from calls with parts of the arrays."""
+
+        def attempt(start: int, stop: int) -> pa.Array:
+            result = call(*(column.slice(start, stop - start) for column in columns))
+            return self._arrow(result, stop - start)
+
+        def to_error(error: Exception) -> RecordError:
+            return Rejected(describe(error, self.function), code="function-failed")
+
+        parts: list[pa.Array] = []
+        errors: list[str | None] = [None] * count
+        for start, _, result in isolate(count, attempt, to_error):
+            if isinstance(result, RecordError):
+                errors[start] = self._message(result.message)
+                parts.append(pa.nulls(1, self.type))
+            else:
+                parts.append(result)
+        return pa.concat_arrays(parts) if parts else pa.nulls(0, self.type), errors
+
+    def _arrow(self, result: Any, count: int) -> pa.Array:
+        if isinstance(result, pa.ChunkedArray):
+            result = result.combine_chunks()
+        array = result if isinstance(result, pa.Array) else pa.array(result)
+        if len(array) != count:
+            raise ValueError(f"expected {count} values, found {len(array)}")
+        return array if array.type == self.type else cast(array, self.type)
+
+    def _message(self, text: str) -> str:
+        line = shorten(" ".join(text.split()), _LIMIT)
+        return f'function "{self.function.name}" failed: {line}'
+
+
+@dataclasses.dataclass(frozen=True)
+class RowFailure:
+    """The failure of one row."""
+
+    text: str
+
+
+def _row(value: Any, type_: pa.StructType) -> Any:
+    """Returns a struct as a dict: from a dict, a dataclass, a sequence, or a single value."""
+    if value is None or isinstance(value, dict):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    names = [field.name for field in type_]
+    items = list(value) if isinstance(value, tuple | list) else [value]
+    if len(items) != len(names):
+        raise ValueError(f"expected {len(names)} columns, found {len(items)}")
+    return dict(zip(names, items, strict=True))
+
+
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Returns the event loop of this process, which functions may keep clients in."""
+    global _loop
+    if _loop is None or _loop.is_closed():
+        _loop = asyncio.new_event_loop()
+    return _loop

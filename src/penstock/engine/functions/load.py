@@ -1,0 +1,64 @@
+"""Python functions in worker processes: compiled from their code, once in each process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from penstock.core.errors import PlanError
+from penstock.plan.functions.model import Function
+from penstock.plan.functions.python_code import as_module, find_definition, parse
+
+
+@cache
+def load_function(function: Function) -> Callable[..., Any]:
+    """Returns the callable of a function. Raises PlanError if its code cannot run."""
+    base = str(function.base)
+    if base not in sys.path:
+        sys.path.append(base)
+    _provide_decorators()
+    tree, _ = parse(function.code)
+    if not function.entry:
+        names = [parameter.name for parameter in function.parameters]
+        tree = as_module(tree, function.name, names, function.is_async)
+    scope: dict[str, Any] = {"__name__": f"penstock_{function.name}"}
+    try:
+        exec(compile(tree, function.file, "exec"), scope)
+    except Exception as error:
+        raise PlanError(
+            f'function "{function.name}" cannot be loaded: {describe(error, function)}',
+            code="invalid-python",
+            hint="install the required packages on all machines",
+        ) from error
+    entry = find_definition(tree, function.entry or function.name)
+    assert entry is not None
+    target: Callable[..., Any] = scope[entry.name]
+    return target().eval if isinstance(target, type) else target
+
+
+def describe(error: BaseException, function: Function) -> str:
+    """Returns the class and the message of an exception, with the line of the function's code."""
+    name, text = type(error).__name__, str(error)
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == function.file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    message = f"{name}: {text}" if text else name
+    if line is None:
+        return message
+    return f"{message} ({Path(function.file).name}, line {line + function.first_line - 1})"
+
+
+def _provide_decorators() -> None:
+    """Provides the module `arroyo_udf`, whose decorators are those of Penstock."""
+    if "arroyo_udf" not in sys.modules:
+        from penstock import decorators
+
+        module: Any = ModuleType("arroyo_udf")
+        module.udf, module.udaf, module.udtf = decorators.udf, decorators.udaf, decorators.udtf
+        sys.modules["arroyo_udf"] = module

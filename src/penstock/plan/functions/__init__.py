@@ -1,0 +1,161 @@
+"""Functions that SQL can call, resolved from pipeline files and Python files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from penstock.core.errors import PenstockError, PlanError, SpecError
+from penstock.plan.functions.declared import DeclaredFunction
+from penstock.plan.functions.decorated import DecoratedFile
+from penstock.plan.functions.model import Function
+from penstock.spec.models import FunctionSpec
+from penstock.spec.source_map import Route, find_map
+from penstock.spec.validate import Pipeline
+from penstock.sql.facts import called_functions, deterministic
+from penstock.sql.functions import AGGREGATES, BUILTINS
+from penstock.sql.user_functions import UserFunctions
+
+__all__ = ["Function", "functions_of", "resolve", "used_functions"]
+
+
+def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function, ...]:
+    """Returns the functions of a pipeline that are valid, and adds errors to `mistakes`.
+
+    Reads the function files and does not run them.
+    """
+    found: list[Function] = []
+    for name, spec in pipeline.spec.functions.items():
+        declared = DeclaredFunction(name, spec, pipeline.source_map)
+        function = declared.function()
+        unknown = (
+            find_map(pipeline.source_map, ("functions", name)).keys() - FunctionSpec.model_fields
+        )
+        if not unknown:
+            mistakes += declared.errors
+            found += [function] if function is not None else []
+    for index, path in enumerate(pipeline.spec.function_files):
+        found += _read_file(pipeline, Path(path), ("function_files", index), mistakes)
+    functions: dict[str, Function] = {}
+    for function in found:
+        problem = _name_problem(function, functions)
+        if problem is None:
+            functions[function.name.lower()] = function
+        else:
+            mistakes.append(problem)
+    mistakes += _cycles(functions)
+    return tuple(functions.values())
+
+
+def functions_of(functions: Iterable[Function]) -> UserFunctions:
+    """Returns the facts of functions that the analysis of SQL requires."""
+    known = {function.name.lower(): function for function in functions}
+    aggregates = {name for name, function in known.items() if function.kind == "aggregate"}
+    chance = {name for name, function in known.items() if not function.deterministic}
+    called = {name: called_functions(function.sql) for name, function in known.items()}
+    for name, function in known.items():
+        if function.sql and not deterministic(function.sql):
+            chance.add(name)
+        if not AGGREGATES.isdisjoint(called[name]):
+            aggregates.add(name)
+    for _ in known:
+        aggregates |= {name for name in known if not aggregates.isdisjoint(called[name])}
+        chance |= {name for name in known if not chance.isdisjoint(called[name])}
+    return UserFunctions(frozenset(known), frozenset(aggregates), frozenset(chance))
+
+
+def used_functions(functions: Iterable[Function], texts: Iterable[str]) -> dict[str, Function]:
+    """Returns the functions that SQL texts call, also through functions in SQL, by name."""
+    known = {function.name.lower(): function for function in functions}
+    used: dict[str, Function] = {}
+    pending = [name for text in texts for name in called_functions(text)] if known else []
+    while pending:
+        name = pending.pop()
+        if name in known and known[name].name not in used:
+            used[known[name].name] = known[name]
+            pending += called_functions(known[name].sql)
+    return dict(sorted(used.items()))
+
+
+def _read_file(
+    pipeline: Pipeline, path: Path, route: Route, mistakes: list[PenstockError]
+) -> list[Function]:
+    source_map = pipeline.source_map
+    if source_map.find(route) is None:
+        route = route[:-1]
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        mistakes.append(
+            SpecError(
+                f"cannot read {path}: {error.strerror}",
+                code="no-such-file",
+                where=source_map.value(route),
+                hint="name a Python file, relative to the pipeline file",
+            )
+        )
+        return []
+    except UnicodeDecodeError:
+        mistakes.append(
+            SpecError(f"{path} is not UTF-8", code="not-utf-8", where=source_map.value(route))
+        )
+        return []
+    value = source_map.find(route)
+    name = value.written if value is not None and value.written else str(path)
+    file = DecoratedFile(path.absolute(), name, text)
+    functions = file.functions()
+    mistakes += file.errors
+    return functions
+
+
+def _name_problem(function: Function, functions: Mapping[str, Function]) -> PlanError | None:
+    name = function.name
+    earlier = functions.get(name.lower())
+    if earlier is not None:
+        return PlanError(
+            f'duplicate function "{name}"',
+            code="duplicate-name",
+            where=function.where,
+            hint=f"rename one of them; the first is at {earlier.where}",
+        )
+    if not name.isidentifier():
+        return PlanError(
+            f'"{name}" is not a name of a function',
+            code="invalid-name",
+            where=function.where,
+            hint="use letters, digits and _",
+        )
+    if name.lower() in BUILTINS:
+        return PlanError(
+            f'"{name}" is a function of Spark',
+            code="duplicate-name",
+            where=function.where,
+            hint="choose another name",
+        )
+    return None
+
+
+def _cycles(functions: dict[str, Function]) -> list[PenstockError]:
+    """Returns the error of functions in SQL that call each other, and removes these functions."""
+    graph = {
+        name: [called for called in called_functions(function.sql) if called in functions]
+        for name, function in functions.items()
+    }
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        cycle = error.args[1]
+        first = functions[cycle[0]]
+        for name in set(cycle):
+            functions[name] = replace(functions[name], sql="NULL")
+        path = " -> ".join(functions[name].name for name in cycle)
+        problem = PlanError(
+            f"the functions call each other: {path}",
+            code="cycle",
+            where=first.where,
+            hint="write a recursive function in Python",
+        )
+        return [problem]
+    return []

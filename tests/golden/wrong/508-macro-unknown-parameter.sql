@@ -1,0 +1,3 @@
+CREATE MACRO net(price, rate) AS price * rat;
+CREATE TABLE orders (id INT, price DOUBLE) WITH (connector = 'files', path = 'in/*.json', format = 'json');
+SELECT id FROM orders;

@@ -1,0 +1,3 @@
+SET function_files = 'no_such.py';
+CREATE TABLE orders (id INT, price DOUBLE) WITH (connector = 'files', path = 'in/*.json', format = 'json');
+SELECT id FROM orders;

@@ -1,0 +1,139 @@
+"""Python functions on Arrow arrays: values and errors of rows, without Spark."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from penstock.engine.functions.evaluate import Evaluation
+from penstock.plan.functions.model import Function, Parameter
+
+INT = pa.int64()
+X = (Parameter("x", INT),)
+
+
+def evaluated(function: Function, *columns: pa.Array) -> list[tuple[object, str | None]]:
+    """The value and the error of each row, from a copy as a worker gets it."""
+    result = pickle.loads(pickle.dumps(Evaluation(function)))(*columns)
+    return [(row["value"], row["error"]) for row in result.to_pylist()]
+
+
+def test_a_body_has_the_lines_of_its_file() -> None:
+    code = "\n  if x == 2:\n    raise ValueError('two')\n  return x\n"
+    function = Function("f", parameters=X, returns=INT, code=code, file="dir/a.sql", first_line=7)
+    assert evaluated(function, pa.array([1, 2])) == [
+        (1, None),
+        (None, 'function "f" failed: ValueError: two (a.sql, line 9)'),
+    ]
+
+
+def test_a_function_without_parameters_is_called_for_each_row() -> None:
+    function = Function("f", returns=INT, code="return 3")
+    assert evaluated(function, pa.array([0, 0])) == [(3, None), (3, None)]
+
+
+def test_a_parameter_that_is_not_nullable_makes_the_result_null() -> None:
+    strict = Function("f", parameters=(Parameter("x", INT, False),), returns=INT, code="return 1")
+    assert evaluated(strict, pa.array([None, 5], INT)) == [(None, None), (1, None)]
+    called = replace(strict, parameters=X)
+    assert evaluated(called, pa.array([None, 5], INT)) == [(1, None), (1, None)]
+
+
+def test_a_value_of_another_type_is_the_error_of_its_row() -> None:
+    function = Function("f", parameters=X, returns=INT, code="return x if x < 2 else str(x)")
+    assert evaluated(function, pa.array([1, 2])) == [
+        (1, None),
+        (None, "function \"f\" failed: expected BIGINT, found '2' (str)"),
+    ]
+
+
+def test_an_aggregate_gets_lists_of_the_same_length() -> None:
+    parameters = (Parameter("x", INT), Parameter("y", pa.string()))
+    function = Function("f", "aggregate", parameters, pa.string(), code="return f'{x} {y}'")
+    type_ = pa.list_(pa.struct([("x", INT), ("y", pa.string())]))
+    groups = pa.array(
+        [[{"x": 9, "y": "z"}], [{"x": 1, "y": None}, {"x": None, "y": "b"}], []], type_
+    )
+    assert evaluated(function, groups.slice(1)) == [
+        ("[1, None] [None, 'b']", None),
+        ("[] []", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("[(1, 'a'), {'n': 2, 's': 'b'}]", [{"n": 1, "s": "a"}, {"n": 2, "s": "b"}]),
+        ("None", None),
+        ("[]", []),
+    ],
+    ids=["rows", "nothing", "empty"],
+)
+def test_a_table_function_returns_tuples_or_dicts(returned: str, expected: object) -> None:
+    columns = pa.struct([("n", INT), ("s", pa.string())])
+    function = Function("f", "table", X, columns, code=f"return {returned}")
+    assert evaluated(function, pa.array([1])) == [(expected, None)]
+
+
+def test_a_table_row_with_too_few_columns_is_an_error_of_the_row() -> None:
+    columns = pa.struct([("n", INT), ("s", pa.string())])
+    function = Function("f", "table", X, columns, code="return [(1,)] if x == 1 else []")
+    ((_, error), second) = evaluated(function, pa.array([1, 2]))
+    assert error == 'function "f" failed: ValueError: expected 2 columns, found 1'
+    assert second == ([], None)
+
+
+def test_asynchronous_calls_are_bounded_and_keep_their_order() -> None:
+    code = """
+import asyncio
+running = most = 0
+
+async def f(x):
+    global running, most
+    running += 1
+    most = max(most, running)
+    for _ in range(5 - x):
+        await asyncio.sleep(0)
+    running -= 1
+    if x == 3:
+        raise KeyError("three")
+    return most
+"""
+    function = Function("f", parameters=X, returns=INT, code=code, entry="f", is_async=True,
+                        concurrency=2, file="f.py")  # fmt: skip
+    values = evaluated(function, pa.array([0, 1, 2, 3, 4]))
+    assert [error is None for _, error in values] == [True, True, True, False, True]
+    assert max(value for value, _ in values if isinstance(value, int)) == 2
+    assert values[3][1] == "function \"f\" failed: KeyError: 'three' (f.py, line 13)"
+
+
+def test_a_call_without_a_result_in_time_is_an_error_of_its_row() -> None:
+    code = "import asyncio\nawait asyncio.Event().wait() if x else None\nreturn 1"
+    function = Function("f", parameters=X, returns=INT, code=code, is_async=True, timeout=0.01)
+    assert evaluated(function, pa.array([0, 1])) == [
+        (1, None),
+        (None, 'function "f" failed: no result within 10ms'),
+    ]
+
+
+def test_a_vectorized_function_fails_on_single_rows() -> None:
+    code = """
+import pyarrow.compute as pc
+if 3 in x.to_pylist():
+    raise ValueError("a three")
+return pc.multiply(x, 2)
+"""
+    function = Function("f", parameters=X, returns=INT, code=code, vectorized=True, file="f.py")
+    assert evaluated(function, pa.array([1, 2, 3, 4])) == [
+        (2, None),
+        (4, None),
+        (None, 'function "f" failed: ValueError: a three (f.py, line 4)'),
+        (8, None),
+    ]
+    short = replace(function, code="return x[:0]")
+    assert evaluated(short, pa.array([1]))[0][1] == (
+        'function "f" failed: ValueError: expected 1 values, found 0'
+    )
