@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from pyspark import TaskContext
+import json
+
+from pyspark import SparkContext, TaskContext
+
+from penstock.sdk import BatchId
+
+_BATCH = "penstock.batch"
+
+
+def set_batch(context: SparkContext, batch: BatchId) -> None:
+    """Sets the batch that the next jobs of this thread write."""
+    context.setLocalProperty(_BATCH, json.dumps([batch.query, batch.number, batch.content]))
+
+
+def batch() -> BatchId:
+    """Returns the batch of `set_batch`."""
+    return BatchId(*json.loads(TaskContext.get().getLocalProperty(_BATCH)))
 
 
 def batch_number() -> int | None:
