@@ -85,7 +85,8 @@ def _close_quietly(close: Callable[[], None]) -> None:
 class PartitionWriter:
     """A function for `mapInArrow`: writes the partitions of a batch and returns receipts.
 
-    The batch is that of the task. `variants` are the columns with VARIANT, in place of which the rows have JSON text.
+    The batch is that of the task. `variants` are the columns with VARIANT, in place of which the
+    rows have JSON text.
     """
 
     task: SinkTask
