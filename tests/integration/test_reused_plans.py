@@ -92,17 +92,9 @@ def test_plan_with_a_seed_is_not_reused(place: Place, function: str) -> None:
     assert place.builds == BATCHES
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT n FROM numbers WHERE n = (SELECT max(n) FROM numbers)",
-        "SELECT n FROM numbers WHERE n IN (SELECT max(n) FROM numbers)",
-        "SELECT a.n FROM numbers a JOIN numbers b ON a.n = b.n + 1",
-    ],
-    ids=["scalar", "in", "join"],
-)
-def test_plan_that_reads_the_batch_twice_is_not_reused(place: Place, sql: str) -> None:
-    assert place.run(sql) == [{"n": n} for n in (2, 12, 22, 32)]
+def test_plan_that_reads_the_batch_twice_is_not_reused(place: Place) -> None:
+    rows = place.run("SELECT a.n FROM numbers a JOIN numbers b ON a.n = b.n + 1")
+    assert rows == [{"n": n} for n in (2, 12, 22, 32)]
     assert place.builds == BATCHES
 
 

@@ -6,6 +6,7 @@ import json
 
 from pyspark import SparkContext, TaskContext
 
+from penstock.core.errors import Bug
 from penstock.sdk import BatchId
 
 _BATCH = "penstock.batch"
@@ -18,7 +19,11 @@ def set_batch(context: SparkContext, batch: BatchId) -> None:
 
 def batch() -> BatchId:
     """Returns the batch of `set_batch`."""
-    return BatchId(*json.loads(TaskContext.get().getLocalProperty(_BATCH)))
+    context = TaskContext.get()
+    value = context.getLocalProperty(_BATCH) if context else None
+    if value is None:
+        raise Bug("the task has no batch")
+    return BatchId(*json.loads(value))
 
 
 def batch_number() -> int | None:
