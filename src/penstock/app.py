@@ -17,7 +17,8 @@ from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
 from penstock.runtime.run_options import DEFAULT_OPTIONS, RunOptions
 from penstock.spec.front_end import Overrides
-from penstock.spec.validate import read_pipeline
+from penstock.spec.validate import read_pipeline, validate_parsed
+from penstock.spec.yaml.front_end import read_script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Paths", "RunOptions", "partial_plan", "plan", "preview", "pushdowns", "replay", "resources",
-    "run", "session", "start", "types",
+    "run", "script_plan", "session", "start", "types",
 ]  # fmt: skip
 
 Paths = str | Path | Sequence[str | Path]
@@ -55,6 +56,20 @@ def partial_plan(
     """
     files = [paths] if isinstance(paths, str | Path) else list(paths)
     pipeline, mistakes = read_pipeline(files, overrides=overrides, env=env)
+    if pipeline is None:
+        return None, mistakes
+    partial = make_partial_plan(pipeline, mistakes)
+    return partial, partial.errors
+
+
+def script_plan(
+    text: str, *, name: str = "<sql>", overrides: Overrides = ()
+) -> tuple[PartialPlan | None, Sequence[PenstockError]]:
+    """Returns the plan of the valid part of a SQL script, and all errors in the script.
+
+    Paths are relative to the working directory. `name` is the name of the file in messages.
+    """
+    pipeline, mistakes = validate_parsed(read_script(text, name, overrides=overrides))
     if pipeline is None:
         return None, mistakes
     partial = make_partial_plan(pipeline, mistakes)
@@ -178,7 +193,7 @@ def replay(
         except PenstockError:
             raise
         except Exception as error:
-            raise diagnose(plan, current.query, error) from error
+            raise diagnose(plan, current.rows.query, error) from error
 
 
 def preview(

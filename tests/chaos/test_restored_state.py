@@ -87,18 +87,20 @@ def assert_older(outcome: Outcome, place: Place) -> None:
     assert "--fresh" in (error.hint or "")
 
 
-def test_old_backup(place: Place) -> None:
+@pytest.mark.parametrize("later", [(2, 3), (2,)], ids=["two-batches", "one-batch"])
+def test_old_backup(place: Place, later: tuple[int, ...]) -> None:
+    """The new batch has the number of a batch that was written, and as many files."""
     place.put(1)
     assert place.run().exit_code == 0
     restore = place.backup()
-    place.put(2, 3)
+    place.put(*later)
     assert place.run().exit_code == 0
     restore()
     for path in (place.root / "in").iterdir():
         path.unlink()
     place.put(4, 5)
     assert_older(place.run(), place)
-    assert place.ids() == [1, 2, 3]
+    assert place.ids() == [1, *later]
 
 
 def test_lost_entries_of_the_last_batch(place: Place) -> None:

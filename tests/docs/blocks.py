@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -9,15 +10,24 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from command_line import CommandLine
+from penstock.cli.shell.shell import Shell
+from penstock.cli.sql import respond
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _FENCE = re.compile(r"^```(\S+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
 _PENSTOCK = re.compile(r"((?:[A-Z_]+=\S+ )*)(?:penstock|\./dev) ([^\n|&;<>$`*()]+)\n?")
+_MORE = "       -> "
 TIMEOUT = 300
 
 
@@ -45,6 +55,14 @@ class Block:
             code = int(self.options.get("exit", 0)) if match is found[-1] else 0
             yield match[1].replace("\n> ", "\n"), self.text[match.end() : end], code
 
+    def statements(self) -> Iterator[tuple[str, str]]:
+        """The statements of a block of the shell, and what each prints."""
+        for part in self.text.split("penstock> ")[1:]:
+            lines = part.splitlines()
+            count = 1 + sum(1 for _ in takewhile(lambda line: line.startswith(_MORE), lines[1:]))
+            statement = [lines[0], *(line.removeprefix(_MORE) for line in lines[1:count])]
+            yield "\n".join(statement), "\n".join(lines[count:])
+
 
 def blocks(page: Path) -> Iterator[Block]:
     """The fenced blocks of a page, in order."""
@@ -62,8 +80,9 @@ class Reader:
     `title=PATH` makes a block a file, with `append` the end of one. A `sh` block must succeed; a
     `console` block has commands after `$` (going on after `>`) and what they print (on standard
     error, if there is nothing else), where `...` stands for anything; `exit=N` is the code of its
-    last command. A `python` block is a program. `skip=WHY` is not run. `close` ends what was left
-    running in the background.
+    last command. A `text shell` block has statements after the prompt of `penstock sql`, each with
+    its output; all blocks of a page are in one shell. A `python` block is a program. `skip=WHY` is
+    not run. `close` ends what was left running in the background.
 
     With `cli`, a plain `penstock WORD ...` command runs in this process. A shell runs all other
     commands.
@@ -73,6 +92,7 @@ class Reader:
     environment: Mapping[str, str] = field(default_factory=dict)
     cli: CommandLine | None = None
     _groups: list[int] = field(default_factory=list)
+    _shell_of_page: Shell | None = None
 
     def perform(self, block: Block) -> str:
         """What its commands print. Raises AssertionError where the page is wrong."""
@@ -87,9 +107,26 @@ class Reader:
             return self._shell(block, block.text)
         elif block.language == "python":
             return self._run(block, [sys.executable, "-c", block.text])
+        elif "shell" in block.options:
+            return "".join(self._respond(block, *each) for each in block.statements())
         elif block.language == "console":
             return "".join(self._compare(block, *each) for each in block.commands())
         return ""
+
+    def _respond(self, block: Block, statement: str, expected: str) -> str:
+        assert self.cli is not None and self.cli.spark is not None
+        if self._shell_of_page is None:
+            spark: Future[SparkSession] = Future()
+            spark.set_result(self.cli.spark)
+            self._shell_of_page = Shell(spark, self.directory / ".shell")
+        output = io.StringIO()
+        with chdir(self.directory), redirect_stdout(output), redirect_stderr(output):
+            respond(self._shell_of_page, statement)
+        printed = output.getvalue()
+        assert alike(expected, printed), (
+            f"{block.place}: {statement}\n--- the page says\n{expected}\n--- it is\n{printed}"
+        )
+        return printed
 
     def close(self) -> None:
         """Kills what still runs."""

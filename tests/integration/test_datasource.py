@@ -192,6 +192,52 @@ def test_a_replayed_batch_is_there_once(spark: SparkSession, rows: Path, tmp_pat
     assert written(tmp_path / "out") == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("restored", [1, 2], ids=["same-number", "earlier-number"])
+def test_checkpoint_older_than_the_sink(
+    spark: SparkSession, rows: Path, tmp_path: Path, restored: int
+) -> None:
+    """Batches of a restored checkpoint have the numbers of other batches, which were written."""
+    state, checkpoint = tmp_path / "seen", tmp_path / "checkpoint"
+
+    def run() -> None:
+        frame = files(spark.readStream.schema(COLUMNS), rows, state=state, max_files=1)
+        run_once(frame, checkpoint, path=tmp_path / "out")
+
+    run()
+    for number in range(2 - restored, 2):
+        for log in ("commits", "offsets"):
+            (checkpoint / log / str(number)).unlink()
+            (checkpoint / log / f".{number}.crc").unlink(missing_ok=True)
+    lines = (state / "files.log").read_text().splitlines(keepends=True)
+    (state / "files.log").write_text("".join(lines[: 2 - restored]))
+    (tmp_path / "in/2.jsonl").unlink()
+    put(tmp_path, 3, row(6))
+    with pytest.raises(PySparkException) as failed:
+        run()
+    error = decode(str(failed.value))
+    assert error is not None, str(failed.value)
+    assert error.code == "state-older-than-sink"
+    assert "the checkpoint in" in error.message and "new checkpoint" in (error.hint or "")
+    assert written(tmp_path / "out") == [1, 2, 3, 4, 5]
+
+
+def test_checkpoint_that_is_unknown_to_an_exactly_once_sink(
+    spark: SparkSession, rows: Path, tmp_path: Path
+) -> None:
+    frame = files(spark.readStream.schema(COLUMNS), rows, state=tmp_path / "seen")
+    spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path / "checkpoints"))
+    try:
+        stream = frame.writeStream.format("penstock").queryName("unknown_checkpoint")
+        with pytest.raises(PySparkException) as failed:
+            start(stream.options(type="files", path=tmp_path / "out")).awaitTermination(60)
+        error = decode(str(failed.value))
+        assert error is not None and error.code == "unknown-checkpoint", str(failed.value)
+        stream = frame.writeStream.format("penstock").queryName("no_state")
+        start(stream.options(type="blackhole")).awaitTermination(60)
+    finally:
+        spark.conf.unset("spark.sql.streaming.checkpointLocation")
+
+
 # ValidationErrors
 
 

@@ -13,6 +13,7 @@ from test_runs import ORDERS, QUICK, Place, ids, order, sink
 from penstock import app
 from penstock.core.errors import StateError, Transient
 from penstock.runtime.dead_letters import Collector
+from penstock.runtime.replay import Replay
 from penstock.runtime.replay_record import ReplayRecord, ReplayResult
 
 pytestmark = pytest.mark.spark
@@ -181,3 +182,30 @@ def test_replay_of_a_csv_record_without_its_file(
     result = replay(place, source.replace("PRICE", "STRING"), sink("orders"))
     assert (result.replayed, result.failed) == (1, 0)
     assert place.rows() == [{"id": 1, "name": "café", "price": "dear"}]
+
+
+def test_rows_that_fail_again_are_found_in_one_pass(
+    tmp_path: Path, penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Letters of a source and of SQL, which fail in the second transform after the source."""
+    place = Place(tmp_path, penstock_spark)
+    letters = [json.dumps({**order(number, n=number % 2), "price": "x"}) for number in range(8)]
+    place.give("a", *letters, *(order(number, n=0) for number in range(8, 20)))
+    chain = (
+        "transforms:\n  all: {type: sql, sql: 'SELECT * FROM orders'}\n"
+        "  unit: {type: sql, sql: 'SELECT id, price / n AS unit FROM all'}\n"
+    )
+    place.run(ORDERS, chain, sink("unit"))
+    assert len(place.letters()) == 20
+    attempts = []
+    attempt = Replay._attempt
+    monkeypatch.setattr(
+        Replay, "_attempt", lambda self, letters: (attempts.append(letters), attempt(self, letters))
+    )
+    text = ORDERS.replace("price DOUBLE", "price STRING")
+    result = replay(place, text, chain.replace("price / n", "length(price) / n"), sink("unit"))
+    assert (result.replayed, result.failed, len(attempts)) == (4, 16, 1)
+    assert {(letter["code"], letter["attempt"]) for letter in place.letters()} == {
+        ("divide-by-zero", 2)
+    }
+    assert ids(place.rows()) == [1, 3, 5, 7]

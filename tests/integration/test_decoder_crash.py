@@ -1,22 +1,25 @@
-"""A payload that ends the worker process during its decoding."""
+"""Payloads and files that end the worker process during their decoding."""
 
 from __future__ import annotations
 
 import base64
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from penstock.connectors.files import FilesSource, FilesSourceConfig
 from penstock.engine.columns import to_spark
 from penstock.engine.datasource import PenstockDataSource
 from penstock.engine.source import SourceTask
 from penstock.engine.spool import Spool
+from penstock.sdk import Context
 from penstock.sdk.forked import CRASHED
 
 pytestmark = pytest.mark.spark
@@ -30,6 +33,7 @@ import pyarrow as pa
 from penstock.connectors.memory import MemorySourceConfig
 from penstock.formats.json import JsonConfig
 from penstock.formats.json.plain import PlainJson
+from penstock.formats.parquet import Parquet, ParquetConfig
 from penstock.sdk import Capability, ReplayableSource
 
 
@@ -61,6 +65,13 @@ class Topic(ReplayableSource):
         )
 
 
+class CrashingParquet(Parquet):
+    def _batches(self, file, schema, origin, read):
+        if origin.endswith("crash.parquet"):
+            os.abort()
+        yield from super()._batches(file, schema, origin, read)
+
+
 def topic(payloads):
     source = Topic(MemorySourceConfig(payloads=payloads))
     source.format = CrashingJson(JsonConfig())
@@ -79,12 +90,39 @@ def crashing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     cloudpickle.unregister_pickle_by_value(module)
 
 
-def test_payload_that_crashes_a_worker_becomes_a_dead_letter(
-    tmp_path: Path, penstock_spark: SparkSession, crashing: Any
-) -> None:
+def topic_with_a_crash(tmp_path: Path, crashing: Any) -> Any:
     payloads = [f'{{"n":{n}}}' for n in range(100)]
     payloads[41] = "crash"
-    source = crashing.topic(payloads)
+    return crashing.topic(payloads)
+
+
+def files_with_a_crash(tmp_path: Path, crashing: Any) -> Any:
+    directory = tmp_path / "in"
+    directory.mkdir()
+    files = {"a": range(41), "b-crash": [41], "c": range(42, 100)}
+    for name, numbers in files.items():
+        pq.write_table(
+            pa.table({"n": pa.array(numbers, pa.int64())}), directory / f"{name}.parquet"
+        )
+    config = FilesSourceConfig(path=str(directory), order="name")
+    source = FilesSource(config, Context(state=tmp_path / "state"))
+    source.format = crashing.CrashingParquet(crashing.ParquetConfig())
+    return source
+
+
+@pytest.mark.parametrize(
+    ("make_source", "letter_of_crash"),
+    [(topic_with_a_crash, (b"crash", 41)), (files_with_a_crash, (None, 1))],
+    ids=["payload", "file"],
+)
+def test_content_that_crashes_a_worker_becomes_a_dead_letter(
+    tmp_path: Path,
+    penstock_spark: SparkSession,
+    crashing: Any,
+    make_source: Callable[[Path, Any], Any],
+    letter_of_crash: tuple[bytes | None, int],
+) -> None:
+    source = make_source(tmp_path, crashing)
     source.columns = COLUMNS
     spool = Spool("p", "q", "topic", "decode", directory=str(tmp_path / "spool"))
     task = SourceTask(source, COLUMNS, {}, spool)
@@ -112,4 +150,4 @@ def test_payload_that_crashes_a_worker_becomes_a_dead_letter(
     assert sorted(collected) == [n for n in range(100) if n != 41]
     (file,) = (tmp_path / "spool").glob("*/*.arrow")
     (letter,) = pa.ipc.open_file(file).read_all().to_pylist()
-    assert (letter["code"], letter["payload"], letter["position"]) == (CRASHED, b"crash", 41)
+    assert (letter["code"], letter["payload"], letter["position"]) == (CRASHED, *letter_of_crash)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from penstock import app
-from penstock.runtime.supervise import Outcome
+from penstock.core.errors import StateError
+from penstock.plan.model import Query
+from penstock.runtime.supervise import Outcome, Supervisor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,3 +81,71 @@ def test_later_input_does_not_add_rows(place: Place, lost: str) -> None:
     place.add("customer,price\nann,100\n")
     assert place.run().ending == "complete"
     assert place.rows() == TOTALS
+
+
+SEVERAL = """\
+runtime: {state: state}
+sources:
+  orders: {type: files, path: "in/*.csv", schema: "customer STRING, price INT", max_files: 1}
+  vips: {type: files, path: "vips/*.csv", schema: "customer STRING"}
+transforms:
+  totals:
+    type: sql
+    sql: >-
+      SELECT coalesce(v.customer, 'none') AS customer, sum(price) AS total
+      FROM orders LEFT JOIN vips v USING (customer) GROUP BY 1
+  counts: {type: sql, sql: "SELECT count(*) AS n FROM vips"}
+sinks:
+  out: {type: files, path: out, format: json, from: totals}
+  number: {type: files, path: number, format: json, from: counts}
+"""
+
+
+@pytest.mark.parametrize("lost", ["complete", "complete and commit"])
+def test_final_rows_of_several_sources_are_written_once(place: Place, lost: str) -> None:
+    (place.directory / "p.yaml").write_text(SEVERAL)
+    (place.directory / "vips").mkdir()
+    (place.directory / "vips" / "0.csv").write_text("customer\nann\n")
+    place.run()
+    expected = [{"customer": "ann", "total": 5}, {"customer": "none", "total": 4}]
+    assert place.rows() == expected
+    (place.state / "complete").unlink()
+    if lost == "complete and commit":
+        for path in (place.state / "checkpoints" / "totals" / "commits").iterdir():
+            path.unlink()
+    place.add("customer,price\nann,100\n")
+    (place.directory / "vips" / "1.csv").write_text("customer\nbob\n")
+    assert place.run().ending == "complete"
+    assert place.rows() == expected
+
+
+def test_a_failed_write_of_final_rows_is_repeated(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sink has the rows and the commit of the batch fails: a crash before the commit log."""
+    (place.directory / "p.yaml").write_text(SEVERAL)
+    (place.directory / "vips").mkdir()
+    (place.directory / "vips" / "0.csv").write_text("customer\nann\n")
+
+    def kill(_: Supervisor, query: Query, __: int) -> None:
+        if query.name == "totals":
+            raise StateError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Supervisor, "on_end", kill)
+        assert place.run().ending == "failed"
+    (place.directory / "vips" / "1.csv").write_text("customer\nbob\n")
+    assert place.run().ending == "complete"
+    assert place.rows() == [{"customer": "ann", "total": 5}, {"customer": "none", "total": 4}]
+
+
+def test_a_global_aggregate_of_empty_input_has_its_row(place: Place) -> None:
+    (place.directory / "p.yaml").write_text(SEVERAL)
+    (place.directory / "vips").mkdir()
+    (place.directory / "vips" / "0.csv").write_text("customer\n")
+    for _ in range(2):
+        place.run()
+        (place.state / "complete").unlink()
+    (file,) = (place.directory / "number").glob("*.jsonl")
+    assert json.loads(file.read_text()) == {"n": 0}
+    assert place.rows() == [{"customer": "none", "total": 9}]

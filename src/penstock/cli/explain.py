@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -13,6 +13,7 @@ from penstock.core.units import binary_size_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
     from penstock.engine.memory import Resources
     from penstock.plan.explain import Explanation, Needs, NodeFacts, QueryFacts
@@ -46,7 +47,10 @@ def explain(
 
     plan = app.plan(files, overrides=overrides)
     print_warnings(plan.warnings)
-    inferred = () if static or mermaid else _infer(plan)
+    inferred: tuple[Any, ...] = ()
+    if not (static or mermaid):
+        with app.session(plan) as spark:
+            inferred = _infer(plan, spark)
     chosen = app.resources(plan)
     explanation = explain_plan(
         plan, *inferred, state_store=chosen.state_store, memory=format_heap(chosen)
@@ -68,15 +72,29 @@ def format_heap(chosen: Resources) -> str:
     return f"{heap} (auto: {available} of {total} are available)"
 
 
-def _infer(plan: Plan) -> tuple[dict[str, pa.Schema], dict[str, dict[str, Pushdown]]]:
+def _infer(
+    plan: Plan, spark: SparkSession
+) -> tuple[dict[str, pa.Schema], dict[str, dict[str, Pushdown]]]:
     """Returns the columns of nodes, and the pushdowns of queries."""
     from penstock import app
     from penstock.engine.columns import to_arrow
 
-    with app.session(plan) as spark:
-        types = app.types(plan, spark)
-        pushdowns = app.pushdowns(plan, spark)
+    types = app.types(plan, spark)
+    pushdowns = app.pushdowns(plan, spark)
     return {name: to_arrow(columns) for name, columns in types.items()}, pushdowns
+
+
+def print_explanation(plan: Plan, spark: SparkSession) -> None:
+    """Prints the explanation of a plan."""
+    from penstock import app
+    from penstock.plan.explain import explain as explain_plan
+
+    chosen = app.resources(plan)
+    _print(
+        explain_plan(
+            plan, *_infer(plan, spark), state_store=chosen.state_store, memory=format_heap(chosen)
+        )
+    )
 
 
 def _print(explanation: Explanation) -> None:

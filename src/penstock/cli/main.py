@@ -52,6 +52,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("run", RUN, "Run a pipeline."),
+    Command("sql", RUN, "Start a SQL shell."),
     Command("status", RUN, "Show the state, metrics and last runs of a pipeline."),
     Command("stop", RUN, "Stop a running pipeline after its current batch."),
     Command("quickstart", RUN, "Run a sample pipeline, without a file."),

@@ -69,11 +69,21 @@ def format_counts(numbers: Snapshot) -> list[str]:
     if lost:
         counts.append(f"{plural(lost, 'message')} lost")
     if numbers.get("late_rows"):
-        counts.append(plural(numbers["late_rows"], "late row"))
+        counts.append(_format_late_rows(numbers))
     untimed = sum(flow.get("without_event_time", 0) for flow in numbers["nodes"].values())
     if untimed:
         counts.append(f"{plural(untimed, 'row')} without event time")
     return counts
+
+
+def _format_late_rows(numbers: Snapshot) -> str:
+    """Returns `3 late rows (clicks 2, views 1)`; `about 3 late rows` where only Spark counts."""
+    text = plural(numbers["late_rows"], "late row")
+    if not numbers.get("late_rows_exact", False):
+        return f"about {text}"
+    counts = {name: flow.get("late_rows", 0) for name, flow in numbers["nodes"].items()}
+    nodes = [f"{name} {count:,}" for name, count in counts.items() if count]
+    return f"{text} ({', '.join(nodes)})" if len(nodes) > 1 else text
 
 
 def format_watermark(numbers: Snapshot) -> list[str]:

@@ -13,8 +13,7 @@ from penstock.core.errors import PenstockError, PlanError, SqlError, flatten_err
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.engine.messages import without_column_ids
-from penstock.plan.model import Node, Plan
-from penstock.plan.queries import stream_sources
+from penstock.plan.model import Node, Plan, Query
 from penstock.sdk.transform import Route
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
@@ -77,16 +76,18 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     return kind(f"{node.label}: {_sentence(error)}", code=code, where=where)
 
 
-def streaming_error(plan: Plan, node: Node, error: AnalysisException) -> PenstockError:
-    """Returns the error of a node that Spark cannot compute as a stream."""
+def streaming_error(plan: Plan, query: Query, error: AnalysisException) -> PenstockError:
+    """Returns the error of a query whose root Spark cannot compute as a stream."""
+    node = plan.nodes[query.root]
     text = _STREAMS.sub("streams", _sentence(error))
     hint = None
     for words, advice in _ADVICE:
         if words in text:
             hint = advice
             break
-    if plan.bounded and len(stream_sources(node.name, plan.nodes, plan.streams)) > 1:
-        hint = "Set static: true on all sources but one, to compute the node from the whole input."
+    watermarks = any(plan.nodes[name].watermark for name in query.stream_nodes)
+    if plan.bounded and query.output_mode == "update" and not watermarks:
+        hint = "Set mode: append on its sinks, to compute the node from the whole input."
     if "aggregations without watermark" in text:
         text = "without a watermark, a group is never complete"
     return PlanError(
@@ -112,6 +113,9 @@ _ADVICE = (
 
 def sql_texts(node: Node) -> Sequence[tuple[Route, str]]:
     """Returns the SQL texts among a node's options, with their routes below the node."""
+    watermark = node.watermark
+    if node.kind == "source" and watermark is not None and watermark.expression is not None:
+        return [(("watermark", "expression"), watermark.expression)]
     return node.relation.sql_texts() if node.relation is not None else ()
 
 

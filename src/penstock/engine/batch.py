@@ -18,9 +18,12 @@ from penstock.core.errors import PlanError, StateError
 from penstock.engine.batch_record import BatchRecordFile, Partitioning
 from penstock.engine.bisect import Bisection
 from penstock.engine.build import Builder
+from penstock.engine.checked_queries import require_checks
 from penstock.engine.columns import sink_schema
 from penstock.engine.data_errors import data_error
+from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
+from penstock.engine.late_rows import LateRows
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.reusable_plan import ReusablePlan
 from penstock.engine.separation import NotSeparable, Separation
@@ -87,13 +90,15 @@ class BatchRunner:
     """The function that Spark calls for each batch of a query.
 
     `error` keeps an exception of the run, because its type is lost in the JVM. `lock` is held while
-    a batch is in progress. `written` is the number of the last batch that all sinks committed.
+    a batch is in progress. `late` finds the late rows of each batch. `written` is the number of the
+    last batch that all sinks committed.
     """
 
     builder: Builder
     query: Query
     checkpoint: Path
     observer: BatchObserver
+    late: LateRows | None = None
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -145,6 +150,8 @@ class BatchRunner:
                     self._record.add(batch, name)
             if not pending:
                 frames[self.query.root].write.format("noop").mode("overwrite").save()
+        if self.late is not None:
+            self.late.report(batch.number)
 
     def _reuse_plans(self, root: DataFrame, sinks: Sequence[str]) -> dict[str, DataFrame]:
         """Returns the receipts of sinks, by the plans of an earlier batch; {} unless all have one.
@@ -180,17 +187,38 @@ class BatchRunner:
         batch: BatchId,
         reused: DataFrame | None,
     ) -> None:
+        root = frames[self.query.root]
         try:
             if reused is None:
                 receipts = self._write_all_rows(sink, frames, batch)
             else:
                 receipts = collect_receipts(reused, batch)
         except Exception as error:
-            if self.builder.plan.nodes[self.query.root].stateful or not data_error(error):
+            if not data_error(error):
                 raise
-            receipts = self._write_valid_rows(sink, frames[self.query.root], batch, error)
+            with self._computed_root(root):
+                receipts = self._write_valid_rows(sink, root, batch, error)
+        if self.builder.checks_rows:
+            FailingRowErrors(self.builder, self.query, root.sparkSession).report(batch.number)
         sink.sink.commit(batch, receipts)
         self.observer.on_written(self.query, batch.number, sink.name, Written.of(receipts))
+
+    @contextmanager
+    def _computed_root(self, root: DataFrame) -> Iterator[None]:
+        """Computes the root once for the search downstream.
+
+        Raises ChecksRequired if SQL fails in the stream and the rows have no checks yet.
+        """
+        node = self.builder.plan.nodes[self.query.root]
+        with ExitStack() as stack:
+            if node.kind != "source" or node.computes_event_time:
+                try:
+                    stack.enter_context(computed(root))
+                except Exception as error:
+                    if data_error(error):
+                        require_checks(self.builder, self.query, self.checkpoint)
+                    raise
+            yield
 
     def _write_all_rows(
         self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId
@@ -230,7 +258,7 @@ class BatchRunner:
             shuffled = partitioning is not None or is_ordered(sink.sink)
             self._computed_first[sink.name] = not (
                 shuffled or sink.can(Capability.EXACTLY_ONCE) or sink.sink.discards_rows
-            ) and (self.builder.plan.nodes[self.query.root].kind != "source" or is_fallible(rows))
+            ) and (not self.builder.plan.reads_sources_only(self.query) or is_fallible(rows))
         return self._computed_first[sink.name]
 
     def _partitioning(self, sink: Node, rows: DataFrame, batch: BatchId) -> Partitioning | None:

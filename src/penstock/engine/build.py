@@ -24,16 +24,21 @@ from penstock.engine.column_checks import (
     check_primary_key,
     check_sink_schema,
 )
-from penstock.engine.columns import to_arrow, to_spark
+from penstock.engine.columns import exchange_schema, has_variant, sink_schema, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
 from penstock.engine.event_time import LATEST
 from penstock.engine.function import Chain, Step
+from penstock.engine.late_candidates import LateCapture
+from penstock.engine.late_rows import STAGES, LateNode, LateRows, find_exact_paths
+from penstock.engine.merged import divide, merge
 from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.spool import Spool, Stage
+from penstock.engine.stream_checks import check_node, is_checkable, stage_of
+from penstock.engine.variants import mark_variants, variants_to_json
 from penstock.engine.verification import check_decisions
 from penstock.engine.watermark import (
     add_event_time,
@@ -42,6 +47,7 @@ from penstock.engine.watermark import (
     check_event_times,
     drop_sentinel,
     sentinel_rows,
+    watermark_id,
 )
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
@@ -61,8 +67,10 @@ class Builder:
     `spool` is the directory of the dead letter files; None makes a bad record an error. With
     `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
     the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
-    dropped silently. `recomputed_for` is a parameter of the spools. Workers keep transforms open
-    between the batches of a `run_id`. Static tables are read once.
+    dropped silently. With `checks_rows` rows on which SQL fails leave a stream before its stateful
+    operators. `recomputed_for` is a parameter of the spools. Workers keep transforms open
+    between the batches of a `run_id`. With the `checkpoint` of a query its streams record their
+    start offsets, and the late rows of its batches can be found. Static tables are read once.
     """
 
     plan: Plan
@@ -71,9 +79,12 @@ class Builder:
     sentinel_only: bool = False
     with_sentinel: bool = False
     report_dead_letters: bool = True
+    checks_rows: bool = False
     recomputed_for: str = ""
+    checkpoint: Path | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
+    _watermarks: dict[str, str] = field(default_factory=dict)
     _verified: set[str] = field(default_factory=set)
 
     def build_streams(self, query: Query) -> dict[str, DataFrame]:
@@ -84,6 +95,8 @@ class Builder:
             if name not in frames:
                 pushdown = pushdowns.get(name, EVERYTHING)
                 frames[name] = self._frame(self.plan.nodes[name], frames, query, pushdown)
+        if query.merged:
+            frames[query.root] = merge({name: frames[name] for name in query.merged})
         return frames
 
     def pushdowns(self, query: Query) -> dict[str, Pushdown]:
@@ -111,7 +124,10 @@ class Builder:
         session = root.sparkSession
         frames = {name: self.read_static(name) for name in self._static_above(query)}
         frames[query.root] = root
-        root.createOrReplaceTempView(query.root)
+        starts = {name: divide(root, name) for name in query.merged} or {query.root: root}
+        for name, start in starts.items():
+            frames[name] = start
+            start.createOrReplaceTempView(name)
         for name in query.batch_nodes:
             if name not in frames:
                 frames[name] = (derive or self.derive)(
@@ -131,7 +147,8 @@ class Builder:
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
-                frame = frame.mapInArrow(Chain([step]), to_spark(step.rows))
+                frame = variants_to_json(frame).mapInArrow(Chain([step]), to_spark(step.rows))
+                frame = mark_variants(frame, step.rows)
             check_duplicate_columns(node, frame)
             check_primary_key(node, frame)
             frame.createOrReplaceTempView(node.name)
@@ -148,9 +165,11 @@ class Builder:
         """Returns the task step of a batch function for input of these columns."""
         assert node.batch_function is not None
         with locate_errors(self.plan, node):
-            rows = to_arrow(to_spark(node.batch_function.output(to_arrow(columns))))
+            input_ = sink_schema(columns)
+            rows = exchange_schema(node.batch_function.output(input_))
         spool = self.make_spool(node, query, "transform")
-        return Step(node.batch_function, rows, spool, self.run_id)
+        marked = input_ if has_variant(columns) else None
+        return Step(node.batch_function, rows, spool, self.run_id, input=marked)
 
     def make_spool(self, node: Node, query: Query, stage: Stage) -> Spool:
         """Returns the spool of the bad records of a node."""
@@ -176,7 +195,8 @@ class Builder:
             with locate_errors(self.plan, node):
                 task = self.make_source_task(node, query)
                 table = pa.Table.from_batches(read_all(task), schema=task.rows)
-                self._static[name] = self.session.createDataFrame(table, to_spark(task.rows))
+                frame = self.session.createDataFrame(table, to_spark(task.rows))
+                self._static[name] = mark_variants(frame, task.rows)
         return self._static[name]
 
     def types(
@@ -197,6 +217,8 @@ class Builder:
             if query.root in frames and query.root in self.plan.streams:
                 with _collect_errors(errors, query.root):
                     self.check_streamable(query, frames[query.root])
+                    if any(self.plan.nodes[n].late == "dead_letter" for n in query.stream_nodes):
+                        self.find_late_rows(query, frames[query.root])
             for name in query.sinks:
                 sink = self.plan.nodes[name]
                 if sink.inputs[0] in frames:
@@ -223,9 +245,8 @@ class Builder:
     def _empty_table(self, node: Node, query: Query) -> DataFrame:
         """Returns a static table without its rows."""
         with locate_errors(self.plan, node):
-            frame = self.session.createDataFrame(
-                [], to_spark(self.make_source_task(node, query).rows)
-            )
+            rows = self.make_source_task(node, query).rows
+            frame = mark_variants(self.session.createDataFrame([], to_spark(rows)), rows)
             frame.createOrReplaceTempView(node.name)
         return frame
 
@@ -239,7 +260,7 @@ class Builder:
         try:
             checker.checkForStreaming(analyzed_plan(root), mode)
         except AnalysisException as error:
-            raise streaming_error(self.plan, self.plan.nodes[query.root], error) from error
+            raise streaming_error(self.plan, query, error) from error
 
     def _frame(
         self,
@@ -250,6 +271,7 @@ class Builder:
     ) -> DataFrame:
         if node.kind == "transform":
             frame = self.derive(node, frames, query, self.session)
+            frame = self._check_rows(node, frame, frames, query)
             watermark = node.watermark
             if watermark is not None:
                 with locate_errors(self.plan, node):
@@ -261,26 +283,47 @@ class Builder:
         frame.createOrReplaceTempView(node.name)
         return frame
 
+    def can_check(self, node: Node, query: Query) -> bool:
+        """Returns whether rows on which SQL of a node fails can leave the stream of a query."""
+        return is_checkable(node, self.plan.streams, self.make_spool(node, query, stage_of(node)))
+
+    def _check_rows(
+        self, node: Node, frame: DataFrame, frames: Mapping[str, DataFrame], query: Query
+    ) -> DataFrame:
+        """Returns the output of a node, with `checks_rows` without the rows on which it fails."""
+        if not self.checks_rows or not self.can_check(node, query):
+            return frame
+        names = (node.name, *node.inputs)
+        (input_,) = (frames[n] for n in names if n in frames and n in self.plan.streams)
+        frame = check_node(node, frame, input_, self.make_spool(node, query, stage_of(node)))
+        frame.createOrReplaceTempView(node.name)
+        return frame
+
     def _stream(self, node: Node, query: Query, pushdown: Pushdown) -> DataFrame:
         assert isinstance(node.spec, SourceSpec)
         with locate_errors(self.plan, node):
-            stateful = self.plan.nodes[query.root].stateful
+            stateful = self.plan.keeps_state(query)
+            if node.late == "dead_letter":
+                # Dead letters have whole rows.
+                pushdown = replace(pushdown, columns=None)
             task = replace(
                 self.make_source_task(node, query),
                 pushdown=pushdown,
-                null_unused_columns=stateful,
+                null_unused_columns=stateful and node.late == "drop",
+                late=None if node.computes_event_time else self._late_capture(node, query),
             )
             # Each reader needs its own registration: Spark changes a map of the registration
             # while it sends the map to tasks.
             self.session.dataSource.register(PenstockDataSource)
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             reader = reader.name(node.name).option(NODE, node.name)
-            frame = reader.option("secret.task", task.pack()).load()
+            frame = mark_variants(reader.option("secret.task", task.pack()).load(), task.rows)
             watermark = node.watermark
             if watermark is not None and watermark.expression is not None:
                 columns = add_event_time(frame, watermark).schema
                 check_event_time_column(node, columns, watermark)
                 raw, frame = {node.name: frame}, add_event_time(frame, watermark)
+                frame = self._check_rows(node, frame, raw, query)
                 frame = self._computed_event_time(node, watermark, frame, raw, query)
             elif watermark is not None:
                 frame = add_watermark(frame, watermark)
@@ -307,8 +350,46 @@ class Builder:
             return drop_sentinel(add_watermark(rows, watermark), watermark)
         if self._has_windows_below(node):
             spool = self.make_spool(node, query, "output")
-            frame = check_event_times(frame, watermark.column, spool, self.run_id)
-        return add_watermark(frame, watermark)
+            late = self._late_capture(node, query)
+            frame = check_event_times(frame, watermark.column, spool, self.run_id, late)
+        frame = add_watermark(frame, watermark)
+        self._watermarks[watermark_id(frame)] = node.name
+        return frame
+
+    def find_late_rows(self, query: Query, root: DataFrame) -> LateRows | None:
+        """Returns the search for the late rows of a query; None if only Spark can count them.
+
+        `root` is built without checks of rows. Raises PlanError if late rows become dead letters,
+        and cannot be found row by row.
+        """
+        if self.sentinel_only or query not in self.plan.with_windows:
+            return None
+        nodes = [self.plan.nodes[name] for name in query.stream_nodes]
+        nodes = [node for node in nodes if node.watermark is not None]
+        paths = find_exact_paths(query, root, nodes, self._watermarks)
+        if paths is None or self.checkpoint is None or self.spool is None:
+            return None
+        late = {
+            node.name: LateNode.of(
+                node, *(self._late_spool(node, query, stage) for stage in STAGES)
+            )
+            for node in nodes
+        }
+        return LateRows(self.session, self.checkpoint, self.spool / query.name, late, paths)
+
+    def _late_spool(self, node: Node, query: Query, stage: Stage) -> Spool:
+        return replace(
+            self.make_spool(node, query, stage), on_error="dead_letter", by_query=True,
+            report_dead_letters=self.report_dead_letters,
+        )  # fmt: skip
+
+    def _late_capture(self, node: Node, query: Query) -> LateCapture | None:
+        """Returns the capture of the candidates of a node for late rows of a query, or None."""
+        if self.checkpoint is None or self.spool is None or self.sentinel_only:
+            return None
+        if node.watermark is None or query not in self.plan.with_windows:
+            return None
+        return LateCapture(str(self.checkpoint), node.watermark.column)
 
     def make_source_task(self, node: Node, query: Query) -> SourceTask:
         """Returns the task of reading a source for a query, with columns in Spark's types."""
@@ -325,7 +406,7 @@ class Builder:
         metadata = source.metadata_columns
         fields = list(source.columns)
         fields += [available.field(name).with_name(column) for column, name in metadata.items()]
-        rows = to_arrow(to_spark(pa.schema(fields)))
+        rows = exchange_schema(pa.schema(fields))
         source_fields = list(rows)[: len(source.columns)]
         typed = copy.copy(source)
         typed.columns = pa.schema(source_fields, source.columns.metadata)
@@ -340,6 +421,7 @@ class Builder:
             watermark.column if watermark else None, self.sentinel_only,
             poll_timeout=self._poll_timeout(query), latest_time=self._latest_time(node),
             whole_input=query.whole_input,
+            checkpoint=None if self.checkpoint is None else str(self.checkpoint),
         )  # fmt: skip
 
     def _latest_time(self, node: Node) -> datetime | None:

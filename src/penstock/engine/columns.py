@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from penstock.sdk.columns.json_text import json_field
+from penstock.sdk.columns.json_mark import has_json, is_json, json_field
 
 
 def to_spark(schema: pa.Schema) -> StructType:
@@ -26,6 +26,36 @@ def to_arrow(columns: StructType) -> pa.Schema:
     """Returns the Arrow schema in which Spark and Python exchange these columns."""
     schema: pa.Schema = to_arrow_schema(columns, timezone="UTC")
     return schema
+
+
+def variant_columns(schema: pa.Schema) -> StructType:
+    """Returns the columns in Spark of an Arrow schema, with VARIANT in place of JSON text."""
+    spark = to_spark(schema)
+    fields = zip(schema, spark, strict=True)
+    return StructType([_variant_field(field, column) for field, column in fields])
+
+
+def _variant_field(field: pa.Field, column: StructField) -> StructField:
+    return StructField(column.name, _variant_type(field, column.dataType), column.nullable)
+
+
+def _variant_type(field: pa.Field, type_: DataType) -> DataType:
+    if is_json(field):
+        return VariantType()
+    if not has_json(field):
+        return type_
+    if isinstance(type_, StructType):
+        fields = zip(field.type, type_, strict=True)
+        return StructType([_variant_field(inner, column) for inner, column in fields])
+    if isinstance(type_, ArrayType):
+        return ArrayType(_variant_type(field.type.value_field, type_.elementType))
+    assert isinstance(type_, MapType)
+    return MapType(type_.keyType, _variant_type(field.type.item_field, type_.valueType))
+
+
+def exchange_schema(schema: pa.Schema) -> pa.Schema:
+    """Returns the schema in which Spark and Python exchange rows, with JSON text for VARIANT."""
+    return mark_json(to_arrow(to_spark(schema)), variant_columns(schema))
 
 
 def sink_schema(columns: StructType) -> pa.Schema:

@@ -34,6 +34,7 @@ from penstock.engine.sink import SinkTask, write
 from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import BatchReader, StreamReader
 from penstock.engine.spool import Spool
+from penstock.engine.stream_batch import StreamBatch
 from penstock.sdk import (
     BatchId,
     Capability,
@@ -102,7 +103,8 @@ class PenstockDataSource(DataSource):
         if overwrite:
             raise _overwrite_error('Set .outputMode("append").')
         sink, spool = self._sink()
-        return StreamWriter(sink, SinkTask.of(sink, spool))
+        batch = StreamBatch(self._type(), self.options.get("checkpointLocation"))
+        return StreamWriter(sink, SinkTask.of(sink, spool), batch)
 
     def _source_task(self, schema: StructType | None) -> SourceTask:
         packed = self.options.get(_TASK)
@@ -265,22 +267,25 @@ class BatchWriter(DataSourceArrowWriter):
 class StreamWriter(DataSourceStreamArrowWriter):
     """Spark's stream writer of a sink."""
 
-    def __init__(self, sink: Sink[Any], task: SinkTask) -> None:
+    def __init__(self, sink: Sink[Any], task: SinkTask, batch: StreamBatch) -> None:
         self.packed = pickle.dumps(sink)
         self.task = task
+        self.batch = batch
 
     @encode_errors
     def write(self, iterator: Iterator[pa.RecordBatch]) -> ReceiptMessage:
-        batch = BatchId(spark_task.query_id() or "pyspark", spark_task.batch_number() or 0)
+        batch = self.batch.identify(self.task.client()[0])
         receipt = write(self.task, batch, spark_task.partition(), iterator)
-        return ReceiptMessage({**receipt, "query": batch.query} if receipt else None)
+        identity = {"query": batch.query, "content": batch.content}
+        return ReceiptMessage({**receipt, **identity} if receipt else None)
 
     @encode_errors
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         receipts = _receipts(messages)
         if receipts:
             sink: Sink[Any] = pickle.loads(self.packed)
-            sink.commit(BatchId(str(receipts[0]["query"]), batchId), receipts)
+            query, content = str(receipts[0]["query"]), str(receipts[0]["content"])
+            sink.commit(BatchId(query, batchId, content), receipts)
 
 
 def _receipts(messages: list[WriterCommitMessage | None]) -> list[dict[str, Any]]:

@@ -16,8 +16,8 @@ _SAFE = frozenset({
     "CreateArray", "CreateNamedStruct", "DayOfMonth", "DayOfWeek", "EndsWith", "EqualNullSafe",
     "EqualTo", "GetJsonObject", "GetStructField", "GreaterThan", "GreaterThanOrEqual", "Greatest",
     "Hour", "If", "In", "InSet", "InitCap", "IsNaN", "IsNotNull", "IsNull", "KnownNotNull",
-    "Least", "Left", "Length", "LessThan", "LessThanOrEqual", "Lower", "Md5", "Minute",
-    "Month", "Murmur3Hash", "Not", "Or", "Quarter",
+    "KnownNullable", "Least", "Left", "Length", "LessThan", "LessThanOrEqual", "Lower", "Md5",
+    "Minute", "Month", "Murmur3Hash", "Not", "Or", "PreciseTimestampConversion", "Quarter",
     "Reverse", "Right", "Second", "Sha1", "Sha2", "Size", "StartsWith", "StringInstr",
     "StringReplace", "StringTrim", "StringTrimLeft", "StringTrimRight", "StructsToJson",
     "Substring", "TruncDate", "TruncTimestamp", "TryEval", "Upper", "XxHash64", "Year",
@@ -74,7 +74,24 @@ def _inputs(expression: Any) -> list[Any]:
     name = class_name(expression)
     if name == "TryEval":
         return []
+    if name == "PreciseTimestampConversion":
+        return _event_times(expression)
     return scala_items(expression.parameters() if name in _REPLACED else expression.children())
+
+
+def _event_times(bound: Any) -> list[Any]:
+    """Returns the times from which Spark computes the bound of a window.
+
+    The computation is in whole microseconds, which no TIMESTAMP overflows.
+    """
+    children = scala_items(bound.children())
+    if class_name(bound) == "PreciseTimestampConversion" and _is_number(bound):
+        return children
+    return [time for child in children for time in _event_times(child)]
+
+
+def _is_number(expression: Any) -> bool:
+    return class_name(expression.dataType()) == "LongType"
 
 
 def _may_fail(expression: Any) -> bool:

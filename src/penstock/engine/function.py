@@ -12,10 +12,12 @@ from penstock.core.error_codec import encode_errors
 from penstock.core.errors import PlanError, RecordError, Rejected
 from penstock.core.text import did_you_mean
 from penstock.engine import task as spark_task
+from penstock.engine.late_candidates import LateCapture, select_candidates
 from penstock.engine.open_transforms import OPEN_TRANSFORMS
 from penstock.engine.spool import DeadLetterWriter, Spool
 from penstock.sdk import Transform, isolate
 from penstock.sdk.columns.conform import conform
+from penstock.sdk.columns.json_columns import check_json_columns
 from penstock.sdk.columns.row_json import row_payload
 
 
@@ -24,7 +26,8 @@ class Step:
     """A transform in a task. `rows` is the schema of its output. Bad records go to the spool.
 
     Tasks of the same `run_id` in the same process share an open transform. Rows without a value in
-    the column `event_time` are counted.
+    the column `event_time` are counted. `input` marks columns of JSON text. `late` captures rows
+    that may be late.
     """
 
     transform: Transform[Any]
@@ -32,16 +35,25 @@ class Step:
     spool: Spool
     run_id: str = ""
     event_time: str | None = None
+    input: pa.Schema | None = None
+    late: LateCapture | None = None
 
     def run(
         self, batches: Iterator[pa.RecordBatch], number: int | None, partition: int | str
     ) -> Iterator[pa.RecordBatch]:
         """Yields the output for the batches of a partition."""
         letters = self.spool.begin(number, partition)
+        watermark = self.late.watermark(number) if self.late is not None else None
         with OPEN_TRANSFORMS.using(self.transform, self.run_id) as transform:
             for batch in batches:
                 if self.event_time is not None:
                     letters.untimed += batch.column(self.event_time).null_count
+                if self.input is not None:
+                    batch = pa.RecordBatch.from_arrays(batch.columns, schema=self.input)
+                if self.late is not None and watermark is not None:
+                    indexes = self.late.select(batch, watermark)
+                    if len(indexes):
+                        letters.candidates.append(select_candidates(batch, indexes))
                 if batch.num_rows:
                     yield from self._apply(transform, batch, letters)
             letters.close()
@@ -68,7 +80,7 @@ class Step:
                 hint=did_you_mean(missing[0], output.schema.names),
             )
         try:
-            return conform(output, self.rows)
+            return check_json_columns(conform(output, self.rows))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise Rejected(str(error), code="wrong-type") from error
 

@@ -25,10 +25,19 @@ class OffsetLog:
         """The number of the last batch in the offset log."""
         return last_number(self._checkpoint / "offsets")
 
+    def numbers(self) -> list[int]:
+        """Returns the numbers of the batches in the offset log, in order."""
+        return _numbers(self._checkpoint / "offsets")
+
     def end_offsets(self, number: int) -> dict[str, Mapping[str, Any]]:
         """Returns the end offset of each source in a batch, as Spark stores it."""
         text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
         return dict(_parse_offsets(text))
+
+    def watermark(self, number: int) -> int:
+        """Returns the watermark of a batch, in milliseconds since 1970."""
+        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        return int(json.loads(text.splitlines()[1])["batchWatermarkMs"])
 
     def content(self, number: int) -> str:
         """Returns a digest of the offsets between which a batch reads its sources."""
@@ -38,6 +47,20 @@ class OffsetLog:
             start = {}
         text = json.dumps([start, self.end_offsets(number)], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def content_of_entries(self, number: int) -> str:
+        """Returns the digest of `content` for a log of any format version. Raises OSError."""
+        try:
+            start = self._entry(number - 1)
+        except FileNotFoundError:
+            start = []
+        text = json.dumps([start, self._entry(number)])
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def _entry(self, number: int) -> list[str]:
+        """Returns the offsets of an entry as text, after the lines of its version and its time."""
+        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        return text.splitlines()[2:]
 
     def sync_planned(self, number: int) -> None:
         """Makes the entry of a batch in the offset log durable."""
@@ -62,11 +85,14 @@ class OffsetLog:
 
 def last_number(log: Path) -> int | None:
     """Returns the number of the last entry of a log; None without entries."""
+    return max(_numbers(log), default=None)
+
+
+def _numbers(log: Path) -> list[int]:
     try:
-        numbers = [int(path.name) for path in log.iterdir() if path.name.isdigit()]
+        return sorted(int(path.name) for path in log.iterdir() if path.name.isdigit())
     except FileNotFoundError:
-        return None
-    return max(numbers, default=None)
+        return []
 
 
 def _parse_offsets(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

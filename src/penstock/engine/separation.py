@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -17,9 +17,10 @@ from pyspark.sql.utils import is_remote
 
 from penstock.core.errors import RecordError
 from penstock.engine.build import Builder
+from penstock.engine.checked_plan import ROW
 from penstock.engine.columns import to_arrow
 from penstock.engine.data_errors import data_error, parse_data_error
-from penstock.engine.row_checks import ROW, Check, find_checks, number_rows
+from penstock.engine.row_checks import Check, find_checks, number_rows
 from penstock.engine.sink_rows import computed
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import upstream
@@ -140,6 +141,30 @@ class Separation:
             for index, error in enumerate(errors):
                 writer.add(row_payload(batch, index), error)
             writer.close()
+
+
+def find_failing_rows(frames: Sequence[DataFrame], input_: DataFrame) -> dict[int, RecordError]:
+    """Returns the positions of the rows of `input_` on which a frame fails, and their errors.
+
+    The frames are computed from `input_`. Rows that fail where no check finds them are left out.
+    """
+    if is_remote():
+        return {}
+    rows = number_rows(input_.coalesce(1))
+    messages: dict[int, str] = {}
+    try:
+        for check in (each for frame in frames for each in find_checks(frame, input_, rows)):
+            numbers = pc.unique(check.numbers()).sort()
+            for start in range(0, len(numbers), ROWS_PER_FILE):
+                part = numbers.slice(start, ROWS_PER_FILE)
+                for number, message in check.errors(part[0].as_py(), part[-1].as_py()):
+                    messages.setdefault(number, message)
+    except (Py4JError, PySparkException) as error:
+        if isinstance(error, PySparkException) and data_error(error) is None:
+            raise
+        return {}
+    errors = {number: parse_data_error(message) for number, message in messages.items()}
+    return {number: error for number, error in errors.items() if error is not None}
 
 
 def branch_of(builder: Builder, query: Query, sink: Node) -> Query:

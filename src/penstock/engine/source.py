@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,14 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import Bug
+from penstock.core.errors import Bug, RecordError
 from penstock.engine.event_time import find_out_of_range, out_of_range
 from penstock.engine.isolated import decode_isolated, decode_record_isolated
+from penstock.engine.late_candidates import LateCapture, select_candidates
 from penstock.engine.sentinel import sentinel
 from penstock.engine.spool import DeadLetterWriter, Spool
+from penstock.formats.json.plain import PlainJson
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Capability, Read, ReplayableSource
 from penstock.sdk.columns.conform import conform
+from penstock.sdk.columns.json_columns import find_invalid_json
 from penstock.sdk.columns.predicates import matching
 from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.record import PAYLOAD
@@ -42,7 +45,8 @@ class SourceTask:
     plans whose dead letters do not need whole rows. An idle source is polled for up to
     `poll_timeout` seconds before Spark receives the same offset, because a poll by Spark costs ten
     times as much. With `latest_time` rows with an event time out of range are bad records (see
-    `engine.event_time`). With `whole_input` a batch has no limit.
+    `engine.event_time`). With `whole_input` a batch has no limit. The start offset is recorded in
+    `checkpoint`. `late` captures rows that may be late.
     """
 
     source: ReplayableSource[Any]
@@ -57,6 +61,8 @@ class SourceTask:
     poll_timeout: float = 0.0
     latest_time: datetime | None = None
     whole_input: bool = False
+    checkpoint: str | None = None
+    late: LateCapture | None = None
 
     def pack(self) -> str:
         """Returns the task as text, for the options of a PySpark reader."""
@@ -76,23 +82,35 @@ class SourceTask:
         """Yields the rows of a partition of the source. Adds bad records to `letters`,
         and counts valid rows there.
 
-        With `isolated` a payload that crashes its decoder is a bad record. Otherwise the crash
-        ends this process.
+        With `isolated` a payload or file that crashes its decoder is a bad record. Otherwise the
+        crash ends this process.
         """
         return rebatch(self._read(partition, letters, isolated))
 
     def _read(
         self, partition: Any, letters: DeadLetterWriter, isolated: bool
     ) -> Iterator[pa.RecordBatch]:
-        read = self._read_request()
+        read = replace(self._read_request(), isolated=isolated)
         decodes = Capability.BYTES in self.source.capabilities
+        watermark = self.late.watermark(letters.batch) if self.late is not None else None
         for batch in self.source.read(partition, read):
             rows, index = self._decode(batch, letters, isolated) if decodes else (batch, None)
             self._move_bad_records(read, letters)
             if rows.num_rows:
                 rows = self._conform(rows)
+                payloads = batch if decodes else None
+                if not isinstance(self.source.format, PlainJson):
+                    bad = find_invalid_json(rows)
+                    kept = self._reject(rows, bad, payloads, index, letters)
+                    index = _without(index, bad, rows.num_rows) if bad else index
+                    rows = kept
+                if self.late is not None and watermark is not None:
+                    indexes = self.late.select(rows, watermark)
+                    if len(indexes):
+                        candidates = select_candidates(rows, indexes, payloads, index)
+                        letters.candidates.append(candidates)
                 if self.latest_time is not None:
-                    rows = self._reject_times(rows, batch if decodes else None, index, letters)
+                    rows = self._reject_times(rows, payloads, index, letters)
                 rows = self._apply_pushdown(rows, read)
             if rows.num_rows:
                 letters.read += rows.num_rows
@@ -175,16 +193,27 @@ class SourceTask:
         index: pa.Array | None,
         letters: DeadLetterWriter,
     ) -> pa.RecordBatch:
-        """Returns the rows whose event time is in range, and adds the others to `letters`.
-
-        Row `i` is of payload `index[i]`. Without `payloads` a dead letter holds the row as JSON.
-        """
+        """Returns the rows whose event time is in range, and adds the others to `letters`."""
         assert self.event_time is not None and self.latest_time is not None
         times = rows.column(self.event_time)
         letters.untimed += times.null_count
         bad = find_out_of_range(times, self.latest_time)
-        for number in bad:
-            error = out_of_range(self.event_time, times[number])
+        errors = {number: out_of_range(self.event_time, times[number]) for number in bad}
+        return self._reject(rows, errors, payloads, index, letters)
+
+    def _reject(
+        self,
+        rows: pa.RecordBatch,
+        errors: Mapping[int, RecordError],
+        payloads: pa.RecordBatch | None,
+        index: pa.Array | None,
+        letters: DeadLetterWriter,
+    ) -> pa.RecordBatch:
+        """Returns the rows without errors, and adds the others to `letters`.
+
+        Row `i` is of payload `index[i]`. Without `payloads` a dead letter holds the row as JSON.
+        """
+        for number, error in errors.items():
             if payloads is None:
                 letters.add(row_payload(rows, number), error)
                 continue
@@ -192,11 +221,7 @@ class SourceTask:
             record = (payloads.column(name)[payload_index].as_py() for name in PAYLOAD.names)
             payload, origin, position = record
             letters.add(payload, error, origin, position, None if index is None else number)
-        if not bad:
-            return rows
-        valid = np.ones(rows.num_rows, bool)
-        valid[bad] = False
-        return rows.filter(pa.array(valid))
+        return rows.filter(_valid(rows.num_rows, errors)) if errors else rows
 
     def _decode(
         self, batch: pa.RecordBatch, letters: DeadLetterWriter, isolated: bool
@@ -227,6 +252,18 @@ class SourceTask:
                 record.header,
             )  # fmt: skip
         read.bad.clear()
+
+
+def _valid(count: int, bad: Iterable[int]) -> pa.Array:
+    valid = np.ones(count, bool)
+    valid[list(bad)] = False
+    return pa.array(valid)
+
+
+def _without(index: pa.Array | None, bad: Iterable[int], count: int) -> pa.Array:
+    """Returns the payload of each row that is left."""
+    index = pa.array(range(count), pa.int64()) if index is None else index
+    return index.filter(_valid(count, bad))
 
 
 def rebatch(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,12 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from penstock.core.error_codec import encode_errors
 from penstock.engine import task as spark_task
 from penstock.engine.source import SourceTask
+from penstock.engine.start_offsets import StartOffsets
 
 CLOSED = "closed"
 """The key of an offset after the sentinel row."""
+WHOLE = "whole"
+"""The key of an offset at the end of the whole input, which is a batch even without rows."""
 POLL_INTERVAL = 0.15
 """The time between polls of an idle source, in seconds."""
 
@@ -51,12 +55,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @encode_errors
     def initialOffset(self) -> dict[str, Any]:
-        return dict(self.source.initial_offset())
+        if self.task.checkpoint is None:
+            return dict(self.source.initial_offset())
+        starts, name = StartOffsets(Path(self.task.checkpoint)), self.task.spool.node
+        offset = starts.read().get(name)
+        if offset is None:
+            offset = self.source.initial_offset()
+            starts.record(name, offset)
+        return dict(offset)
 
     @encode_errors
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         if self.task.sentinel_only:
             return {**start, CLOSED: True}
+        if start.get(WHOLE):
+            return start
         offset = source_offset(start)
         if self._until_snapshot and self._snapshot is not None:
             end = self._snapshot
@@ -64,7 +77,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = self._reported = self._latest(offset)
             if self._until_snapshot:
                 self._snapshot = end
-        return dict(end if self.task.whole_input else self.source.limit_batch(offset, end))
+        if self.task.whole_input:
+            return {**end, WHOLE: True}
+        return dict(self.source.limit_batch(offset, end))
 
     def _latest(self, start: dict[str, Any]) -> Mapping[str, Any]:
         """Returns the latest offset. Polls only if the last call returned no new data either.
@@ -138,18 +153,21 @@ class BatchReader(DataSourceReader):
 
 
 def source_offset(offset: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an offset of Spark without the key `CLOSED`."""
-    return {key: value for key, value in offset.items() if key != CLOSED}
+    """Returns an offset of Spark without the keys `CLOSED` and `WHOLE`."""
+    return {key: value for key, value in offset.items() if key not in (CLOSED, WHOLE)}
 
 
 def read_all(task: SourceTask) -> Iterator[pa.RecordBatch]:
-    """Reads a source once in this process, without Spark, and closes the source."""
+    """Reads a source once from this process, without Spark, and closes the source.
+
+    Decodes in forks, because this process survives no crash of a decoder.
+    """
     source = task.source
     try:
         start = source.initial_offset()
         letters = task.spool.begin(0, "static")
         for partition in source.partitions(start, source.latest_offset(start)):
-            yield from task.read(partition, letters)
+            yield from task.read(partition, letters, isolated=True)
         letters.close()
     finally:
         source.close()

@@ -21,6 +21,7 @@ import pyarrow as pa
 from penstock.core.durable import rename_durably, sync
 from penstock.core.errors import RecordError
 from penstock.core.private_files import create_directory, open_private
+from penstock.engine.late_candidates import CANDIDATES, write_candidates
 from penstock.spec.models import OnError
 
 Stage = Literal["decode", "transform", "output", "sink"]
@@ -52,7 +53,7 @@ required to decode the payload again (see `sdk.BadRecord`).
 """
 
 COUNT = "count"
-"""The extension of a file with the counts of a task: `read` and `untimed` as JSON."""
+"""The extension of a file with the counts of a task: `read`, `untimed` and `late` as JSON."""
 
 _IDENTITY = ("id", "position")
 
@@ -63,6 +64,7 @@ class Spool:
 
     A batch that is computed again for one sink without its failing rows (`engine.separation`) may
     have other partitions. `recomputed_for` names that sink and keeps these dead letters apart.
+    With `by_query` a record has an ID of its own in each query.
     """
 
     pipeline: str
@@ -74,6 +76,17 @@ class Spool:
     report_dead_letters: bool = True
     attempt: int = 1
     recomputed_for: str = ""
+    by_query: bool = False
+
+    @property
+    def keeps_bad_records(self) -> bool:
+        """Whether a bad record is reported or dropped, and is no error."""
+        return self.on_error == "drop" or (self.on_error == "dead_letter" and bool(self.directory))
+
+    @property
+    def reports(self) -> bool:
+        """Whether a bad record becomes a dead letter."""
+        return self.on_error != "drop" and self.report_dead_letters
 
     def begin(self, batch: int | None, partition: int | str) -> DeadLetterWriter:
         """Returns a writer of the dead letters of one partition of a batch."""
@@ -85,7 +98,8 @@ class DeadLetterWriter:
     """A writer of the bad records of one node in one task. `close` publishes the records.
 
     `read` counts the valid rows of a source, with rows that the query does not need. `untimed`
-    counts the rows without an event time, which belong to no window.
+    counts the rows without an event time, which belong to no window, and `late` the late rows.
+    `candidates` are rows that may be late (see `engine.late_candidates`).
     """
 
     spool: Spool
@@ -94,6 +108,8 @@ class DeadLetterWriter:
     count: int = 0
     read: int = 0
     untimed: int = 0
+    late: int = 0
+    candidates: list[pa.RecordBatch] = field(default_factory=list)
     _rows: list[dict[str, object]] = field(default_factory=list)
 
     def add(
@@ -110,14 +126,14 @@ class DeadLetterWriter:
         Raises the error if the node has `on_error: fail`.
         """
         spool = self.spool
-        if spool.on_error == "fail" or (spool.on_error == "dead_letter" and not spool.directory):
+        if not spool.keeps_bad_records:
             location = f" ({origin}, {position})" if origin is not None else ""
             raise type(error)(
                 f"{spool.node}: {error.message}{location}",
                 code=error.code, detail=error.detail, hint=error.hint,
             )  # fmt: skip
         self.count += 1
-        if spool.on_error == "drop" or not spool.report_dead_letters:
+        if not spool.reports:
             return
         self._rows.append(
             {
@@ -150,7 +166,11 @@ class DeadLetterWriter:
             write_letters(hidden, pa.Table.from_pylist(self._rows, schema=DEAD_LETTER))
             rename_durably(hidden, final)
             self._sync_folders(final.parent)
-        counts = {"read": self.read, "untimed": self.untimed}
+        if self.candidates and (complete or not self._file(CANDIDATES).exists()):
+            hidden, final = self._paths(CANDIDATES)
+            write_candidates(hidden, self.candidates)
+            hidden.rename(final)
+        counts = {"read": self.read, "untimed": self.untimed, "late": self.late}
         if any(counts.values()) and (complete or not self._file(COUNT).exists()):
             hidden, final = self._paths(COUNT)
             with open_private(hidden, "w") as file:
@@ -186,6 +206,8 @@ class DeadLetterWriter:
         key: list[object] = [self.spool.node, origin, position]
         if part is not None:
             key.append(part)
+        if self.spool.by_query:
+            key.append(self.spool.query)
         if origin is None or position is None:
             content = hashlib.sha1(payload or b"").hexdigest()
             key = [self.spool.node, self.spool.query, self.batch, content]

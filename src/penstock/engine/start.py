@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
+from penstock.engine.checked_queries import has_checks
 from penstock.plan.model import Query
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
@@ -48,11 +49,17 @@ def start(
 
     `complete` is `caught_up` without the batch for windows closed by the last rows, because
     `closed` follows: the batch of the sentinel row (see `engine.sentinel`). For `closed`, filters
-    must stay above the watermark.
+    must stay above the watermark. A query that repeats the batches of another one has no other
+    batches. A query that ends with `ChecksRequired` must be started again.
     """
-    runner = BatchRunner(builder, query, checkpoint, observer)
-    with _settings(builder.session, until):
+    checks_rows = builder.checks_rows or has_checks(checkpoint)
+    builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
+    without_empty_batches = until == "complete" or (query.repeats and until != "closed")
+    with _settings(builder.session, until, empty_batches=not without_empty_batches):
+        unchecked = replace(builder, checks_rows=False).build_streams(query) if checks_rows else {}
         frames = builder.build_streams(query)
+        late = builder.find_late_rows(query, (unchecked or frames)[query.root])
+        runner = BatchRunner(builder, query, checkpoint, observer, late)
         writer = (
             frames[query.root]
             .writeStream.queryName(query.name)
@@ -69,10 +76,10 @@ def start(
 
 
 @contextmanager
-def _settings(session: SparkSession, until: Until) -> Iterator[None]:
+def _settings(session: SparkSession, until: Until, *, empty_batches: bool) -> Iterator[None]:
     """Sets session settings that Spark copies into a query at its start."""
     previous = {name: session.conf.get(name, None) for name in (_EXCLUDED, _EMPTY_BATCHES)}
-    if until == "complete":
+    if not empty_batches:
         session.conf.set(_EMPTY_BATCHES, "false")
     if until == "closed":
         session.conf.set(_EXCLUDED, ",".join(filter(None, (previous[_EXCLUDED], _NO_PUSHDOWN))))

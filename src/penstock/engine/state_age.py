@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from penstock.core.errors import StateError
+from penstock.core.location import Location
 from penstock.plan.model import Node
-from penstock.sdk import BatchId
+from penstock.sdk import BatchId, Sink
 
 
 def check_state_age(sink: Node, batch: BatchId, state: Path) -> None:
@@ -15,7 +17,21 @@ def check_state_age(sink: Node, batch: BatchId, state: Path) -> None:
     The sink would skip the batch as a repeated one. The content of a batch is unknown in targets
     that an earlier version has written.
     """
-    last = sink.sink.last_batch(batch.query)
+    check_batch(
+        sink.sink,
+        batch,
+        f"{sink.label}: the state in {state}",
+        "Restore the newer state. Without it, empty the output and run with --fresh. "
+        "With --fresh alone, all rows are written again.",
+        sink.where,
+    )
+
+
+def check_batch(
+    sink: Sink[Any], batch: BatchId, state: str, hint: str, where: Location | None = None
+) -> None:
+    """Raises StateError as `check_state_age`. `state` names the sink and the state."""
+    last = sink.last_batch(batch.query)
     if last is None or batch.number > last.number:
         return
     if batch.number == last.number and (not last.content or last.content == batch.content):
@@ -24,10 +40,9 @@ def check_state_age(sink: Node, batch: BatchId, state: Path) -> None:
     if batch.number == last.number:
         found += " with other rows"
     raise StateError(
-        f"{sink.label}: the state in {state} is older than the output: the sink has written up to "
-        f"batch {last.number}, and the state continues with {found}",
+        f"{state} is older than the output: the sink has written up to batch {last.number}, and "
+        f"the state continues with {found}",
         code="state-older-than-sink",
-        where=sink.where,
-        hint="Restore the newer state. Without it, empty the output and run with --fresh. "
-        "With --fresh alone, all rows are written again.",
+        where=where,
+        hint=hint,
     )

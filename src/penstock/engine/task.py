@@ -45,6 +45,12 @@ def is_retry() -> bool:
     return context is not None and context.attemptNumber() > 0
 
 
+def run_id() -> str:
+    """Returns the ID of the start of the current streaming query, new after a restart."""
+    context = TaskContext.get()
+    return (context.getLocalProperty("spark.jobGroup.id") if context else None) or ""
+
+
 def query_id() -> str | None:
     """Returns the ID of the current streaming query, stable across restarts."""
     context = TaskContext.get()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import (
     lit,
@@ -16,12 +17,17 @@ from pyspark.sql.functions import (
 )
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from penstock.engine.columns import has_variant
+from penstock.engine.columns import has_variant, variant_columns
 
 
 def variants_to_json(rows: DataFrame) -> DataFrame:
     """Returns rows with JSON text in place of VARIANT."""
     return _replace(rows, rows.schema, to_json)
+
+
+def mark_variants(rows: DataFrame, schema: pa.Schema) -> DataFrame:
+    """Returns rows with VARIANT in place of the JSON text that a schema marks."""
+    return json_to_variants(rows, variant_columns(schema))
 
 
 def json_to_variants(rows: DataFrame, columns: StructType) -> DataFrame:

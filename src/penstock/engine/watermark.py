@@ -17,7 +17,9 @@ from penstock.core.text import did_you_mean
 from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.event_time import find_out_of_range, out_of_range
 from penstock.engine.function import Chain, Step
+from penstock.engine.late_candidates import LateCapture
 from penstock.engine.sentinel import END_OF_TIME, sentinel
+from penstock.engine.spark_plan import analyzed_plan
 from penstock.engine.spool import Spool
 from penstock.plan.model import Node
 from penstock.sdk import Config, Context, Transform
@@ -75,15 +77,22 @@ def add_event_time(frame: DataFrame, watermark: Watermark | None) -> DataFrame:
     return frame.withColumn(watermark.column, expr(watermark.expression))
 
 
-def check_event_times(frame: DataFrame, column: str, spool: Spool, run_id: str) -> DataFrame:
+def watermark_id(frame: DataFrame) -> str:
+    """Returns the ID of the watermark that a stream has received last."""
+    return str(analyzed_plan(frame).nodeId().toString())
+
+
+def check_event_times(
+    frame: DataFrame, column: str, spool: Spool, run_id: str, late: LateCapture | None = None
+) -> DataFrame:
     """Returns a stream without the rows whose event time is out of range: bad records.
 
-    Counts the rows without an event time.
+    Counts the rows without an event time, and captures rows that may be late.
     """
     rows = to_arrow(frame.schema)
     context = Context(spool.pipeline, f"{spool.node} (event time)")
     check = EventTimeCheck(EventTimeColumn(column=column), context)
-    step = Step(check, rows, spool, run_id, event_time=column)
+    step = Step(check, rows, spool, run_id, event_time=column, late=late)
     return frame.mapInArrow(Chain([step]), to_spark(rows))
 
 

@@ -49,6 +49,7 @@ class Arrow(FileFormat[ArrowConfig]):
 
     messages: ClassVar[bool] = False
     extension: ClassVar[str] = ".arrow"
+    native_decoder: ClassVar[bool] = True
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read

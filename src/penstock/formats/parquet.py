@@ -50,6 +50,7 @@ class Parquet(FileFormat[ParquetConfig]):
     messages: ClassVar[bool] = False
     extension: ClassVar[str] = ".parquet"
     needs_seek: ClassVar[bool] = True
+    native_decoder: ClassVar[bool] = True
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read

@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.core.errors import StateError
 from penstock.journal.mark import MarkValues
 from penstock.journal.segment import Segment, list_segments
+from penstock.journal.starts import writer_of
 
 MAX_BATCH_BYTES = 16 << 20
 """The maximum size of a batch with more than one record."""
@@ -29,6 +30,10 @@ class JournalReader:
     def end(self) -> int:
         """Returns the position after the last durable record."""
         return max(self._read_mark().end, self.begin())
+
+    def writer_of(self, position: int) -> str | None:
+        """Returns the ID of the start that appended the record before a position, if known."""
+        return writer_of(self.directory, position)
 
     def lost(self) -> int:
         """Returns the number of messages dropped since the journal was created."""

@@ -21,6 +21,7 @@ from penstock.journal.lock import acquire_lock
 from penstock.journal.mark import Mark
 from penstock.journal.message import Message, bound_messages, size_of, to_batch
 from penstock.journal.segment import Segment, encode_frame, list_segments
+from penstock.journal.starts import add_start
 
 _PAUSE = 0.02
 """The interval at which appends to a full journal check for space, in seconds."""
@@ -55,6 +56,7 @@ class Journal:
         self._failed: StateError | None = None
         self._disk = self._disk_size()
         self._synced = time.monotonic()
+        self._add_start()
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
 
@@ -157,6 +159,15 @@ class Journal:
             self._waiting.append(append)
             self._waiting_size += append.size
             self._changed.notify()
+
+    def _add_start(self) -> None:
+        begin = list_segments(self._directory)[0].first
+        try:
+            add_start(self._directory, self._position, begin)
+        except OSError as error:
+            self._fail(error)
+            assert self._failed is not None
+            raise self._failed from error
 
     # Writer thread
 

@@ -67,7 +67,9 @@ class Listener(StreamingQueryListener):
             return
         self.metrics.batches += 1
         earlier = self.metrics.progress.get(query.name, QueryProgress())
-        self.metrics.progress[query.name] = earlier.add(progress)
+        self.metrics.progress[query.name] = current = earlier.add(progress)
+        if query.name in self.metrics.late:
+            self.metrics.late[query.name].by_spark = current.late_rows
         watermark = progress.get("eventTime", {}).get("watermark")
         if watermark:
             self.metrics.watermarks[query.name] = watermark

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.observe.execution import Execution
+from penstock.observe.late import LateCount
 from penstock.observe.progress import QueryProgress
 
 WINDOW = 10.0
@@ -68,6 +69,8 @@ class Metrics:
         self.restarts = 0
         self.watermarks: dict[str, str] = {}
         self.progress: dict[str, QueryProgress] = {}
+        self.late: dict[str, LateCount] = {}
+        """The late rows of each query with windows, joins or deduplication."""
         self.all_started = False
         """Whether all queries have been started."""
         self._lock = threading.Lock()
@@ -95,14 +98,19 @@ class Metrics:
         """Returns all metrics as JSON."""
         with self._lock:
             flows = dict(self.flows)
+        late_rows = dict(self.late)
         return {
             "seconds": round(time.time() - self.started, 1),
             "batches": self.batches,
             "restarts": self.restarts,
             "dead_letters": self.dead_letters,
             "watermarks": dict(self.watermarks),
-            "late_rows": sum(query.late_rows for query in list(self.progress.values())),
-            "queries": {name: query.snapshot() for name, query in self.queries.items()},
+            "late_rows": sum(late.total for late in late_rows.values()),
+            "late_rows_exact": all(late.exact for late in late_rows.values()),
+            "queries": {
+                name: {**query.snapshot(), **_late_snapshot(late_rows.get(name))}
+                for name, query in self.queries.items()
+            },
             "receivers": {name: process.snapshot() for name, process in self.receivers.items()},
             "nodes": {
                 name: {
@@ -116,9 +124,21 @@ class Metrics:
                     "dead_letters": flow.dead_letters,
                     "lost": flow.lost,
                     "without_event_time": flow.untimed,
+                    "late_rows": sum(late.nodes.get(name, 0) for late in late_rows.values()),
                     "last_batch": flow.last_batch,
                     "batch_seconds": flow.batch_seconds,
                 }
                 for name, flow in flows.items()
             },
         }
+
+
+def _late_snapshot(late: LateCount | None) -> dict[str, Any]:
+    """Returns the late rows of a query as JSON; empty for a query that has none."""
+    if late is None:
+        return {}
+    return {
+        "late_rows": late.total,
+        "late_rows_exact": late.exact,
+        "late_rows_by_node": dict(late.nodes),
+    }

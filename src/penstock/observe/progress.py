@@ -16,7 +16,7 @@ class QueryProgress:
     """The batches of a query in this run.
 
     `durations` are the numbers of batches by the bounds `DURATIONS`; the last one is above all
-    bounds. `late_rows` are the rows that Spark dropped in windows, joins and deduplication.
+    bounds. `late_rows` is Spark's count of the rows dropped in windows, joins and deduplication.
     `state_rows` and `state_bytes` are None for a query without state. `watermark` is a Unix time.
     """
 

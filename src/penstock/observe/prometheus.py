@@ -17,6 +17,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from penstock.core.version import __version__
+from penstock.observe.late import LateCount
 from penstock.observe.metrics import Metrics
 from penstock.observe.progress import DURATIONS, QueryProgress
 
@@ -67,6 +68,7 @@ class RunCollector(Collector):
         queries = dict(self._metrics.progress)
         yield from self._batch_metrics(queries)
         yield from self._state_metrics(queries)
+        yield self._late_rows(dict(self._metrics.late))
 
     def _run_metrics(self) -> Iterator[Metric]:
         labels, values = ("pipeline",), (self._pipeline,)
@@ -138,10 +140,6 @@ class RunCollector(Collector):
             "penstock_watermark_delay_seconds", "Time from the watermark of a query to now.",
             labels=labels,
         )  # fmt: skip
-        late = CounterMetricFamily(
-            "penstock_late_rows", "Late rows dropped by windows, joins and deduplication.",
-            labels=labels,
-        )  # fmt: skip
         rows = GaugeMetricFamily("penstock_state_rows", "Rows in the state.", labels=labels)
         size = GaugeMetricFamily("penstock_state_bytes", "Memory of the state.", labels=labels)
         for name, query in queries.items():
@@ -149,10 +147,21 @@ class RunCollector(Collector):
             if query.watermark is not None:
                 delay.add_metric(values, now - query.watermark)
             if query.state_rows is not None and query.state_bytes is not None:
-                late.add_metric(values, query.late_rows)
                 rows.add_metric(values, query.state_rows)
                 size.add_metric(values, query.state_bytes)
-        yield from (delay, late, rows, size)
+        yield from (delay, rows, size)
+
+    def _late_rows(self, queries: Mapping[str, LateCount]) -> Metric:
+        """Returns late rows by query and node; without a node if only Spark counts the rows."""
+        counter = CounterMetricFamily(
+            "penstock_late_rows", "Late rows dropped by windows, joins and deduplication.",
+            labels=("pipeline", "query", "node"),
+        )  # fmt: skip
+        for name, late in queries.items():
+            nodes = dict(late.nodes) if late.exact else {"": late.total}
+            for node, count in nodes.items():
+                counter.add_metric((self._pipeline, name, node), count)
+        return counter
 
 
 def make_registry(pipeline: str, run: str, metrics: Metrics) -> CollectorRegistry:

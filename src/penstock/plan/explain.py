@@ -13,6 +13,7 @@ from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import registry
 from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.predicates import conjunct_sql
 
 
@@ -124,7 +125,10 @@ def explain(
 
 def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
     """Returns the columns of an Arrow schema as written in a `schema:`."""
-    return tuple(Column(field.name, sql_name(field.type)) for field in schema)
+    return tuple(
+        Column(field.name, "VARIANT" if is_json(field) else sql_name(field.type))
+        for field in schema
+    )
 
 
 def _node(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> NodeFacts:
@@ -200,12 +204,12 @@ def _needs(plan: Plan, source: str, pushdown: Pushdown) -> Needs:
 
 
 def _reasons(plan: Plan, query: Query) -> Sequence[str]:
-    root = plan.nodes[query.root]
     if query.whole_input:
         return (
             f"rows of {query.name} are final when the input ends, so all input is one batch",
             "rows are written once, when final",
         )
+    root = plan.nodes[query.root]
     if root.stateful:
         state = _describe_state(plan, root)
         first = f"{root.name} keeps {state} as state, so it is computed as a stream"

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from penstock.core.paths import ConfigStr, Project
 from penstock.plan.model import Node, Plan, Query
+from penstock.sdk.columns.json_mark import has_json
 from penstock.spec.models import SourceSpec
 
 Effect = Literal["compatible", "incompatible"]
@@ -124,6 +125,9 @@ def _node(node: Node, hash_secret: HashSecret) -> dict[str, Any]:
             watermark.model_dump(mode="json", exclude_none=True) if watermark else None
         )
         definition["columns"] = _columns_text(str(node.source.columns))
+        variants = [field.name for field in node.source.columns or () if has_json(field)]
+        if variants:
+            definition["variants"] = variants
     elif node.watermark is not None:
         definition["watermark"] = node.watermark.model_dump(mode="json", exclude_none=True)
     return definition

@@ -11,6 +11,7 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
 from penstock.spec.models import (
+    Late,
     OnError,
     PipelineSpec,
     SinkSpec,
@@ -91,6 +92,11 @@ class Node:
         return getattr(self.spec, "watermark", None)
 
     @property
+    def late(self) -> Late:
+        """The action for late rows of the watermark that the node defines."""
+        return getattr(self.spec, "late", "drop")
+
+    @property
     def computes_event_time(self) -> bool:
         """Whether the watermark is on a column that SQL or a function computes."""
         watermark = self.watermark
@@ -110,7 +116,9 @@ class Query:
     Each batch holds the rows of `root`. `stream_nodes` are computed as a stream, `batch_nodes` on
     each batch; both are in topological order. `dead_letter_nodes` are the nodes whose bad records
     this query reports: a node of several queries is reported by the first one. With `whole_input`
-    the query has a single batch, of all rows of a source whose input ends.
+    the query has a single batch, of all rows of sources whose input ends. Several such sources are
+    `merged` in one stream; `root` is then the list of their names. With `repeats` the sources
+    determine the batches of the query, including those without rows.
     """
 
     name: str
@@ -121,6 +129,8 @@ class Query:
     output_mode: OutputMode = "append"
     dead_letter_nodes: frozenset[str] = frozenset()
     whole_input: bool = False
+    merged: tuple[str, ...] = ()
+    repeats: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,6 +186,14 @@ class Plan:
         specs = (self.nodes[name].spec for name in query.sinks)
         times = [spec.batch.interval or 0.0 for spec in specs if isinstance(spec, SinkSpec)]
         return max([0.0 if trigger == "asap" else trigger, *times])
+
+    def keeps_state(self, query: Query) -> bool:
+        """Returns whether the root of a query keeps state between batches."""
+        return query.root in self.nodes and self.nodes[query.root].stateful
+
+    def reads_sources_only(self, query: Query) -> bool:
+        """Returns whether the root of a query is a source, or several."""
+        return bool(query.merged) or self.nodes[query.root].kind == "source"
 
     @property
     def final_queries(self) -> tuple[Query, ...]:

@@ -39,9 +39,9 @@ def make_queries(
     queries = []
     for (root, mode), sinks in groups.items():
         whole_input = root in final and mode == "append"
-        start = stream_sources(root, nodes, streams)[0] if whole_input else root
+        starts = stream_sources(root, nodes, streams) if whole_input else [root]
         name = f"{root}_updates" if mode == "update" and root in append_roots else root
-        query = _query(name, start, sinks, nodes)
+        query = _query(name, starts, sinks, nodes)
         members = {*query.stream_nodes, *query.batch_nodes}
         reports = frozenset((members | set(sinks)) - reported)
         reported |= members
@@ -54,8 +54,8 @@ def make_queries(
 def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> frozenset[str]:
     """Returns the roots whose rows are final at the end of the input only.
 
-    The input of all streams ends, the root has one source and never completes as a stream, and a
-    sink cannot replace its rows.
+    The input of all streams ends, the root never completes as a stream, and a sink cannot replace
+    its rows. An inner join of sources is a stream: its rows are final.
     """
     sources = [nodes[name] for name in streams if nodes[name].kind == "source"]
     if not all(node.source.is_bounded() for node in sources):
@@ -71,7 +71,17 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
     return frozenset(
         root
         for root in appended
-        if _updates_rows(root, nodes) and len(stream_sources(root, nodes, streams)) == 1
+        if _updates_rows(root, nodes) and not _joins_sources(root, nodes, streams)
+    )
+
+
+def _joins_sources(root: str, nodes: Mapping[str, Node], streams: frozenset[str]) -> bool:
+    """Returns whether a node is an inner join of several sources, whose rows are final."""
+    relation, streaming = nodes[root].relation, frozenset(nodes[root].inputs) & streams
+    return (
+        relation is not None
+        and relation.only_joins(streaming)
+        and len(stream_sources(root, nodes, streams)) > 1
     )
 
 
@@ -94,17 +104,23 @@ def unread_queries(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[
             continue
         root = roots.get(name, name)
         mode: OutputMode = "update" if _updates_rows(root, nodes) else "append"
-        queries.append(replace(_query(name, root, (name,), nodes), sinks=(), output_mode=mode))
+        queries.append(replace(_query(name, [root], (name,), nodes), sinks=(), output_mode=mode))
     return tuple(queries)
 
 
-def _query(name: str, root: str, ends: Sequence[str], nodes: Mapping[str, Node]) -> Query:
-    """Returns the query of a root and of the sinks `ends`, or of the transform that ends it."""
-    within = upstream([root], nodes) | {root}
+def _query(
+    name: str, roots: Sequence[str], ends: Sequence[str], nodes: Mapping[str, Node]
+) -> Query:
+    """Returns the query of a root and of the sinks `ends`, or of the transform that ends it.
+
+    Several roots are sources, merged in one stream.
+    """
+    within = upstream(roots, nodes) | set(roots)
     below = (upstream(ends, nodes) | {end for end in ends if nodes[end].kind != "sink"}) - within
     return Query(
         name=name,
-        root=root,
+        root=", ".join(roots),
+        merged=tuple(roots) if len(roots) > 1 else (),
         stream_nodes=tuple(n for n in nodes if n in within),
         batch_nodes=tuple(n for n in nodes if n in below),
         sinks=tuple(ends),
@@ -165,8 +181,14 @@ def shared_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
     readers = Counter(
         input_ for name in (*query.batch_nodes, *query.sinks) for input_ in nodes[name].inputs
     )
+    if query.merged:
+        readers[query.root] = len(query.merged)
     candidates = (query.root, *query.batch_nodes)
-    return [name for name in candidates if readers[name] > 1 and not nodes[name].static]
+    return [
+        name
+        for name in candidates
+        if readers[name] > 1 and not (name in nodes and nodes[name].static)
+    ]
 
 
 def end_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
@@ -174,7 +196,7 @@ def end_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
 
     For a stateful root this is the root alone: its state must not depend on the nodes downstream.
     """
-    if nodes[query.root].stateful:
+    if query.root in nodes and nodes[query.root].stateful:
         return [query.root]
     shared = [name for name in shared_nodes(query, nodes) if name != query.root]
     return sorted({*shared, *(nodes[name].inputs[0] for name in query.sinks)})

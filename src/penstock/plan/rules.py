@@ -60,6 +60,15 @@ def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
             yield _error(node, problem, "wrong-type", hint)
 
 
+def late_rows_need_a_watermark(plan: Plan) -> Iterator[PlanError]:
+    """Checks that a node whose late rows become dead letters has a watermark."""
+    for node in (*plan.of("source"), *plan.of("transform")):
+        if node.late == "dead_letter" and node.watermark is None:
+            problem = "has late: dead_letter and no watermark, so it has no late rows"
+            hint = "Add watermark: {column: NAME, delay: DURATION}, or remove late."
+            yield _error(node, problem, "unused-option", hint)
+
+
 def watermarks_of_transforms_are_first(plan: Plan) -> Iterator[PlanError]:
     """Checks that a transform with a watermark has no state and no watermark upstream."""
     for node in plan.of("transform"):
@@ -163,6 +172,7 @@ def _error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:
 ALL: tuple[Rule, ...] = (
     static_sources_end,
     watermark_columns_exist,
+    late_rows_need_a_watermark,
     watermarks_of_transforms_are_first,
     modes_fit_sinks,
     primary_keys_are_used,

@@ -1,7 +1,9 @@
 """Backfill of a sink: the rows that its query has read before the sink has started.
 
-A backfill is a query of its own, with a checkpoint below the state directory of the pipeline. A
-repeated backfill continues this query, so that a sink recognises repeated batches.
+A backfill is a query of its own, with a checkpoint and state below the state directory of the
+pipeline. A repeated backfill continues this query, so that a sink recognises repeated batches.
+Where rows depend on earlier rows, the backfill repeats the batches of the pipeline's query from the
+same start, so that the same rows are late and the same windows are open at the end.
 """
 
 from __future__ import annotations
@@ -11,20 +13,22 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from penstock.core.durable import create_directory_durably
 from penstock.core.errors import StateError, UserError
 from penstock.core.text import did_you_mean
+from penstock.engine.start_offsets import StartOffsets
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.queries import upstream
 from penstock.plan.rewrite import replace_sources
 from penstock.runtime.acknowledge import committed_offsets
-from penstock.runtime.past_source import PastSource
+from penstock.runtime.past_batches import PastBatches, read_past_batches
+from penstock.runtime.past_source import PastBatchesSource, PastSource
 from penstock.runtime.sink_starts import (
     SinkStart,
+    depends_on_batches,
     find_starts,
-    is_stateful,
     overwrites,
     read_starts,
     sink_query,
@@ -55,12 +59,16 @@ class BackfillState(StateDirectory):
 
 @dataclass(frozen=True)
 class Backfill:
-    """The backfill of a sink: a plan with one query and sources that end, and its state."""
+    """The backfill of a sink: a plan with one query and sources that end, and its state.
+
+    `until` is `complete` if the query closes its windows or is computed from the whole input.
+    """
 
     plan: Plan
     state: BackfillState
     sink: str
     start: SinkStart
+    until: Literal["caught_up", "complete"] = "caught_up"
 
     def complete(self, pipeline: StateDirectory) -> None:
         """Records that the sink has the rows before its start, and removes the state."""
@@ -80,16 +88,6 @@ def check_backfill(plan: Plan, name: str) -> None:
             hint=did_you_mean(name, sinks) or f"Name one of the sinks: {', '.join(sinks)}.",
         )
     query, sink = sink_query(plan, name), plan.nodes[name]
-    if is_stateful(plan, query):
-        raise UserError(
-            f'{sink.label} cannot be backfilled: its rows come from "{query.root}", whose state '
-            "also holds rows of the past, so that a second state would write open windows and "
-            "late rows differently",
-            code="stateful-backfill",
-            where=sink.where,
-            hint=f'Give the sink a copy of "{query.root}" under another name: a new query starts '
-            "at the beginning of its sources.",
-        )
     for source in _sources(plan, query):
         if source.source.reads_once():
             raise UserError(
@@ -110,30 +108,68 @@ def prepare_backfill(plan: Plan, state: StateDirectory, name: str) -> Backfill:
     check_backfill(plan, name)
     query, sink = sink_query(plan, name), plan.nodes[name]
     start = _find_start(plan, state, sink, query)
-    ends = committed_offsets(state, query.name) if overwrites(sink) else start.since
+    past = _past_batches(plan, state, query, sink, start)
+    if overwrites(sink):
+        ends = past.batches[-1][1] if past else committed_offsets(state, query.name)
+    else:
+        ends = start.since
     own = BackfillState(state, name)
     progress = own.read(PROGRESS)
     if progress is None:
         _remove(own)
-        begins = _initial_offsets(plan, query, ends)
-        if begins == ends:
+        begins = _initial_offsets(plan, state, query, ends)
+        if all(begins[source] == end for source, end in ends.items()):
             raise _no_rows(
                 sink, "its sources have no rows before the offset at which it starts",
                 "Check start: of the sources; --set sources.NAME.start=earliest reads all records.",
             )  # fmt: skip
         with writing(own.root):
             create_directory_durably(own.checkpoints)
-        own.write(PROGRESS, {"query": query.name, "start": begins})
     else:
         begins = progress["start"]
-        if progress["query"] != query.name or begins.keys() != ends.keys():
+        if progress["query"] != query.name or not begins.keys() >= ends.keys():
             raise StateError(
                 f"{sink.label} has an unfinished backfill from other sources",
                 code="changed-plan",
                 where=sink.where,
                 hint="Undo the change of the pipeline, or rename the sink.",
             )
-    return Backfill(_past_plan(plan, query, name, begins, ends), own, name, start)
+        if past is not None:
+            past = past.after(PastBatches.parse(progress["batches"]))
+    batches = None if past is None else past.batches
+    own.write(PROGRESS, {"query": query.name, "start": begins, "batches": batches})
+    past_plan = _past_plan(plan, query, name, _past_sources(plan, query, begins, ends, past))
+    complete = query.whole_input or (past is not None and past.closed)
+    return Backfill(past_plan, own, name, start, "complete" if complete else "caught_up")
+
+
+def _past_batches(
+    plan: Plan, state: StateDirectory, query: Query, sink: Node, start: SinkStart
+) -> PastBatches | None:
+    """Returns the batches that a backfill repeats; None if rows do not depend on earlier rows.
+
+    Raises UserError if they are unknown.
+    """
+    if not depends_on_batches(plan, query):
+        return None
+    past = read_past_batches(state, query) if overwrites(sink) else start.past_batches
+    if past is None or not past.sufficient:
+        raise UserError(
+            f'{sink.label} cannot be backfilled: its rows come from "{query.name}", which keeps '
+            "state, and the batches before the start of the sink are not recorded",
+            code="stateful-backfill",
+            where=sink.where,
+            hint=f'Give the sink a copy of "{query.name}" under another name: a new query starts '
+            "at the beginning of its sources.",
+        )
+    if past.closed and not state.read("complete"):
+        raise UserError(
+            f"{sink.label} cannot be backfilled: the windows of the last run are not all closed",
+            code="stateful-backfill",
+            where=sink.where,
+            hint="Run the pipeline without --backfill first.",
+        )
+    return past
 
 
 def _find_start(plan: Plan, state: StateDirectory, sink: Node, query: Query) -> SinkStart:
@@ -175,25 +211,50 @@ def _sources(plan: Plan, query: Query) -> list[Node]:
     return [node for node in nodes if node.kind == "source" and not node.static]
 
 
-def _initial_offsets(plan: Plan, query: Query, ends: Mapping[str, Offset]) -> dict[str, Offset]:
-    """Returns the first offset of each source, at most its end. Works on copies of the sources."""
+def _initial_offsets(
+    plan: Plan, state: StateDirectory, query: Query, ends: Mapping[str, Offset]
+) -> dict[str, Offset]:
+    """Returns the first offset of each source, at most its end. Works on copies of the sources.
+
+    Where rows depend on earlier rows, this is the offset at which the query has started.
+    """
     begins: dict[str, Offset] = {}
+    if depends_on_batches(plan, query):
+        begins |= StartOffsets(state.checkpoint(query.name)).read()
     for node in _sources(plan, query):
-        if node.name not in ends:
+        if node.name in begins:
             continue
         source = pickle.loads(pickle.dumps(node.source))
         assert isinstance(source, ReplayableSource)
         try:
-            begins[node.name] = dict(source.min_offset(source.initial_offset(), ends[node.name]))
+            initial = source.initial_offset()
+            begins[node.name] = dict(source.min_offset(initial, ends.get(node.name, initial)))
         finally:
             source.close()
     return begins
 
 
-def _past_plan(
-    plan: Plan, query: Query, sink: str, begins: Mapping[str, Offset], ends: Mapping[str, Offset]
-) -> Plan:
-    """Returns the plan of a sink alone, whose sources end at the offsets `ends`.
+def _past_sources(
+    plan: Plan,
+    query: Query,
+    begins: Mapping[str, Offset],
+    ends: Mapping[str, Offset],
+    past: PastBatches | None,
+) -> dict[str, Source[Any]]:
+    """Returns the sources of a backfill: those of its query up to the offsets `ends`."""
+    sources: dict[str, Source[Any]] = {}
+    for node in _sources(plan, query):
+        assert isinstance(node.source, ReplayableSource)
+        begin = begins[node.name]
+        if past is None:
+            sources[node.name] = PastSource(node.source, begin, ends.get(node.name, begin))
+        else:
+            sources[node.name] = PastBatchesSource(node.source, past.bounds(node.name, begin))
+    return sources
+
+
+def _past_plan(plan: Plan, query: Query, sink: str, sources: Mapping[str, Source[Any]]) -> Plan:
+    """Returns the plan of a sink alone, with other sources.
 
     Bad records of nodes that other sinks read are dead letters of the pipeline already.
     """
@@ -206,11 +267,8 @@ def _past_plan(
         batch_nodes=tuple(name for name in query.batch_nodes if name in above),
         sinks=(sink,),
         dead_letter_nodes=frozenset({sink, *own}),
+        repeats=depends_on_batches(plan, query),
     )
-    sources: dict[str, Source[Any]] = {}
-    for node in _sources(plan, query):
-        assert isinstance(node.source, ReplayableSource)
-        sources[node.name] = PastSource(node.source, begins[node.name], ends[node.name])
     nodes = {name: node for name, node in plan.nodes.items() if name in above or name == sink}
     return replace_sources(replace(plan, nodes=nodes, queries=(alone,)), sources)
 

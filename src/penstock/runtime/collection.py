@@ -52,6 +52,7 @@ class DeadLetterCollection:
             flow.dead_letters += count
             self._log.warning("dead letters", node=node, count=count)
         self._count_untimed(query)
+        self._count_late(query)
         limits = self._plan.spec.runtime.dead_letters
         self._store.enforce_limits(limits.max_size, limits.retention)
         return bool(counts)
@@ -63,6 +64,15 @@ class DeadLetterCollection:
                 node = self._plan.nodes[name]
                 flow = self._metrics.flow(name, node.kind, node.type)
                 flow.untimed = max(flow.untimed, count)
+
+    def _count_late(self, query: str) -> None:
+        """Counts the late rows of a query by node. A row that two queries drop counts in both."""
+        late = self._metrics.late.get(query)
+        if late is not None and late.exact:
+            counts = self.collector.late.items()
+            late.nodes |= {name: count for (reader, name), count in counts if reader == query}
+            for name in late.nodes:
+                self._metrics.flow(name, self._plan.nodes[name].kind, self._plan.nodes[name].type)
 
     def complete(self) -> None:
         """Completes the `dead_letter` sink at the end of a run."""

@@ -12,7 +12,6 @@ from penstock.runtime.sink_starts import (
     SinkStart,
     backfill_command,
     find_starts,
-    is_stateful,
     overwrites,
     sink_query,
 )
@@ -27,7 +26,8 @@ def check_complete(state: StateDirectory) -> None:
             f"this pipeline is complete since {complete['at']}: its input ended, and its windows "
             "and final rows are written, so no rows can be added",
             code="complete",
-            hint="Reset the state with penstock run --fresh.",
+            hint="Reset the state with penstock run --fresh. For the rows of a new sink run with "
+            "--backfill SINK.",
         )
 
 
@@ -80,12 +80,6 @@ def _new_sink(plan: Plan, name: str, start: SinkStart) -> Change:
 
 def _earlier_rows(plan: Plan, name: str, start: SinkStart) -> str:
     """Returns the way to write the rows before the start of a sink."""
-    query = sink_query(plan, name)
-    if is_stateful(plan, query):
-        return (
-            f'rows before are not written, because "{query.root}" keeps state: a copy of '
-            f'"{query.root}" under another name starts at the beginning'
-        )
     if start.returned and not overwrites(plan.nodes[name]):
         return "rows since it was removed are not written"
     return f"to write the rows before: {backfill_command(plan, name)}"
@@ -95,7 +89,7 @@ def _new_columns(plan: Plan, name: str, columns: Sequence[str]) -> Change:
     names = ", ".join(f'"{column}"' for column in columns)
     noun = "new columns" if len(columns) > 1 else "new column"
     text = f"{noun} {names}, in the rows of the next batch and later ones"
-    if overwrites(plan.nodes[name]) and not is_stateful(plan, sink_query(plan, name)):
+    if overwrites(plan.nodes[name]):
         text += f"; to write the rows before again: {backfill_command(plan, name)}"
     else:
         text += "; rows before are not written again"

@@ -22,6 +22,7 @@ from penstock.core.durable import (
 )
 from penstock.core.errors import StateError
 from penstock.core.units import size_text
+from penstock.engine.late_candidates import CANDIDATES
 from penstock.engine.sink import SinkTask, write
 from penstock.engine.spool import COUNT, DEAD_LETTER, Spool, assign_unique_ids, write_letters
 from penstock.engine.state_age import check_state_age
@@ -151,6 +152,7 @@ class Collector:
     state: StateDirectory
     read: Counter[tuple[str, str]] = field(default_factory=Counter)
     untimed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    late: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def clear(self, query: str, batch: int, done: Collection[str] = ()) -> None:
         """Removes the spool of earlier attempts at a batch, except for sinks that are `done`."""
@@ -173,12 +175,13 @@ class Collector:
         kept = folder / KEPT / sink
         shutil.rmtree(kept, ignore_errors=True)
         if any(folder.rglob("[!.]*.arrow")):
-            copy_durably(folder, kept, ignored=(".*", f"*.{COUNT}"))
+            copy_durably(folder, kept, ignored=(".*", f"*.{COUNT}", f"*.{CANDIDATES}"))
 
     def collect(self, query: str, through: int | None) -> Counter[str]:
         """Moves the letters of a query's batches up to `through`. Returns counts by node.
 
-        Adds the rows that sources have read to `read`, and rows without an event time to `untimed`.
+        Adds the rows that sources have read to `read`, rows without an event time to `untimed`, and
+        late rows to `late`.
         """
         counts: Counter[str] = Counter()
         for number, folder in self._batches(query):
@@ -193,6 +196,8 @@ class Collector:
                 counts_of_task = json.loads(path.read_text())
                 self.read[query, node] += counts_of_task["read"]
                 self.untimed[query, node] += counts_of_task["untimed"]
+                if late := counts_of_task.get("late", 0):
+                    self.late[query, node] += late
             self._remove(folder, durably=letters.num_rows > 0)
         return counts
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError, StateError, Transient
+from penstock.core.location import Location
 from penstock.core.text import line_and_column, shorten
 from penstock.engine.analysis import sql_texts
 from penstock.engine.data_errors import data_error
@@ -17,7 +18,7 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z_0-9.]{3,})\]\s*(.*)")
 _PYTHON = re.compile(
     r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit))\s*:\s*(.+)$", re.MULTILINE
 )
-_FRAGMENT = re.compile(r"== SQL[^\n]*==\n(.*?)\n\s*\^+", re.DOTALL)
+_QUOTED = re.compile(r"== SQL[^\n]*\(line (\d+), position (\d+)\)[^\n]*==\n([^\n]+)")
 _TRANSIENT = (
     "ExecutorLostFailure", "Connection reset", "Broken pipe", "worker exited unexpectedly",
     "Python worker failed to connect", "java.io.OptionalDataException",
@@ -64,46 +65,48 @@ def _with_location(plan: Plan, query: Query, error: PenstockError) -> PenstockEr
 
 
 def _value_error(plan: Plan, query: Query, code: str, message: str, text: str) -> PenstockError:
-    """Returns the error of a SQL expression whose record cannot be identified."""
-    node, where = _sql_node(plan, query, text), None
-    if node is not None:
-        where = node.where
-        fragment = _FRAGMENT.search(text)
-        for route, sql in sql_texts(node):
-            if fragment and (index := _index(sql, text)) is not None:
-                where = plan.inside(("transforms", node.name, *route), *line_and_column(sql, index))
+    """Returns the error of a SQL expression whose record cannot be isolated."""
+    found = next(_failing_expressions(plan, query, text), None)
+    node = found[0] if found else _only_relation(plan, query)
+    where = found[1] if found else None
+    if where is None:
+        where = (node or plan.nodes[query.root]).where
     name = node.label if node else f'query "{query.name}"'
-    return PenstockError(
-        f"{name}: {message}",
-        code=code,
-        where=where,
-        detail="The failing record cannot be identified after an aggregation or join.",
-        hint="Use try_cast, try_divide or try_to_timestamp, or filter the rows before.",
-    )
+    if node is not None and node.on_error == "fail":
+        detail = None
+        hint = "Use try_cast, try_divide or try_to_timestamp, or filter the rows before."
+    else:
+        detail = "The failing record cannot be identified in a join or after an aggregation."
+        hint = (
+            "Compute the expression in a transform of its own, or use try_cast, try_divide or "
+            "try_to_timestamp."
+        )
+    return PenstockError(f"{name}: {message}", code=code, where=where, detail=detail, hint=hint)
 
 
-def _index(sql: str, text: str) -> int | None:
-    """Returns the index of the failing expression in the SQL text, from Spark's message."""
-    match = re.search(r"\(line (\d+), position (\d+)\)", text)
-    if not match:
-        return None
-    lines = sql.split("\n")
-    line = min(int(match[1]), len(lines))
-    return sum(len(text) + 1 for text in lines[: line - 1]) + int(match[2]) - 1
+def _failing_expressions(
+    plan: Plan, query: Query, text: str
+) -> Iterator[tuple[Node, Location | None]]:
+    """Yields the nodes and the locations of the expression that Spark's message quotes."""
+    quoted = _QUOTED.search(text)
+    if quoted is None:
+        return
+    line, position, quote = int(quoted[1]), int(quoted[2]), quoted[3].strip().strip(".").strip()
+    for name in (*query.stream_nodes, *query.batch_nodes):
+        node = plan.nodes[name]
+        for route, sql in sql_texts(node):
+            lines = sql.split("\n")
+            if line <= len(lines) and quote in lines[line - 1]:
+                index = sum(len(each) + 1 for each in lines[: line - 1]) + position - 1
+                path = (f"{node.kind}s", name, *route)
+                yield node, plan.inside(path, *line_and_column(sql, index))
 
 
-def _sql_node(plan: Plan, query: Query, text: str) -> Node | None:
-    fragment = _FRAGMENT.search(text)
-    nodes = [
-        plan.nodes[n] for n in (*query.stream_nodes, *query.batch_nodes) if plan.nodes[n].relation
-    ]
-    with_text = [n for n in nodes if hasattr(n.component.config, "sql")]
-    if fragment:
-        echo = fragment[1].strip().splitlines()[0].strip()
-        for node in with_text:
-            if echo and any(echo in sql for _, sql in sql_texts(node)):
-                return node
-    return with_text[0] if len(with_text) == 1 else None
+def _only_relation(plan: Plan, query: Query) -> Node | None:
+    """Returns the only node of a query with SQL, or None."""
+    nodes = [plan.nodes[name] for name in (*query.stream_nodes, *query.batch_nodes)]
+    with_sql = [node for node in nodes if any(sql_texts(node))]
+    return with_sql[0] if len(with_sql) == 1 else None
 
 
 def _text_error(plan: Plan, query: Query, text: str) -> PenstockError:

@@ -1,4 +1,4 @@
-"""Source of the past: the records of another source up to an offset."""
+"""Sources of the past: the records of another source up to an offset."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk import Config, Offset, Read, ReplayableSource
+
+BATCH = "batch"
+"""The key of an offset that is the number of a batch."""
 
 
 class PastSource(ReplayableSource[Config]):
@@ -65,3 +68,28 @@ class PastSource(ReplayableSource[Config]):
 
     def close(self) -> None:
         self._source.close()
+
+
+class PastBatchesSource(PastSource):
+    """The records of `source` in given batches, between offsets from `bounds`.
+
+    The offset is the number of the batch, so that all sources of a query have the same batches.
+    """
+
+    def __init__(self, source: ReplayableSource[Any], bounds: Sequence[Offset]) -> None:
+        super().__init__(source, {BATCH: 0}, {BATCH: len(bounds) - 1})
+        self.bounds = tuple(bounds)
+
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
+        return {BATCH: min(start[BATCH] + 1, end[BATCH])}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Any]:
+        first, last = self.bounds[start[BATCH]], self.bounds[end[BATCH]]
+        return [] if first == last else self._source.partitions(first, last)
+
+    def min_offset(self, first: Offset, second: Offset) -> Offset:
+        return min(first, second, key=lambda offset: int(offset[BATCH]))
+
+    def lag(self, current: Offset, latest: Offset) -> int | None:
+        first, last = self.bounds[current[BATCH]], self.bounds[latest[BATCH]]
+        return self._source.lag(first, last)

@@ -157,7 +157,7 @@ def preview(
         run = PreviewRun(
             tap, session, directory, lambda: all(capture.full for capture in captures.values())
         )
-        builder = Builder(tap, session, run.state.spool)
+        builder = Builder(tap, session, run.state.spool, checks_rows=True)
         try:
             types = builder.types()
             tables = {name: _head(builder, name, rows) for name in names if name not in captures}

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from penstock.core.error_codec import decode
-from penstock.core.errors import DecodeError, PenstockError, RecordError, StateError
+from penstock.core.errors import PenstockError, RecordError, StateError
 from penstock.core.text import plural
 from penstock.engine.batch_record import BatchRecordFile
 from penstock.engine.build import Builder
-from penstock.engine.columns import text_columns, to_arrow, to_spark
 from penstock.engine.data_errors import data_error
+from penstock.engine.late_rows import CODE as LATE
+from penstock.engine.separation import find_failing_rows
 from penstock.engine.sink_rows import make_sink_task, partitioning_of, write_rows
 from penstock.engine.spool import Spool
-from penstock.engine.variants import json_to_variants
-from penstock.engine.watermark import add_event_time
-from penstock.plan.model import Node, Plan, Query
+from penstock.plan.model import Plan
 from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.replay_record import ReplayRecord, ReplayResult, SkippedNode
+from penstock.runtime.replay_rows import DeadLetter, ReplayRows, late_query
 from penstock.runtime.state import StateDirectory
-from penstock.sdk import BatchId, Format, isolate, registry
-from penstock.sdk.forked import CRASHED
+from penstock.sdk import BatchId, isolate
 
 MAX_FAILURES = 1000
-"""The number of repeated failures after which a replay attempts no more dead letters."""
-
-DeadLetter = dict[str, Any]
-"""A row of `engine.spool.DEAD_LETTER`."""
+"""The number of failures found by bisection after which a replay attempts no more dead letters."""
 
 
 class Replay:
@@ -47,8 +41,9 @@ class Replay:
         self.store = DeadLetters(state.dead_letters)
         self.collector = Collector(plan, state)
         self.builder = Builder(plan, session)
-        self.query = Query("replay", "", (), (), ())
+        self.rows = ReplayRows(plan, session, self.builder)
         self.failures: dict[str, RecordError] = {}
+        self._queries = {query.name: query for query in plan.queries}
 
     def run(self, ids: Collection[str] | None, force: bool) -> ReplayResult:
         """Replays the dead letters with these IDs (None: all)."""
@@ -109,27 +104,39 @@ class Replay:
     def _select_replayable(
         self, letters: list[DeadLetter], force: bool, result: ReplayResult
     ) -> list[DeadLetter]:
-        by_node: dict[str, list[DeadLetter]] = {}
+        by_entry: dict[tuple[str, str, str | None], list[DeadLetter]] = {}
         for letter in letters:
-            by_node.setdefault(letter["node"], []).append(letter)
+            entry = letter["node"], letter["stage"], late_query(letter)
+            by_entry.setdefault(entry, []).append(letter)
         replayable = []
-        for name, node_letters in by_node.items():
-            reason = self._obstacle(name, node_letters[0]["stage"], force)
+        for (name, stage, query), entering in by_entry.items():
+            reason = self._obstacle(name, stage, query, force)
             if reason is None:
-                replayable += node_letters
+                replayable += entering
             else:
-                result.skipped.append(SkippedNode(name, len(node_letters), reason))
+                result.skipped.append(SkippedNode(name, len(entering), reason))
         return replayable
 
-    def _obstacle(self, name: str, stage: str, force: bool) -> str | None:
-        """Returns the reason against a replay of a node's dead letters, or None."""
+    def _obstacle(
+        self, name: str, stage: str, name_of_query: str | None, force: bool
+    ) -> str | None:
+        """Returns the reason against a replay of a node's dead letters, or None.
+
+        `name_of_query` is the query in which they are late rows, if they are.
+        """
         node = self.plan.nodes.get(name)
-        if stage == "output":
+        if stage == "output" and name_of_query is None:
             return "the node computed these rows; correct the node and read its input again"
-        kind = {"decode": "source", "transform": "transform", "sink": "sink"}[stage]
-        if node is None or node.kind != kind:
+        kinds = {"decode": ("source",), "transform": ("transform",), "sink": ("sink",)}
+        if node is None or node.kind not in kinds.get(stage, ("source", "transform")):
             return "the pipeline no longer has this node"
-        downstream = [self.plan.nodes[other] for other in self._downstream(name)]
+        reached = set(self.rows.downstream(name))
+        if name_of_query is not None:
+            query = self._queries.get(name_of_query)
+            if query is None or name not in query.stream_nodes:
+                return f"the pipeline no longer has the query {name_of_query}"
+            reached &= {*query.stream_nodes, *query.batch_nodes}
+        downstream = [other for other in self.plan.nodes.values() if other.name in reached]
         stateful = [other.name for other in (node, *downstream) if other.stateful]
         if stateful and not force:
             return (
@@ -138,154 +145,77 @@ class Replay:
             )
         return None
 
-    def _downstream(self, name: str) -> list[str]:
-        names: list[str] = []
-        for node in self.plan.nodes.values():
-            if any(input_ == name or input_ in names for input_ in node.inputs):
-                names.append(node.name)
-        return names
-
     def _find_valid(self, letters: list[DeadLetter]) -> list[DeadLetter]:
         """Returns the dead letters without errors up to all sinks; adds others to `failures`."""
         decoded = [letter for letter in letters if self._decodes(letter)]
+        decoded = self._separate(decoded)
+        found = len(self.failures)
         valid: list[DeadLetter] = []
         for start, stop, outcome in isolate(
             len(decoded), lambda a, b: self._attempt(decoded[a:b]), _to_record_error
         ):
             if isinstance(outcome, RecordError):
                 self.failures[decoded[start]["id"]] = outcome
-                if len(self.failures) >= MAX_FAILURES:
+                if len(self.failures) - found >= MAX_FAILURES:
                     break
             else:
                 valid += decoded[start:stop]
         return valid
+
+    def _separate(self, letters: list[DeadLetter]) -> list[DeadLetter]:
+        """Returns the dead letters on whose rows SQL does not fail, as far as one pass finds them.
+
+        Adds the others to `failures`. Late rows are not separated.
+        """
+        for name in dict.fromkeys(letter["node"] for letter in letters):
+            group = [each for each in letters if each["node"] == name and not late_query(each)]
+            if self.plan.nodes[name].kind == "sink" or not group:
+                continue
+            try:
+                inputs = [rows for _, rows in self.rows.sink_rows(group)]
+            except RecordError:
+                continue
+            errors = find_failing_rows(inputs, self.rows.entries[name])
+            owners = self._owners(group) if errors else []
+            for row in sorted(errors):
+                self.failures.setdefault(group[owners[row]]["id"], errors[row])
+        return [letter for letter in letters if letter["id"] not in self.failures]
+
+    def _owners(self, group: Sequence[DeadLetter]) -> list[int]:
+        """Returns the index of the dead letter of each row that enters a node."""
+        node = self.plan.nodes[group[0]["node"]]
+        if node.kind != "source":
+            return list(range(len(group)))
+        counts = (self.rows.decode(node, letter).num_rows for letter in group)
+        return [index for index, count in enumerate(counts) for _ in range(count)]
 
     def _decodes(self, letter: DeadLetter) -> bool:
         node = self.plan.nodes[letter["node"]]
         if letter["stage"] != "decode":
             return True
         try:
-            self._decode(node, letter)
+            self.rows.decode(node, letter)
         except RecordError as error:
             self.failures[letter["id"]] = error
             return False
         return True
 
     def _attempt(self, letters: Sequence[DeadLetter]) -> None:
-        frames, entering = self._frames(letters)
-        for sink in self._sinks(letters):
-            frame = self._input(sink, frames, entering)
-            frame.write.format("noop").mode("overwrite").save()
-
-    def _sinks(self, letters: Sequence[DeadLetter]) -> list[Node]:
-        starts = {letter["node"] for letter in letters}
-        reached = starts | {name for start in starts for name in self._downstream(start)}
-        return [node for node in self.plan.of("sink") if node.name in reached]
-
-    def _frames(
-        self, letters: Sequence[DeadLetter]
-    ) -> tuple[dict[str, DataFrame], dict[str, list[DeadLetter]]]:
-        entering: dict[str, list[DeadLetter]] = {}
-        for letter in letters:
-            entering.setdefault(letter["node"], []).append(letter)
-        frames: dict[str, DataFrame] = {}
-        for node in self.plan.nodes.values():
-            if node.kind == "source":
-                frames[node.name] = self._source(node, entering.get(node.name, ()))
-                frames[node.name].createOrReplaceTempView(node.name)
-            elif node.kind == "transform":
-                frames[node.name] = self._derive(node, frames, entering)
-        return frames, entering
-
-    def _source(self, node: Node, letters: Sequence[DeadLetter]) -> DataFrame:
-        if node.static:
-            return self.builder.read_static(node.name)
-        columns = self.builder.make_source_task(node, self.query).rows
-        decoded = [self._decode(node, letter) for letter in letters]
-        frame = self._frame(pa.Table.from_batches(decoded, columns), columns)
-        return add_event_time(frame, node.watermark) if node.computes_event_time else frame
-
-    def _decode(self, node: Node, letter: DeadLetter) -> pa.RecordBatch:
-        if letter["payload"] is None:
-            raise DecodeError(letter["message"], code=letter["code"])
-        task = self.builder.make_source_task(node, self.query)
-        return task.decode_again(
-            letter["payload"],
-            letter["origin"],
-            letter["position"],
-            letter["header"],
-            isolated=letter["code"] == CRASHED,
-        )
-
-    def _derive(
-        self,
-        node: Node,
-        frames: Mapping[str, DataFrame],
-        entering: Mapping[str, Sequence[DeadLetter]],
-    ) -> DataFrame:
-        if node.name not in entering:
-            return self.builder.derive(node, frames, self.query, self.session)
-        name = self._stream_input(node)
-        union = self._input(node, frames, entering)
-        union.createOrReplaceTempView(name)
-        try:
-            inputs = {**frames, name: union}
-            return self.builder.derive(node, inputs, self.query, self.session)
-        finally:
-            frames[name].createOrReplaceTempView(name)
-
-    def _input(
-        self,
-        node: Node,
-        frames: Mapping[str, DataFrame],
-        entering: Mapping[str, Sequence[DeadLetter]],
-    ) -> DataFrame:
-        """Returns the input of a transform or sink: the rows from upstream and its dead letters."""
-        frame = frames[self._stream_input(node)]
-        letters = entering.get(node.name)
-        if not letters:
-            return frame
-        types = text_columns(frame.schema) if node.kind == "sink" else frame.schema
-        columns = to_arrow(types)
-        payloads = pa.array([letter["payload"] for letter in letters], pa.binary())
-        decoded = self._json.decode(payloads, columns)
-        for failure in decoded.failures:
-            raise failure.error
-        rows = self._frame(pa.Table.from_batches([decoded.rows]), columns)
-        return frame.unionAll(
-            rows if types == frame.schema else json_to_variants(rows, frame.schema)
-        )
-
-    def _stream_input(self, node: Node) -> str:
-        streams = self.plan.streams
-        return next(name for name in node.inputs if name in streams)
-
-    @property
-    def _json(self) -> Format[Any]:
-        component = registry.find("format", "json")
-        format_ = component(component.config_type())
-        assert isinstance(format_, Format)
-        return format_
-
-    def _frame(self, rows: pa.Table, columns: pa.Schema) -> DataFrame:
-        schema = to_spark(columns)
-        data: Any = rows.cast(columns) if rows.num_rows else []
-        return self.session.createDataFrame(data, schema)
+        for _, rows in self.rows.sink_rows(letters):
+            rows.write.format("noop").mode("overwrite").save()
 
     def _write(self, name: str, letters: Sequence[DeadLetter]) -> None:
-        frames, entering = self._frames(letters)
         batch = BatchId(name, 0)
         directory = str(self.state.spool / name)
         batch_record = BatchRecordFile(self.state.spool / name, planned=0)
         self.collector.clear(name, 0)
-        for sink in self._sinks(letters):
+        for sink, rows in self.rows.sink_rows(letters):
             attempt = 1 + max(letter["attempt"] for letter in letters)
             spool = Spool(
                 self.plan.name, name, sink.name, "sink", sink.on_error, directory,
                 attempt=attempt,
             )  # fmt: skip
             task = make_sink_task(sink, spool)
-            rows = self._input(sink, frames, entering)
             current = partitioning_of(sink.sink, rows, task.operation)
             partitioning = batch_record.partitioning(batch, sink.name, current)
             receipts = write_rows(sink.sink, task, rows, batch, partitioning)
@@ -300,7 +230,7 @@ class Replay:
         return {
             **letter,
             "attempt": letter["attempt"] + 1,
-            "code": error.code,
+            "code": LATE if letter["code"] == LATE else error.code,
             "message": error.message.removeprefix(f"{letter['node']}: "),
         }
 

@@ -83,7 +83,7 @@ class Run:
         from penstock.engine.session import apply_settings
 
         if spark is not None:
-            apply_settings(spark, spark_settings(plan, plan.spec.runtime.state_store))
+            apply_settings(spark, spark_settings(plan.spec.runtime, plan.spec.runtime.state_store))
             return spark
         length = expected_length(plan, self.state, self.options.until)
         chosen = self._choose_resources(plan)
@@ -185,12 +185,12 @@ class Run:
 
         Builder(backfill.plan, spark).types()
         supervisor = Supervisor(
-            backfill.plan, spark, backfill.state, until="caught_up",
+            backfill.plan, spark, backfill.state, until=backfill.until,
             metrics=self.handle.metrics, log=self.log, stop=self.stop,
             on_tick=self.options.on_tick,
         )  # fmt: skip
         outcome = self._run_supervisor(supervisor)
-        if outcome.ending == "caught_up":
+        if outcome.ending == backfill.until:
             backfill.complete(self.state)
         return outcome
 

@@ -13,6 +13,7 @@ from penstock.engine.session import SessionSettings, cores
 from penstock.engine.session import session as start_session
 from penstock.plan.model import Plan
 from penstock.runtime.state_files import writing
+from penstock.spec.models import Runtime
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,12 +37,18 @@ def session(
         with writing(log_file), open_private(log_file, "a"):
             pass
     runtime, chosen = plan.spec.runtime, chosen or resources(plan)
-    settings = SessionSettings(
-        master=runtime.master, conf=spark_settings(plan, chosen.state_store), java=runtime.java,
-        heap=f"{chosen.heap // 2**20}m", log_file=log_file, length=length,
-    )  # fmt: skip
-    with start_session(settings) as spark:
+    with start_session(session_settings(runtime, chosen, log_file, length)) as spark:
         yield spark
+
+
+def session_settings(
+    runtime: Runtime, chosen: Resources, log_file: Path | None, length: Length
+) -> SessionSettings:
+    """Returns the settings of a session with these runtime settings and resources."""
+    return SessionSettings(
+        master=runtime.master, conf=spark_settings(runtime, chosen.state_store),
+        java=runtime.java, heap=f"{chosen.heap // 2**20}m", log_file=log_file, length=length,
+    )  # fmt: skip
 
 
 def resources(plan: Plan) -> Resources:
@@ -49,9 +56,8 @@ def resources(plan: Plan) -> Resources:
     return choose_resources(plan.spec.runtime, cores())
 
 
-def spark_settings(plan: Plan, state_store: str) -> dict[str, str]:
-    """Returns the Spark settings of a plan."""
-    runtime = plan.spec.runtime
+def spark_settings(runtime: Runtime, state_store: str) -> dict[str, str]:
+    """Returns the Spark settings of the runtime settings of a pipeline."""
     conf = {name: _setting(value) for name, value in runtime.spark.items()}
     if runtime.packages:
         conf["spark.jars.packages"] = ",".join(runtime.packages)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from penstock.engine.sink_rows import is_ordered
 from penstock.plan import fingerprint
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import committed_offsets
+from penstock.runtime.past_batches import PastBatches, read_past_batches
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Offset
 
@@ -20,13 +22,21 @@ class SinkStart:
     """The start of a sink within an existing query.
 
     `since` are the offsets of the sources that the query had committed. `filled` is set after a
-    backfill of the rows before. `returned` marks a sink that an earlier plan had, too.
+    backfill of the rows before. `returned` marks a sink that an earlier plan had, too. If the rows
+    depend on the batches before the start, `batches` and `closed` are their `PastBatches`.
     """
 
     query: str
     since: Mapping[str, Offset]
     filled: bool = False
     returned: bool = False
+    batches: Sequence[Any] | None = None
+    closed: bool = False
+
+    @property
+    def past_batches(self) -> PastBatches | None:
+        """The batches before the start; None if they are not recorded."""
+        return None if self.batches is None else PastBatches.parse(self.batches, self.closed)
 
 
 def read_starts(state: StateDirectory) -> dict[str, SinkStart]:
@@ -59,8 +69,23 @@ def find_starts(plan: Plan, state: StateDirectory) -> dict[str, SinkStart]:
         known = starts.get(name)
         if since and (known is None or (known.query, known.since) != (query, since)):
             returned = known is not None or name in before["sinks"]
-            starts[name] = SinkStart(query, since, returned=returned)
+            start = SinkStart(query, since, returned=returned)
+            starts[name] = _with_batches(start, sink_query(plan, name), plan, state)
     return starts
+
+
+def _with_batches(start: SinkStart, query: Query, plan: Plan, state: StateDirectory) -> SinkStart:
+    """Returns a start with its batches, if the rows of the query depend on earlier rows.
+
+    While a run closes the windows, it is unknown which of them are written.
+    """
+    if not depends_on_batches(plan, query):
+        return start
+    past = read_past_batches(state, query)
+    if past.closed and not state.read("complete"):
+        return start
+    batches = [[number, offsets] for number, offsets in past.batches]
+    return replace(start, batches=batches, closed=past.closed)
 
 
 def sink_query(plan: Plan, sink: str) -> Query:
@@ -68,9 +93,9 @@ def sink_query(plan: Plan, sink: str) -> Query:
     return next(query for query in plan.queries if sink in query.sinks)
 
 
-def is_stateful(plan: Plan, query: Query) -> bool:
-    """Returns whether the rows of a query depend on state."""
-    return any(plan.nodes[name].stateful for name in query.stream_nodes)
+def depends_on_batches(plan: Plan, query: Query) -> bool:
+    """Returns whether the rows of a query depend on rows of earlier batches, or on all input."""
+    return query.whole_input or any(plan.nodes[name].stateful for name in query.stream_nodes)
 
 
 def overwrites(sink: Node) -> bool:

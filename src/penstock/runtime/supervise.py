@@ -13,8 +13,10 @@ from penstock.core.errors import PenstockError
 from penstock.core.log import Log
 from penstock.engine.batch import Written
 from penstock.engine.build import Builder
+from penstock.engine.checked_queries import ChecksRequired
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.execution import Execution
+from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Node, Plan, Query
@@ -157,6 +159,7 @@ class Supervisor:
             self._collect_committed(query.name)
         self.collector.read.clear()
         self.collector.untimed.clear()
+        self.collector.late.clear()
         for node in self._sinks:
             retry(node.sink.recover, self.policy, self.log, self.stop)
 
@@ -241,7 +244,15 @@ class Supervisor:
             until=until, trigger=self.plan.trigger(query),
         )  # fmt: skip
         self.listener.sources[query.name] = started.sources
+        self._expect_late_rows(started, until)
         return started
+
+    def _expect_late_rows(self, started: StartedQuery, until: Until) -> None:
+        """Sets whether Spark or the batches of a query count its late rows."""
+        if until != "closed" and started.query in self.plan.with_windows:
+            late = started.runner.late
+            nodes = dict.fromkeys(late.nodes if late else (), 0)
+            self.metrics.late.setdefault(started.query.name, LateCount(late is not None, nodes))
 
     def _poll_query(self, run: QueryRun, builder: Builder, until: Until) -> None:
         if run.done:
@@ -255,6 +266,10 @@ class Supervisor:
         if run.started.spark.isActive:
             return
         error = run.started.runner.error or run.started.spark.exception()
+        if isinstance(error, ChecksRequired):
+            self.log.info("SQL fails on rows: restarts with checks", query=run.query.name)
+            run.started = self._start(builder, run.query, until)
+            return
         if error is None or isinstance(error, Stopped):
             run.done = True
             self.metrics.queries[run.query.name].end()

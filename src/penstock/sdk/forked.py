@@ -58,6 +58,7 @@ def _send(items: Callable[[], Iterator[Any]], writing: int) -> NoReturn:
             try:
                 for item in items():
                     pickle.dump((_ITEM, item), pipe)
+                    pipe.flush()
                 pickle.dump((_END, None), pipe)
             except Exception as error:
                 pipe.write(_pickle_error(error))

@@ -108,6 +108,8 @@ class FileFormat(Format[C]):
         """
 
     needs_seek: ClassVar[bool] = False
+    native_decoder: ClassVar[bool] = False
+    """Whether a damaged file can crash the decoder, and with it the process."""
 
     @property
     def needs_header(self) -> bool:

@@ -107,12 +107,27 @@ class ReceivingSource(ReplayableSource[R]):
         return {"position": self._reader.begin()}
 
     def latest_offset(self, start: Offset) -> Offset:
-        return {"position": max(start["position"], self._reader.end())}
+        return self._offset(start, max(start["position"], self._reader.end()))
 
     def limit_batch(self, start: Offset, end: Offset) -> Offset:
         if self.config.max_records is None:
             return end
-        return {"position": min(end["position"], start["position"] + self.config.max_records)}
+        position = min(end["position"], start["position"] + self.config.max_records)
+        return self._offset(start, position)
+
+    def _offset(self, start: Offset, position: int) -> Offset:
+        """Returns an offset with the ID of the writer of the records before it.
+
+        The ID differs if a restored journal has other records at the same positions.
+        """
+        if position == start["position"]:
+            return dict(start)
+        writer = self._reader.writer_of(position)
+        known = {} if writer is None else {"writer": writer}
+        return {"position": position, **known}
+
+    def min_offset(self, first: Offset, second: Offset) -> Offset:
+        return min(first, second, key=lambda offset: int(offset["position"]))
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[int, int]]:
         return self._reader.ranges(start["position"], end["position"])

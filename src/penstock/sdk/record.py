@@ -121,13 +121,15 @@ class Read:
     * A source may leave out rows that do not pass all `conjuncts` and count them in `skipped`.
 
     `metadata` lists the required metadata columns. A source that declares ROWS adds undecodable
-    records to `bad`.
+    records to `bad`. With `isolated` it decodes in a fork of the process (see `sdk.forked`), and
+    adds content that crashes its decoder to `bad`.
     """
 
     columns: frozenset[str] | None = None
     conjuncts: tuple[Conjunct, ...] = ()
     metadata: tuple[str, ...] = ()
     bad: list[BadRecord] = field(default_factory=list)
+    isolated: bool = False
     skipped: int = 0
 
     def reject(

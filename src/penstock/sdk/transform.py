@@ -75,6 +75,10 @@ class Relation(Component[C]):
         """
         return False
 
+    def only_joins(self, streaming: frozenset[str]) -> bool:
+        """Returns whether the state serves inner joins alone, whose rows are final at once."""
+        return False
+
     def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
         """Returns noun phrases for the contents of the state, such as "groups"."""
         return ("rows of earlier batches",)

@@ -83,6 +83,10 @@ Heap = Annotated[
 """The size of a heap, or `auto`."""
 
 
+Late = Literal["drop", "dead_letter"]
+"""The action for a late row. Late rows are counted in both cases."""
+
+
 class Watermark(StrictModel):
     """Event time and the accepted delay of late rows."""
 
@@ -117,6 +121,9 @@ class SourceSpec(NodeModel):
     """
     watermark: Watermark | None = None
     """The event-time column and the accepted delay of late rows."""
+    late: Late = "drop"
+    """The action for a row that a window, join or deduplication drops, because its event time is
+    before the watermark."""
     primary_key: NameList = []
     """The columns of the primary key."""
     operation: str | None = None
@@ -146,6 +153,9 @@ class TransformSpec(NodeModel):
 
     For event times that the transform computes. The nodes upstream have no watermark.
     """
+    late: Late = "drop"
+    """The action for a row that a window, join or deduplication drops, because its event time is
+    before the watermark."""
 
 
 class BatchOptions(StrictModel):

@@ -59,7 +59,7 @@ class Pipeline:
 
 def validate(parsed: ParsedPipeline) -> Pipeline:
     """Returns the pipeline of parsed files. Raises SpecError, or ValidationErrors of several."""
-    pipeline, errors = _validate(parsed)
+    pipeline, errors = validate_parsed(parsed)
     raise_all(errors)
     assert pipeline is not None
     return pipeline
@@ -95,11 +95,18 @@ def read_pipeline(
     except SpecError as error:
         return None, [error]
     known = os.environ if env is None else env
-    pipeline, errors = _validate(front_end.read(names, overrides=overrides, env=known))
+    parsed = front_end.read(names, overrides=overrides, env=known)
+    pipeline, errors = validate_parsed(parsed)
     return pipeline and replace(pipeline, files=tuple(names)), errors
 
 
-def _validate(parsed: ParsedPipeline) -> tuple[Pipeline | None, list[PenstockError]]:
+def validate_parsed(
+    parsed: ParsedPipeline,
+) -> tuple[Pipeline | None, list[PenstockError]]:
+    """Validates as `validate` does, and returns errors instead of raising them.
+
+    With errors the pipeline is the valid part; it is None if no part is valid.
+    """
     source_map, data = parsed.source_map, parsed.data
     if source_map is None:
         return None, list(parsed.errors)

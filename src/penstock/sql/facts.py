@@ -69,6 +69,16 @@ class Facts:
             return True
         return self._joins_streams(streams)
 
+    def only_joins(self, streaming: frozenset[str]) -> bool:
+        """Returns whether a stateful query has no state but that of inner joins."""
+        if self.tree is None:
+            return False
+        streams = {name.lower() for name in streaming}
+        queries = (*self.stateful_queries, *self._subqueries)
+        return not any(self._reads(query, streams) for query in queries) and not any(
+            join.side or join.kind in ("SEMI", "ANTI") for join in self.tree.find_all(exp.Join)
+        )
+
     def describe_state(self, streaming: frozenset[str]) -> tuple[str, ...]:
         """Returns descriptions of the state of a stateful query."""
         if self.tree is None:

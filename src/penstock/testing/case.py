@@ -94,7 +94,10 @@ class Case(CaseDefinition):
             plan = replace(replace_sources(plan, sources), state=directory)
             for stop_before in (1, None) if mode == "restarted" else (None,):
                 run = PreviewRun(plan, case_session, directory, stop_before=stop_before)
-                builder = Builder(plan, case_session, run.state.spool, with_sentinel=close_windows)
+                builder = Builder(
+                    plan, case_session, run.state.spool, with_sentinel=close_windows,
+                    checks_rows=True,
+                )  # fmt: skip
                 run.run(builder, "closed" if close_windows else "caught_up")
             if closes_later and plan.with_windows and run.error is None:
                 run.run(replace(builder, sentinel_only=True), "closed", plan.with_windows)

@@ -12,6 +12,8 @@ from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.engine.sentinel import sentinel
 from penstock.plan.model import Node, Plan
+from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.json_text import text_value
 from penstock.sdk.columns.rows import infer_rows
 from penstock.spec.models import Given, Rows
 from penstock.spec.source_map import Route
@@ -144,7 +146,11 @@ class CaseInput:
 
     def _cell(self, row: Mapping[str, Any], field: pa.Field, route: Route) -> Any:
         subject = f'column "{field.name}"'
-        value = self._convert(row.get(field.name), field.type, subject, (*route, field.name))
+        value = row.get(field.name)
+        if is_json(field):
+            value = text_value(value, field)
+        else:
+            value = self._convert(value, field.type, subject, (*route, field.name))
         if value is None and not field.nullable:
             message = f"{subject}: expected a value, found null"
             raise self._error(message, "missing-value", route, None)

@@ -20,6 +20,8 @@ from penstock.core.errors import OptionError, UserError, raise_all
 from penstock.core.text import did_you_mean
 from penstock.sdk import Config, PlanError, Transform
 from penstock.sdk.columns.ddl import arrow_schema
+from penstock.sdk.columns.json_mark import has_json
+from penstock.sdk.columns.json_text import parsed_value, text_value
 
 
 class PythonConfig(Config):
@@ -53,6 +55,9 @@ class Python(Transform[PythonConfig]):
     each batch, and `close()` when the process ends. A class is created anew after a change of its
     file. With `per: row` the function returns a dict, a list of dicts, or None to
     drop the row. A row on which the function raises an exception becomes a dead letter.
+
+    A VARIANT is its JSON value in a row (a dict, a list, text, a number, True, False or None), and
+    JSON text in a RecordBatch. A column that `schema` declares as VARIANT is returned likewise.
 
     Parallel by partition. State kept between batches is not durable: use SQL for stateful
     transforms.
@@ -184,15 +189,27 @@ class Python(Transform[PythonConfig]):
             self.open()
         assert self._call is not None
         if self.config.per == "row":
-            rows = [output for row in batch.to_pylist() for output in _rows(self._call(row))]
+            fields = list(batch.schema)
+            rows = [
+                output
+                for row in batch.to_pylist()
+                for output in _rows(
+                    self._call({each.name: parsed_value(row[each.name], each) for each in fields})
+                )
+            ]
             assert self.config.columns is not None
-            yield from pa.Table.from_pylist(
-                rows, schema=arrow_schema(self.config.columns)
-            ).to_batches()
+            yield from _table(rows, arrow_schema(self.config.columns)).to_batches()
             return
         result = self._call(batch)
         for output in result if inspect.isgenerator(result) else [result]:
-            yield from _batches(output)
+            yield from _batches(self._with_json(output))
+
+    def _with_json(self, output: Any) -> Any:
+        """Returns rows as a table if columns of the output are of the type VARIANT."""
+        if isinstance(output, list) and self.config.columns is not None:
+            columns = arrow_schema(self.config.columns)
+            return _table(output, columns) if any(map(has_json, columns)) else output
+        return output
 
     def _load(self) -> Any:
         """Returns the function or class. Raises PlanError with the line of an error in `code`."""
@@ -279,6 +296,17 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_to_plain(item) for item in value]
     return str(value) if isinstance(value, str) else value
+
+
+def _table(rows: list[Mapping[str, Any]], columns: pa.Schema) -> pa.Table:
+    """Returns rows as a table, with values of VARIANT columns as JSON text."""
+    marked = [field for field in columns if has_json(field)]
+    if marked:
+        rows = [
+            {**row, **{each.name: text_value(row.get(each.name), each) for each in marked}}
+            for row in rows
+        ]
+    return pa.Table.from_pylist(rows, schema=columns)
 
 
 def _rows(result: Any) -> list[Mapping[str, Any]]:

@@ -51,6 +51,9 @@ class Sql(Relation[SqlConfig]):
     def stateful(self, streaming: frozenset[str]) -> bool:
         return self.config.scope == "stream" and self.facts.stateful(streaming)
 
+    def only_joins(self, streaming: frozenset[str]) -> bool:
+        return self.facts.only_joins(streaming)
+
     def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
         return self.facts.describe_state(streaming) or super().describe_state(streaming)
 

@@ -3,7 +3,7 @@ CREATE TABLE clicks (
     time TEXT,
     at TIMESTAMP GENERATED ALWAYS AS (to_timestamp(time, 'dd.MM.yyyy HH:mm:ss')),
     WATERMARK FOR at AS at - INTERVAL '10' SECOND
-) WITH (connector = 'files', path = 'in/*.json', format = 'json');
+) WITH (connector = 'files', path = 'in/*.json', format = 'json', late = 'dead_letter');
 
 CREATE TABLE per_minute (start TIMESTAMP, n BIGINT) WITH (connector = 'memory');
 

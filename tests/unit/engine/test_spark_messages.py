@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_errors_of_nodes_have_no_column_ids(tmp_path: Path) -> None:
     error = AnalysisException("[A_CODE] Cannot compute sum(AMOUNT#58) of AMOUNT#58. Details")
     for translated in (
         translate(plan, plan.nodes["sums"], error),
-        streaming_error(plan, plan.nodes["sums"], error),
+        streaming_error(plan, replace(plan.queries[0], root="sums"), error),
     ):
         assert "#58" not in translated.message
         assert "sum(AMOUNT)" in translated.message

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 from penstock.core.errors import Permanent, PlanError
 from penstock.formats.csv import Csv, CsvConfig
 from penstock.formats.csv.lines import LINE_ENDS, read_lines
+from penstock.formats.json import Json
 
 CSV = Csv(CsvConfig())
 NO_HEADER = Csv(CsvConfig(header=False))
@@ -299,3 +300,16 @@ def test_undecodable_text_of_another_encoding_is_a_bad_record() -> None:
         found = csv.rows(binary([good, bad, good]), schema)
         assert found.rows.column("b").to_pylist() == ["☂", "☂"]
         assert [(failure.index, failure.text) for failure in found.failures] == [(1, bad)]
+
+
+def test_times_have_the_form_of_json() -> None:
+    noon = dt.datetime(2024, 1, 2, 12, 0, 0, 120_000)
+    for type_, expected in [
+        (pa.timestamp("us", "UTC"), b"2024-01-02T12:00:00.120Z"),
+        (pa.timestamp("us"), b"2024-01-02T12:00:00.120"),
+    ]:
+        rows = pa.record_batch({"at": pa.array([noon, None], type_)})
+        csv = Csv(Csv.config_type()).encode(rows).payloads.to_pylist()
+        json = Json(Json.config_type()).encode(rows).payloads.to_pylist()
+        assert csv == [expected, b""]
+        assert json[0] == b'{"at":"%b"}' % expected

@@ -9,6 +9,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.observe.execution import Execution
+from penstock.observe.late import LateCount
 from penstock.observe.metrics import Metrics
 from penstock.observe.progress import QueryProgress
 from penstock.observe.prometheus import make_registry
@@ -62,6 +63,8 @@ def test_queries_have_durations_state_late_rows_and_a_watermark_delay() -> None:
     for batch in (event(0.04), event(0.3, watermark, late=1), event(400.0, watermark, late=2)):
         progress = progress.add(batch)
     metrics.progress["hourly"] = progress
+    metrics.late["hourly"] = LateCount(exact=True, nodes={"orders": 4, "payments": 0}, by_spark=6)
+    metrics.late["daily"] = LateCount(exact=False, by_spark=6)
     found = scrape(metrics)
     assert found["penstock_batches_total"] == [(HOURLY, 3)]
     assert found["penstock_batch_duration_seconds_sum"] == [(HOURLY, 400.34)]
@@ -70,7 +73,11 @@ def test_queries_have_durations_state_late_rows_and_a_watermark_delay() -> None:
     }
     assert (buckets["0.05"], buckets["0.25"], buckets["0.5"]) == (1, 1, 2)
     assert (buckets["300.0"], buckets["+Inf"]) == (2, 3)
-    assert found["penstock_late_rows_total"] == [(HOURLY, 6)]
+    assert found["penstock_late_rows_total"] == [
+        ({**HOURLY, "node": "orders"}, 4),
+        ({**HOURLY, "node": "payments"}, 0),
+        ({"pipeline": "shop", "query": "daily", "node": ""}, 6),
+    ]
     assert found["penstock_state_rows"] == [(HOURLY, 8)]
     assert found["penstock_state_bytes"] == [(HOURLY, 1800)]
     ((_, delay),) = found["penstock_watermark_delay_seconds"]

@@ -10,9 +10,11 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import PenstockError
+from penstock.engine.start_offsets import StartOffsets
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.model import Plan
 from penstock.runtime.backfill import prepare_backfill
+from penstock.runtime.past_source import PastBatchesSource
 from penstock.runtime.state import StateDirectory
 
 ORDERS = {"type": "memory", "rows": [{"id": 1}], "schema": "id LONG, at TIMESTAMP",
@@ -58,10 +60,23 @@ def test_an_unknown_sink(state: StateDirectory, tmp_path: Path) -> None:
     assert "is not a sink" in error(plan(tmp_path, {"out": "orders"}), state, "orders").message
 
 
-def test_a_sink_of_a_stateful_query(state: StateDirectory, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ({}, "are not recorded"),
+        ({"batches": [[7, {"orders": {"rows": 9}}]]}, "are not recorded"),
+        ({"batches": [[0, {"orders": {"rows": 9}}]], "closed": True}, "not all closed"),
+    ],
+    ids=["earlier-version", "one-batch", "closing"],
+)
+def test_a_sink_of_a_stateful_query_with_unknown_batches(
+    state: StateDirectory, tmp_path: Path, batches: dict[str, Any], message: str
+) -> None:
+    (state.root / "checkpoints" / "orders").rename(state.root / "checkpoints" / "hourly")
+    start = {"query": "hourly", "since": {"orders": {"rows": 9}}, **batches}
+    state.write("sinks.json", {"n": start})
     stateful = error(plan(tmp_path, {"out": "orders", "n": "hourly"}), state, "n")
-    assert stateful.code == "stateful-backfill" and '"hourly"' in stateful.message
-    assert "copy of" in str(stateful.hint)
+    assert stateful.code == "stateful-backfill" and message in stateful.message
 
 
 def test_a_source_that_removes_records(state: StateDirectory, tmp_path: Path) -> None:
@@ -70,6 +85,27 @@ def test_a_source_that_removes_records(state: StateDirectory, tmp_path: Path) ->
               "after_read": "delete"}  # fmt: skip
     removing = error(plan(tmp_path, {"out": "orders", "copy": "orders"}, source), state, "copy")
     assert removing.code == "read-twice"
+
+
+def test_the_start_of_a_stateful_query(state: StateDirectory, tmp_path: Path) -> None:
+    """The backfill begins where the query has started, at whatever offset its source starts now."""
+    (state.root / "checkpoints" / "orders").rename(state.root / "checkpoints" / "hourly")
+    StartOffsets(state.checkpoint("hourly")).record("orders", {"rows": 1})
+    past = [
+        [0, {"orders": {"rows": 2}}],
+        [1, {"orders": {"rows": 2}}],
+        [2, {"orders": {"rows": 9}}],
+    ]
+    start = {"query": "hourly", "since": {"orders": {"rows": 9}}, "batches": past}
+    state.write("sinks.json", {"n": start})
+    sinks = plan(tmp_path, {"out": "orders", "n": "hourly"})
+    source = prepare_backfill(sinks, state, "n").plan.nodes["orders"].source
+    assert isinstance(source, PastBatchesSource)
+    assert source.bounds == ({"rows": 1}, {"rows": 2}, {"rows": 2}, {"rows": 9})
+    first, second, third = ({"batch": number} for number in (1, 2, 3))
+    assert source.limit_batch(first, third) == second
+    assert source.partitions(first, second) == []
+    assert source.lag(first, third) == source.lag(second, third)
 
 
 def test_a_sink_that_has_all_rows(state: StateDirectory, tmp_path: Path) -> None:

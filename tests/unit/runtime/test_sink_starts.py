@@ -77,12 +77,13 @@ def test_a_new_sink_says_that_it_starts_with_the_next_batch(
     assert note.endswith(f"penstock run {tmp_path / 'shop.yaml'} --backfill copy")
 
 
-def test_a_new_sink_of_a_stateful_query_has_no_backfill(
+def test_a_new_sink_of_a_stateful_query_has_a_backfill(
     state: StateDirectory, tmp_path: Path
 ) -> None:
     (note,) = notes(plan(tmp_path, "out", "counts:hourly", "more:hourly"), state)
-    assert "starts with the next batch" in note and '"hourly" keeps state' in note
-    assert "--backfill" not in note
+    assert note.endswith("--backfill more")
+    start = find_starts(plan(tmp_path, "out", "counts:hourly", "more:hourly"), state)["more"]
+    assert start.batches == [[1, {"orders": {"rows": 1}}]]
 
 
 def test_a_new_sink_of_a_query_without_rows_is_not_reported(

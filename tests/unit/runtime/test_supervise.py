@@ -70,7 +70,7 @@ class Starts:
             outcome = outcome(checkpoint)
         running = outcome is RUNNING
         spark = ScriptedQuery(None if running else outcome, running)
-        runner = SimpleNamespace(error=None, lock=Lock(), written=None)
+        runner = SimpleNamespace(error=None, lock=Lock(), written=None, late=None)
         return SimpleNamespace(query=query, spark=spark, runner=runner, sources=())
 
 

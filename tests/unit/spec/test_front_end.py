@@ -16,7 +16,7 @@ from penstock.core.location import Location
 from penstock.spec import front_end
 from penstock.spec.front_end import Overrides, ParsedPipeline, select_front_end
 from penstock.spec.source_map import Route, SourceMap, SourceValue
-from penstock.spec.yaml import YamlFrontEnd
+from penstock.spec.yaml.front_end import YamlFrontEnd
 
 
 class LineMap:

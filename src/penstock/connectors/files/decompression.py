@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import bz2
 import io
-import lzma
-import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from penstock.connectors.files.signature import check_signature
 from penstock.core.errors import DecodeError
-from penstock.core.units import size_text
+from penstock.sdk.encoding.decompression import (
+    CHUNK_BYTES,
+    DECOMPRESSION_ERRORS,
+    MAX_RATIO,
+    MEMBERS,
+    Member,
+    check_ratio,
+    decompress_chunk,
+)
 from penstock.sdk.encoding.lines import MAX_LENGTH
-
-CHUNK_BYTES = 1 << 16
-MAX_RATIO = 1000
-UNCHECKED_BYTES = 64_000_000
-"""The decompressed size up to which the ratio is not limited."""
-XZ_MEMORY_BYTES = 256 << 20
-DECOMPRESSION_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 class DecompressedStream(io.RawIOBase):
@@ -77,15 +75,8 @@ class DecompressedStream(io.RawIOBase):
 
     def _check_ratio(self, count: int) -> None:
         self._size += count
-        if self._max_ratio is None or self._size <= UNCHECKED_BYTES:
-            return
-        if self._size > self._max_ratio * self._file.count:
-            raise DecodeError(
-                f"expected at most {self._max_ratio:,} times the compressed size, found more: "
-                f"{size_text(self._size)} in {size_text(self._file.count)}",
-                code="compression-ratio",
-                hint="Decompress the file before it is read if you trust its origin.",
-            )
+        if self._max_ratio is not None:
+            check_ratio(self._size, self._file.count, self._max_ratio)
 
     def _complete_lines(self, chunk: bytes) -> bytes:
         """Returns the complete lines up to the end of a chunk. A too long line is not delayed."""
@@ -121,54 +112,14 @@ class _CountedFile:
         self._file.close()
 
 
-class _Member(Protocol):
-    """A decompressor of one compressed member with bounded output."""
-
-    eof: bool
-    needs_input: bool
-    unused_data: bytes
-
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
-class _GzipMember:
-    """A gzip member with the interface of `bz2.BZ2Decompressor`."""
-
-    def __init__(self) -> None:
-        self._decompressor = zlib.decompressobj(wbits=31)
-
-    @property
-    def eof(self) -> bool:
-        return self._decompressor.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._decompressor.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._decompressor.unused_data
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        pending = self._decompressor.unconsumed_tail
-        return self._decompressor.decompress(pending + data, max_length)
-
-
-_MEMBERS: dict[str, Callable[[], Any]] = {
-    "gzip": _GzipMember,
-    "bz2": bz2.BZ2Decompressor,
-    "xz": lambda: lzma.LZMADecompressor(memlimit=XZ_MEMORY_BYTES),
-}
-
-
 def _decompress(file: _CountedFile, codec: str) -> Iterator[bytes]:
     """Yields the decompressed content in chunks of at most `CHUNK_BYTES`."""
     first = file.read(CHUNK_BYTES)
     if not first:
         return
     check_signature(first, codec)
-    if codec in _MEMBERS:
-        yield from _decompress_members(first, file, _MEMBERS[codec])
+    if codec in MEMBERS:
+        yield from _decompress_members(first, file, MEMBERS[codec])
         return
     stream = pa.CompressedInputStream(pa.PythonFile(_PrefixedStream(first, file), mode="r"), codec)
     while chunk := stream.read(CHUNK_BYTES):
@@ -176,33 +127,22 @@ def _decompress(file: _CountedFile, codec: str) -> Iterator[bytes]:
 
 
 def _decompress_members(
-    first: bytes, file: _CountedFile, new_member: Callable[[], _Member]
+    first: bytes, file: _CountedFile, new_member: Callable[[], Member]
 ) -> Iterator[bytes]:
     """Decompresses one or more concatenated members, as of `cat a.gz b.gz`."""
-    member: _Member | None = None
+    member: Member | None = None
     data = first
     while data:
         if member is None:
             data = data.lstrip(b"\0")
             member = new_member() if data else None
         if member is not None:
-            yield from _decompress_chunk(member, data)
+            yield from decompress_chunk(member, data)
             data = member.unused_data if member.eof else b""
             member = None if member.eof else member
         data = data or file.read(CHUNK_BYTES)
     if member is not None:
         raise EOFError("the compressed file is truncated")
-
-
-def _decompress_chunk(member: _Member, data: bytes) -> Iterator[bytes]:
-    """Yields the content of compressed bytes until the member ends or expects more of them."""
-    while True:
-        content = member.decompress(data, CHUNK_BYTES)
-        if content:
-            yield content
-        data = b""
-        if member.eof or (member.needs_input and len(content) < CHUNK_BYTES):
-            return
 
 
 class _PrefixedStream(io.RawIOBase):

@@ -23,6 +23,8 @@ logger = structlog.get_logger(__name__)
 class LocalStorage(Storage):
     """Files of this machine."""
 
+    survives_fork = True
+
     def stat(self, path: str) -> Entry | None:
         try:
             status = Path(path).stat()

@@ -1,11 +1,11 @@
 """Discovery log: the files of a source in the order of their discovery.
 
-An offset of the source is a number of lines of this log. The log is append-only and shared by all
-queries that read the source. An incomplete last line, left by a crash, is truncated. The log of
-growing files is compacted: for old lines it keeps only the latest state of each file. A line
-`{"archived": N}` states that the files before offset N were deleted or moved: their paths are
-unknown again, so that a later file of the same path is read. Paths below the directory of the
-pipeline file are relative to it, so that a moved project resumes.
+An offset of the source is a number of lines of this log, with a digest of these lines. The log is
+append-only and shared by all queries that read the source. An incomplete last line, left by a
+crash, is truncated. The log of growing files is compacted: for old lines it keeps only the latest
+state of each file. A line `{"archived": N}` states that the files before offset N were deleted or
+moved: their paths are unknown again, so that a later file of the same path is read. Paths below the
+directory of the pipeline file are relative to it, so that a moved project resumes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,9 @@ class DiscoveryLog:
         self._header = header
         self._read = 0
         self._base = 0
+        self._base_digest = b""
         self._ranges: list[FileRange] = []
+        self._digests: list[bytes] = []
         self._numbers: dict[str, int] = {}
         self.archived = 0
         self._by_path: dict[str, FileRange] = {}
@@ -117,6 +120,12 @@ class DiscoveryLog:
             raise self.missing_error(start, end)
         return self._ranges[start - self._base : end - self._base]
 
+    def digest(self, end: int) -> str:
+        """Returns a digest of all files before an offset. Raises StateError if the log lacks it."""
+        self.ranges(end, end)
+        count = end - self._base
+        return (self._digests[count - 1] if count else self._base_digest).hex()
+
     def missing_error(self, start: int, end: int) -> StateError:
         """Returns the error for offsets that the log lacks."""
         if self._path is None:
@@ -135,7 +144,9 @@ class DiscoveryLog:
     def discard(self, before: int) -> None:
         """Releases the memory of files before an offset."""
         if self._path is not None and before > self._base:
-            del self._ranges[: before - self._base]
+            count = before - self._base
+            self._base_digest = self._digests[count - 1]
+            del self._ranges[:count], self._digests[:count]
             self._base = before
 
     def refresh(self) -> int:
@@ -203,6 +214,7 @@ class DiscoveryLog:
             past._parse_line(line)
         header = {
             "n": len(past),
+            "digest": past.digest(len(past)),
             "past": [self._to_dict(range_) for range_ in past.states.values()],
         }
         temporary = self._path.with_suffix(".tmp")
@@ -237,6 +249,7 @@ class DiscoveryLog:
             number = values.pop("n")
             if "past" in values:
                 self._base = number
+                self._base_digest = bytes.fromhex(values.get("digest", ""))
                 self._index(self._from_dict(state) for state in values["past"])
             elif number != len(self):
                 raise ValueError(f"expected line {len(self)}, found line {number}")
@@ -254,7 +267,16 @@ class DiscoveryLog:
     def _add(self, range_: FileRange) -> None:
         self._numbers[self._project.relative(range_.path)] = len(self)
         self._ranges.append(range_)
+        self._digests.append(self._next_digest(range_))
         self._index([range_])
+
+    def _next_digest(self, range_: FileRange) -> bytes:
+        identity = (
+            self._project.relative(range_.path), range_.size, range_.modified, range_.start,
+            range_.stop, range_.inode, range_.generation, range_.head_hash, range_.block_hash,
+        )  # fmt: skip
+        last = self._digests[-1] if self._digests else self._base_digest
+        return blake2b(last + repr(identity).encode(), digest_size=8).digest()
 
     def _index(self, ranges: Iterable[FileRange]) -> None:
         for range_ in ranges:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import lzma
 import re
 import struct
-import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.connectors.files.compression import FileWindow, codec_of
-from penstock.connectors.files.content import open_content
-from penstock.connectors.files.decompression import DecompressedStream
 from penstock.connectors.files.log import FileRange
+from penstock.connectors.files.opened_file import Failures, OpenedFile
 from penstock.connectors.files.signature import NOT_COMPRESSED
 from penstock.connectors.files.storage import Storage
 from penstock.core.errors import DecodeError, PlanError, RecordError
 from penstock.sdk import FileFormat, Read
 from penstock.sdk.columns.rows import column
+from penstock.sdk.forked import CRASHED, iterate_forked
+from penstock.sdk.record import BadRecord
 
 METADATA = pa.schema(
     [
@@ -36,7 +34,6 @@ METADATA = pa.schema(
     ]
 )
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-BUFFER_BYTES = 1 << 20
 _HIVE = re.compile(r"([^/=]+)=([^/]*)\Z")
 _CORRUPT = (
     RecordError, pa.ArrowException, OSError, EOFError, ValueError, LookupError, MemoryError,
@@ -44,41 +41,16 @@ _CORRUPT = (
 )  # fmt: skip
 
 
-class OpenedFile:
-    """The content of a file range: decompressed, and seekable if required by the format."""
+class DecodedPart(NamedTuple):
+    """Rows of a file with their positions, and the bad records before them.
 
-    def __init__(self, storage: Storage, path: str, range_: FileRange, reader: FileReader) -> None:
-        self.decompressed: DecompressedStream | None = None
-        codec = codec_of(path, reader.compression)
-        if codec is not None and range_.stop is not None:
-            content = open_content(storage, path, codec)
-            self.window = FileWindow(content, range_.start, range_.stop)
-            self.stream = cast(BinaryIO, io.BufferedReader(self.window, BUFFER_BYTES))
-            return
-        seekable = range_.start > 0 or (reader.format.needs_seek and codec is None)
-        self.window = FileWindow(storage.open(path, seekable=seekable), range_.start, range_.stop)
-        self.stream = cast(BinaryIO, io.BufferedReader(self.window, BUFFER_BYTES))
-        if codec is not None:
-            lines = reader.format.position == "line"
-            self.decompressed = DecompressedStream(self.stream, codec, lines)
-            self.stream = cast(BinaryIO, io.BufferedReader(self.decompressed, BUFFER_BYTES))
-            if reader.format.needs_seek:
-                self.stream = self._to_temporary_file(self.stream)
+    `failure` is the error that ends the file, in its last part.
+    """
 
-    @staticmethod
-    def _to_temporary_file(stream: BinaryIO) -> BinaryIO:
-        file = tempfile.TemporaryFile()  # noqa: SIM115
-        with stream:
-            while chunk := stream.read(BUFFER_BYTES):
-                file.write(chunk)
-        file.seek(0)
-        return cast(BinaryIO, file)
-
-    def __enter__(self) -> OpenedFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stream.close()
+    rows: pa.RecordBatch | None
+    positions: pa.Int64Array | None
+    bad: list[BadRecord]
+    failure: Exception | None = None
 
 
 class FileReader:
@@ -98,33 +70,20 @@ class FileReader:
         assert self.columns is not None
         hive = self._hive_columns(range_.path)
         schema = pa.schema([field for field in self.columns if field.name not in hive])
-        file_read = Read(read.columns, read.conjuncts, read.metadata)
         last_position = 0
         failure: Exception | None = None
         with storage.convert_errors("open", range_.display_path):
-            file = OpenedFile(storage, path, range_, self)
+            file = self._open(storage, path, range_)
         with file:
-            try:
-                for rows, positions in self.format.read_file(
-                    file.stream, schema, range_.origin, file_read
-                ):
-                    last_position = max(
-                        last_position,
-                        _max_position(positions),
-                        _forward_rejected(file_read, read, range_.line),
-                    )
-                    if rows.num_rows:
-                        yield self._add_columns(rows, positions, range_, hive, read)
-            except _CORRUPT as error:
-                failure = error
-            if file.window.failure is not None:
-                raise storage.convert_error(
-                    file.window.failure, "read", range_.display_path
-                ) from failure
-            if file.decompressed is not None and file.decompressed.failure is not None:
-                failure = file.decompressed.failure
-        rejected_position = _forward_rejected(file_read, read, range_.line)
-        last_position = max(last_position, rejected_position)
+            if read.isolated and not storage.survives_fork:
+                with storage.convert_errors("read", range_.display_path):
+                    file.copy_to_disk()
+            for part in self._parts(file, storage, schema, range_, read):
+                last_position = max(last_position, _forward_rejected(part.bad, read, range_.line))
+                failure = part.failure
+                if part.rows is not None and part.rows.num_rows:
+                    last_position = max(last_position, _max_position(part.positions))
+                    yield self._add_columns(part.rows, part.positions, range_, hive, read)
         if failure is not None:
             read.reject(
                 None,
@@ -132,6 +91,43 @@ class FileReader:
                 range_.line + last_position + 1,
                 corrupt_file_error(failure, range_),
             )
+
+    def _open(self, storage: Storage, path: str, range_: FileRange) -> OpenedFile:
+        return OpenedFile(storage, path, range_, self.format, self.compression)
+
+    def _parts(
+        self, file: OpenedFile, storage: Storage, schema: pa.Schema, range_: FileRange, read: Read
+    ) -> Iterator[DecodedPart]:
+        """Yields the content of a file. A crash of an isolated decoder is a failure."""
+
+        def decode() -> Iterator[DecodedPart]:
+            return self._decode(file, storage, schema, range_, read)
+
+        if not read.isolated:
+            yield from decode()
+            return
+        try:
+            yield from iterate_forked(decode)
+        except DecodeError as error:
+            yield DecodedPart(None, None, [], error)
+
+    def _decode(
+        self, file: OpenedFile, storage: Storage, schema: pa.Schema, range_: FileRange, read: Read
+    ) -> Iterator[DecodedPart]:
+        file_read = Read(read.columns, read.conjuncts, read.metadata)
+        failure: Exception | None = None
+        try:
+            for rows, positions in self.format.read_file(
+                file.stream, schema, range_.origin, file_read
+            ):
+                bad, file_read.bad = file_read.bad, []
+                yield DecodedPart(rows, positions, bad)
+        except _CORRUPT as error:
+            failure = error
+        unread, corrupt = file.failures
+        if unread is not None:
+            raise storage.convert_error(unread, "read", range_.display_path) from failure
+        yield DecodedPart(None, None, file_read.bad, corrupt or failure)
 
     def record(
         self, storage: Storage, path: str, payload: bytes, header: bytes | None
@@ -162,7 +158,7 @@ class FileReader:
 
     def _header(self, storage: Storage, path: str, range_: FileRange) -> bytes:
         try:
-            with OpenedFile(storage, path, range_, self) as file:
+            with self._open(storage, path, range_) as file:
                 return self.format.header(file.stream)
         except OSError as error:
             raise DecodeError(
@@ -176,19 +172,17 @@ class FileReader:
         """
         with (
             storage.convert_errors("read", range_.display_path),
-            OpenedFile(storage, path, range_, self) as file,
+            self._open(storage, path, range_) as file,
         ):
             try:
-                schema = self.format.infer_file(file.stream)
+                schema = self._infer(storage, file)
             except PlanError as error:
                 raise PlanError(
                     f"{range_.display_path}: {error.message}", code=error.code, hint=error.hint
                 ) from error
-            except _CORRUPT:
-                schema = None
-            if file.window.failure is not None:
-                raise file.window.failure
-            failure = file.decompressed.failure if file.decompressed is not None else None
+            unread, failure = file.failures
+            if unread is not None:
+                raise unread
             if isinstance(failure, RecordError) and failure.code == NOT_COMPRESSED:
                 raise corrupt_file_error(failure, range_)
         if schema is None:
@@ -197,6 +191,27 @@ class FileReader:
             if name not in schema.names:
                 is_integer = value is not None and re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", value)
                 schema = schema.append(pa.field(name, pa.int64() if is_integer else pa.string()))
+        return schema
+
+    def _infer(self, storage: Storage, file: OpenedFile) -> pa.Schema | None:
+        """Returns the columns of a file; None for a damaged one.
+
+        The decoder runs in a fork if a damaged file can crash it.
+        """
+
+        def infer() -> Iterator[tuple[pa.Schema | None, Failures]]:
+            try:
+                schema = self.format.infer_file(file.stream)
+            except _CORRUPT:
+                schema = None
+            yield schema, file.failures
+
+        if not (self.format.native_decoder and storage.survives_fork):
+            return next(infer())[0]
+        try:
+            ((schema, file.failures),) = iterate_forked(infer)
+        except DecodeError:
+            return None
         return schema
 
     def _add_columns(
@@ -247,17 +262,16 @@ def _repeat(value: str | None, field: pa.Field, count: int) -> pa.Array:
 
 
 def _max_position(positions: pa.Int64Array) -> int:
-    return pc.max(positions).as_py() or 0 if len(positions) else 0
+    return pc.max(positions).as_py() or 0
 
 
-def _forward_rejected(file_read: Read, read: Read, first_line: int) -> int:
+def _forward_rejected(rejected: Sequence[BadRecord], read: Read, first_line: int) -> int:
     """Forwards rejected records with positions in the file. Returns the largest position."""
     last = 0
-    for bad in file_read.bad:
+    for bad in rejected:
         last = max(last, bad.position)
         position = bad.position + first_line
         read.reject(bad.payload, bad.origin, position, bad.error, bad.part, bad.header)
-    file_read.bad.clear()
     return last
 
 
@@ -269,11 +283,12 @@ def corrupt_file_error(error: Exception, range_: FileRange) -> RecordError:
             code="corrupt-file",
             hint=error.hint,
         )
-    ratio = isinstance(error, RecordError) and error.code == "compression-ratio"
+    code = error.code if isinstance(error, RecordError) else None
+    ratio = code == "compression-ratio"
     detail = error.message if isinstance(error, RecordError) else f"{type(error).__name__}: {error}"
     return DecodeError(
         f"cannot read the rest of {range_.display_path}",
-        code="compression-ratio" if ratio else "corrupt-file",
+        code=code if code in ("compression-ratio", CRASHED) else "corrupt-file",
         detail=detail,
         hint="Decompress the file under another name if you trust its origin."
         if ratio

@@ -117,7 +117,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             if not len(log) and self.is_bounded():
                 raise self._no_files_error()
             self._end = len(log)
-        return {"files": max(self._end, int(start["files"]))}
+        return self._offset(start, max(self._end, int(start["files"])))
 
     def limit_batch(self, start: Offset, end: Offset) -> Offset:
         first, last = int(start["files"]), int(end["files"])
@@ -128,7 +128,13 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             if count and (total > max_size or count == self.config.max_files):
                 break
             count += 1
-        return {"files": first + count}
+        return self._offset(start, first + count)
+
+    def _offset(self, start: Offset, files: int) -> Offset:
+        """Returns the offset after a number of files, with a digest that identifies the files."""
+        if files == int(start["files"]):
+            return dict(start)
+        return {"files": files, "digest": self._open_log().digest(files)}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[FileRange, ...]]:
         partitions: list[list[FileRange]] = []
@@ -184,6 +190,9 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
                     archive.put(self._storage(range_.path), range_)
             log.archive(last)
             log.discard(last)
+
+    def min_offset(self, first: Offset, second: Offset) -> Offset:
+        return min(first, second, key=lambda offset: int(offset["files"]))
 
     def lag(self, current: Offset, latest: Offset) -> int:
         ranges = self._open_log().ranges(int(current["files"]), int(latest["files"]))

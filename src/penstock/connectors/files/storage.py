@@ -32,6 +32,8 @@ class Storage(ABC):
     """A file system. Paths are absolute in the storage and use slashes."""
 
     prefix = ""
+    survives_fork = False
+    """Whether a fork of this process can read files that this process has opened."""
 
     def excess(self, path: str) -> str | None:
         """Returns the limit of names that a path exceeds; None if a file can have the path.

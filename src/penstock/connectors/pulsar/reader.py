@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.connectors.pulsar.offsets import AFTER_LAST, BEFORE_FIRST, MessagePosition
+from penstock.connectors.pulsar.prefetch import Prefetch
 
 if TYPE_CHECKING:
     from pulsar import Client, Consumer, Message
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 MAX_BATCH_RECORDS = 1_000
 """The largest number of messages of a batch of rows."""
 MAX_BATCH_SIZE = 4 << 20
-_PREFETCH = 200
-"""The number of messages that a reader prefetches."""
 _PARALLEL_PARTITIONS = 16
 _LAST_MESSAGE_TIMEOUT = 1_000
 """Milliseconds to wait for the last message, which does not arrive if it is chunked."""
@@ -83,16 +82,22 @@ def position_at_time(
 
 def read_range(client: Client, range_: Range, timeout: float) -> Iterator[Message]:
     """Yields the messages of a range in order. The last is the message at `end`, if it exists."""
-    reader = client.create_reader(
-        range_.partition, range_.start.message_id, receiver_queue_size=_PREFETCH
-    )
-    with closing(reader):
-        position = range_.start
-        while position < range_.end and reader.has_message_available():
-            message = reader.read_next(round(timeout * 1000))
-            position = MessagePosition.of(message.message_id())
-            if position <= range_.end:
-                yield message
+    prefetch = Prefetch()
+    position = range_.start
+    while True:
+        reader = client.create_reader(
+            range_.partition, position.message_id, receiver_queue_size=prefetch.count
+        )
+        with closing(reader):
+            while position < range_.end and reader.has_message_available():
+                message = reader.read_next(round(timeout * 1000))
+                position = MessagePosition.of(message.message_id())
+                if position <= range_.end:
+                    yield message
+                if prefetch.observe(len(message.data())):
+                    break
+            else:
+                return
 
 
 def batch_messages(messages: Iterable[Message]) -> Iterator[list[Message]]:

@@ -11,6 +11,7 @@ from penstock.connectors.pulsar.client import close_client, connect, use_client
 from penstock.connectors.pulsar.config import PulsarSourceConfig
 from penstock.connectors.pulsar.errors import translate_errors, unreachable
 from penstock.connectors.pulsar.metadata import METADATA, message_metadata, message_payload
+from penstock.connectors.pulsar.prefetch import Prefetch
 from penstock.connectors.pulsar.reader import list_partitions
 from penstock.sdk import Journal, Message, ReceivingSource
 
@@ -23,8 +24,6 @@ _MAX_BATCH_RECORDS = 500
 _MAX_BATCH_SIZE = 4 << 20
 _POLL_TIMEOUT = 300
 """Milliseconds to wait for a message before the connection is checked."""
-_PREFETCH = 200
-"""The number of messages of a partition that the consumer prefetches."""
 
 
 class SubscriptionSource(ReceivingSource[PulsarSourceConfig]):
@@ -46,17 +45,22 @@ class SubscriptionSource(ReceivingSource[PulsarSourceConfig]):
         client = await asyncio.to_thread(connect, self.config)
         try:
             with translate_errors(self.config, self._action("subscribe")):
-                consumer = await asyncio.to_thread(self._subscribe, client)
+                prefetch = Prefetch()
+                consumer = await asyncio.to_thread(self._subscribe, client, prefetch.count)
                 journal.ready.set()
                 while True:
                     messages = await asyncio.to_thread(self._poll, consumer)
                     await asyncio.gather(
                         *(_append(message, consumer, journal) for message in messages)
                     )
+                    changes = [prefetch.observe(len(message.data())) for message in messages]
+                    if any(changes):
+                        await asyncio.to_thread(consumer.close)
+                        consumer = await asyncio.to_thread(self._subscribe, client, prefetch.count)
         finally:
             await asyncio.to_thread(close_client, client)
 
-    def _subscribe(self, client: Client) -> Consumer:
+    def _subscribe(self, client: Client, prefetch: int) -> Consumer:
         from pulsar import ConsumerType, InitialPosition
 
         type_ = {
@@ -67,7 +71,7 @@ class SubscriptionSource(ReceivingSource[PulsarSourceConfig]):
         }[self.config.subscription_type or "exclusive"]
         start = {"earliest": InitialPosition.Earliest, "latest": InitialPosition.Latest}
         return client.subscribe(
-            self.config.topics, self.config.subscription, type_, receiver_queue_size=_PREFETCH,
+            self.config.topics, self.config.subscription, type_, receiver_queue_size=prefetch,
             consumer_name=self.config.consumer, initial_position=start[str(self.config.start)],
         )  # fmt: skip
 

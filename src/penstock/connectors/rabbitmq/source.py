@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.connectors.rabbitmq.bytes_in_flight import BytesInFlight
 from penstock.connectors.rabbitmq.client import bind_queue, create_queue, open_channel
 from penstock.connectors.rabbitmq.config import RabbitmqSourceConfig
 from penstock.connectors.rabbitmq.errors import translate_error, translate_errors
@@ -22,7 +23,8 @@ class RabbitmqSource(ReceivingSource[RabbitmqSourceConfig]):
     """Receives the messages of a queue of a RabbitMQ broker, classic or quorum.
 
     A message is acknowledged after it was written to the journal. The broker redelivers
-    unacknowledged messages. While the journal is full, messages stay in the queue. Use
+    unacknowledged messages. While the journal is full, messages stay in the queue; while messages
+    of more than 64 MiB await the journal, the connection is not read. Use
     `rabbitmq_stream` to read streams.
 
     ```yaml
@@ -74,6 +76,7 @@ class Consumer:
 
     def __init__(self, config: RabbitmqSourceConfig, action: str, journal: Journal) -> None:
         self._config, self._action, self._journal = config, action, journal
+        self._in_flight = BytesInFlight()
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def start(self, channel: AbstractChannel) -> None:
@@ -85,6 +88,7 @@ class Consumer:
             channel.close_callbacks.add(self._on_close)
             underlay = await channel.get_underlay_channel()
             underlay.on_consumer_cancel_callbacks.add(self._on_cancel)
+            self._in_flight.attach(underlay)
             arguments: Any = None if config.priority is None else {"x-priority": config.priority}
             await queue.consume(self._on_message, exclusive=config.exclusive, arguments=arguments)
 
@@ -106,6 +110,8 @@ class Consumer:
             self._end(error)
         else:
             await message.ack()
+        finally:
+            self._in_flight.release(message.delivery_tag)
 
     def _on_close(self, sender: Any, error: BaseException | None) -> None:
         self._end(translate_error(error, self._config, self._action))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from penstock.connectors.rabbitmq.bytes_in_flight import BytesInFlight
 from penstock.connectors.rabbitmq.client import close_connection, connect, is_closed
 from penstock.connectors.rabbitmq.config import RabbitmqStreamConfig
 from penstock.connectors.rabbitmq.errors import translate_errors
@@ -51,13 +52,22 @@ class StreamConsumer:
     def __init__(self, channel: AbstractChannel) -> None:
         self._channel = channel
         self._underlay: Any = None
+        self._in_flight = BytesInFlight()
         self._deliveries: list[Delivery] = []
         self._changed = asyncio.Event()
         self._error: BaseException | None = None
+        self._discards = False
 
-    async def start(self, stream: str, start: str | int | datetime, max_in_flight: int) -> None:
-        """Starts to consume at an offset, a time, `first` or `last`."""
+    async def start(
+        self, stream: str, start: str | int | datetime, max_in_flight: int, bounded: bool = False
+    ) -> None:
+        """Starts to consume at an offset, a time, `first` or `last`.
+
+        With `bounded` the connection is not read while too many bytes await `take`.
+        """
         self._underlay = await self._channel.get_underlay_channel()
+        if bounded:
+            self._in_flight.attach(self._underlay)
         self._channel.close_callbacks.add(self._on_close)
         self._underlay.on_consumer_cancel_callbacks.add(self._on_cancel)
         await self._channel.set_qos(prefetch_count=max_in_flight)
@@ -87,9 +97,19 @@ class StreamConsumer:
         deliveries, self._deliveries = self._deliveries, []
         if self._error is None:
             self._changed.clear()
+        for _, message in deliveries:
+            self._in_flight.release(message.delivery_tag)
         return deliveries
 
+    def discard(self) -> None:
+        """Discards the messages that have arrived and those that follow."""
+        self._discards = True
+        self._deliveries.clear()
+        self._in_flight.release_all()
+
     async def _on_message(self, message: DeliveredMessage) -> None:
+        if self._discards:
+            return
         headers: Any = message.header.properties.headers
         self._deliveries.append((headers[OFFSET_HEADER], message))
         self._changed.set()
@@ -144,7 +164,7 @@ class StreamReader:
                 received = self._run(consumer.receive())
                 deliveries = [delivery for delivery in received if delivery[0] >= next_offset]
                 if deliveries and next_offset == start > 0 and deliveries[0][0] > start + 1:
-                    first = self.bounds("first").first
+                    first = self._first_offset()
                     if first is not None and first > start + 1:
                         on_gap(first)
                 if deliveries:
@@ -154,7 +174,7 @@ class StreamReader:
                     yield in_range
         finally:
             if not self.closed:
-                self._run(self._close_channel(channel))
+                self._run(self._close_channel(channel, consumer))
 
     def close(self) -> None:
         """Closes the connection."""
@@ -186,7 +206,7 @@ class StreamReader:
         assert self._connection is not None
         channel = await self._connection.channel()
         consumer = StreamConsumer(channel)
-        await consumer.start(self._config.stream, start, self._config.max_in_flight)
+        await consumer.start(self._config.stream, start, self._config.max_in_flight, bounded=True)
         return channel, consumer
 
     async def _bounds(self, start: str | datetime | None) -> Bounds:
@@ -217,8 +237,14 @@ class StreamReader:
             if not channel.is_closed:
                 await channel.close()
 
-    async def _close_channel(self, channel: AbstractChannel) -> None:
+    async def _close_channel(self, channel: AbstractChannel, consumer: StreamConsumer) -> None:
+        consumer.discard()
         await channel.close()
+
+    def _first_offset(self) -> int | None:
+        """Returns the first offset, by another connection: this one may wait for `take`."""
+        with closing(StreamReader(self._config)) as reader:
+            return reader.bounds("first").first
 
 
 _pool = ClientPool(StreamReader, StreamReader.close)

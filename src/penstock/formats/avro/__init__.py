@@ -25,6 +25,11 @@ class Avro(PlainAvro):
     of a file fails the remaining rows of the block, a corrupt block of a payload the whole payload.
     The position in a file is the number of the row. Rules: the Avro 1.12 specification.
 
+    Blocks with the codecs `null`, `deflate`, `bzip2`, `xz`, `zstandard` and `snappy` are read, in
+    bounded memory: a value of a file, and the content of a payload, has at most 64 MiB. Content
+    beyond 1,000 times its compressed size, of files larger than 64 MB, is one error, which ends the
+    file. A payload has at most 1,000,000 records.
+
     With `registry` the schema of each payload is fetched by its ID. The reader schema is `schema`,
     or without one and without declared columns the registry schema pinned by the first run: later
     fields are ignored, missing fields have their defaults. Declared columns are matched with the

@@ -11,13 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, PlanError
-from penstock.formats.avro.container import block, blocks, header, schema_of
+from penstock.formats.avro.container import block, container_schema, header, read_container
 from penstock.formats.avro.datum import codec, row_payload, rows_of
 from penstock.formats.avro.plain import PlainAvro
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.conform import conform_each
 from penstock.sdk.encoding.arrow_files import spark_compatible
+from penstock.sdk.encoding.lines import MAX_LENGTH
 from penstock.sdk.record import Decoded, DecodeFailure, Encoded, Failure, Rows
+
+_MAX_VALUES = 1_000_000
+"""The largest number of values of a payload."""
 
 
 @dataclass
@@ -45,7 +49,7 @@ class ContainedAvro(PlainAvro):
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
         for payload in payloads.drop_null().to_pylist():
             try:
-                return spark_compatible(arrow_schema(schema_of(payload)))
+                return spark_compatible(arrow_schema(container_schema(io.BytesIO(payload))))
             except Exception as error:
                 if isinstance(error, PlanError):
                     raise
@@ -109,11 +113,15 @@ def _read_container(payload: bytes | None) -> tuple[pa.Schema, list[Any]]:
         raise DecodeError("the record has no value", code="no-value")
     columns, values = pa.schema([]), []
     try:
-        for block_values, _, block_columns, error in blocks(io.BytesIO(payload)):
-            if error is not None:
-                raise error
-            columns = block_columns
-            values += block_values
+        for part in read_container(io.BytesIO(payload), MAX_LENGTH):
+            if part.error is not None:
+                raise part.error
+            columns = part.columns
+            values += part.values
+            if len(values) > _MAX_VALUES:
+                raise DecodeError(
+                    f"expected at most {_MAX_VALUES:,} values, found more", code="too-long"
+                )
         return columns, values
     except PlanError as error:
         raise DecodeError(error.message, code=error.code) from error
@@ -121,5 +129,5 @@ def _read_container(payload: bytes | None) -> tuple[pa.Schema, list[Any]]:
 
 def _single_container(payload: bytes, value: Any) -> bytes:
     """Returns a container of a single value of a payload."""
-    datum = schema_of(payload)
+    datum = container_schema(io.BytesIO(payload))
     return header(datum, "none") + block([row_payload(value, codec(datum), b"")], "none")

@@ -5,50 +5,124 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import fastavro
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, PlanError
+from penstock.formats.avro.block_content import BoundedInput, CompressedBlock, Decompression
 from penstock.formats.avro.datum import codec as codec_of
 from penstock.formats.avro.datum import undecodable
 from penstock.sdk.columns.avro_types import arrow_schema
-from penstock.sdk.encoding.buffered_reader import buffered_reader
+from penstock.sdk.encoding.decompression import CHUNK_BYTES
 from penstock.sdk.format import FileWriter
 from penstock.sdk.record import Encoded
 
 _SYNC = bytes(range(16))
 _BLOCK = 1 << 20
+_PART_VALUES = 10_000
+_MAX_COUNT = 1 << 31
 
 
-def blocks(
-    file: BinaryIO,
-) -> Iterator[tuple[list[Any], int, pa.Schema, DecodeError | None]]:
-    """Yields for each block the values before the first invalid value, the number of all values,
-    the columns, and the error."""
+class Part(NamedTuple):
+    """Values of a block: those before the first invalid value, with its error.
+
+    `total` is the number of these values, and with an error that of the rest of the block.
+    """
+
+    values: list[Any]
+    total: int
+    columns: pa.Schema
+    error: DecodeError | None
+
+
+def read_container(file: BinaryIO, max_size: int | None = None) -> Iterator[Part]:
+    """Yields the values of a container, in parts of limited size.
+
+    An invalid block does not affect later blocks if its length is valid. `max_size` limits the
+    decompressed size of the container.
+    """
     columns = pa.schema([])
     try:
-        reader = fastavro.block_reader(buffered_reader(file))
-        columns, codec = arrow_schema(reader.writer_schema), codec_of(reader.writer_schema)
-        for block in reader:
-            values: list[Any] = []
-            stream = cast(Any, block).bytes_
-            try:
-                read = (fastavro.schemaless_reader(stream, codec) for _ in range(block.num_records))
-                values.extend(read)
-                yield values, block.num_records, columns, None
-            except Exception as error:
-                yield values, block.num_records, columns, undecodable(error)
+        content = BoundedInput(_chunks(file))
+        stream = io.BufferedReader(content, _BLOCK)
+        header = fastavro.block_reader(stream)
+        content.bounded = False
+        columns, codec = arrow_schema(header.writer_schema), codec_of(header.writer_schema)
+        decompression = Decompression(header.codec, max_size)
+        sync = cast(Any, header)._header["sync"]
+        while (count := _read_varint(stream)) is not None:
+            block = CompressedBlock(stream, _read_length(stream))
+            error = None
+            for part in _read_values(decompression.open(block), count, codec, decompression):
+                yield part._replace(columns=columns)
+                error = part.error
+            if not _skip_to_next(block, stream, sync, error):
+                return
     except PlanError as error:
-        yield [], 0, columns, DecodeError(error.message, code=error.code)
+        yield Part([], 0, columns, DecodeError(error.message, code=error.code))
     except Exception as error:
-        yield [], 0, columns, undecodable(error)
+        yield Part([], 0, columns, undecodable(error))
 
 
-def schema_of(payload: bytes) -> Any:
-    """Returns the schema in a container's header. Raises errors of fastavro."""
-    return fastavro.block_reader(io.BytesIO(payload)).writer_schema
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(_BLOCK):
+        yield chunk
+
+
+def _read_values(
+    content: BoundedInput, count: int, codec: Any, decompression: Decompression
+) -> Iterator[Part]:
+    """Yields the values of a block without their columns."""
+    columns = pa.schema([])
+    stream = io.BufferedReader(content, CHUNK_BYTES)
+    values: list[Any] = []
+    done = before = 0
+    try:
+        if not 0 <= count <= _MAX_COUNT:
+            count = 0
+            raise DecodeError("the number of values of a block is invalid", code="not-avro")
+        while done < count:
+            content.begin_value()
+            values.append(fastavro.schemaless_reader(stream, codec))
+            done += 1
+            if len(values) == _PART_VALUES or content.size - before >= _BLOCK:
+                decompression.check_count(done)
+                yield Part(values, len(values), columns, None)
+                values, before = [], content.size
+        if stream.read(1):
+            raise DecodeError("trailing bytes in a block", code="not-avro")
+        yield Part(values, len(values), columns, None)
+    except Exception as error:
+        yield Part(values, len(values) + count - done, columns, undecodable(error))
+
+
+def _skip_to_next(
+    block: CompressedBlock, stream: BinaryIO, sync: bytes, error: DecodeError | None
+) -> bool:
+    """Skips the rest of a block. Returns whether the container can be read further.
+
+    Raises EOFError, and DecodeError for another marker, unless the block has an error.
+    """
+    if error is not None and error.code == "compression-ratio":
+        return False
+    try:
+        block.skip()
+        if stream.read(len(sync)) == sync:
+            return True
+    except EOFError:
+        if error is None:
+            raise
+    if error is None:
+        raise DecodeError("the marker after a block is not that of the file", code="not-avro")
+    return False
+
+
+def container_schema(file: BinaryIO) -> Any:
+    """Returns the schema in a container's header. Raises errors of fastavro, and DecodeError."""
+    stream = io.BufferedReader(BoundedInput(_chunks(file)), _BLOCK)
+    return fastavro.block_reader(stream).writer_schema
 
 
 def header(datum: Any, compression: str) -> bytes:
@@ -106,3 +180,27 @@ def _encode_varint(value: int) -> bytes:
         encoded.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*encoded, value])
+
+
+def _read_varint(stream: BinaryIO) -> int | None:
+    """Reads a zigzag varint; None at the end of the stream. Raises EOFError, DecodeError."""
+    value = 0
+    for index in range(10):
+        byte = stream.read(1)
+        if not byte:
+            if index:
+                raise EOFError
+            return None
+        value |= (byte[0] & 0x7F) << (7 * index)
+        if byte[0] < 0x80:
+            return (value >> 1) ^ -(value & 1)
+    raise DecodeError("a number of more than ten bytes", code="not-avro")
+
+
+def _read_length(stream: BinaryIO) -> int:
+    length = _read_varint(stream)
+    if length is None:
+        raise EOFError
+    if length < 0:
+        raise DecodeError("the length of a block is negative", code="not-avro")
+    return length

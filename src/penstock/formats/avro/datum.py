@@ -88,6 +88,8 @@ def values_of(rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 def undecodable(error: Exception) -> DecodeError:
     """Returns the error of a datum that cannot be decoded."""
+    if isinstance(error, DecodeError):
+        return error
     if isinstance(error, pa.ArrowInvalid):
         return DecodeError(error_text(error), code="wrong-type")
     reason = "unexpected end" if isinstance(error, EOFError) else error_text(error)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar, Literal, Self
 
-import fastavro
 import numpy as np
 import pyarrow as pa
 from fastavro.schema import fingerprint, to_parsing_canonical_form
 from pydantic import Field, model_validator
 
 from penstock.core.errors import DecodeError, PlanError
-from penstock.formats.avro.container import ContainerWriter, blocks
+from penstock.formats.avro.container import ContainerWriter, container_schema, read_container
 from penstock.formats.avro.datum import codec as codec_of
 from penstock.formats.avro.datum import (
     configured_schema,
@@ -29,7 +28,6 @@ from penstock.sdk.columns.conform import collect_encoded, conform, conform_each
 from penstock.sdk.component import Context
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.encoding.arrow_files import spark_compatible
-from penstock.sdk.encoding.buffered_reader import buffered_reader
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
@@ -115,7 +113,7 @@ class PlainAvro(FileFormat[AvroConfig]):
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         before = 0
-        for values, count, columns, error in blocks(file):
+        for values, count, columns, error in read_container(file):
             decoded = conform_each(rows_of(values, columns), schema)
             for failure in decoded.failures:
                 read.reject(None, origin, before + failure[0] + 1, failure.error)
@@ -135,9 +133,7 @@ class PlainAvro(FileFormat[AvroConfig]):
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         try:
-            return spark_compatible(
-                arrow_schema(fastavro.block_reader(buffered_reader(file)).writer_schema)
-            )
+            return spark_compatible(arrow_schema(container_schema(file)))
         except PlanError:
             raise
         except Exception:

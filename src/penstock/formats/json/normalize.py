@@ -12,6 +12,8 @@ import pyarrow as pa
 from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
 from penstock.sdk.columns.conform import is_list, sql_name, with_article
+from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.json_text import check_json
 from penstock.sdk.columns.text_values import Times, canonical
 
 _NOT_FINITE = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
@@ -145,7 +147,8 @@ def _object(fields: list[pa.Field], times: Times, closed: bool) -> _Convert:
 
 
 def _nullable(field: pa.Field, times: Times, closed: bool) -> _Convert:
-    inner, nullable = _value(field.type, times, closed), field.nullable
+    inner = _json_text if is_json(field) else _value(field.type, times, closed)
+    nullable = field.nullable
 
     def convert(value: Any) -> str:
         if value is not None:
@@ -155,6 +158,16 @@ def _nullable(field: pa.Field, times: Times, closed: bool) -> _Convert:
         return "null"
 
     return convert
+
+
+def _json_text(value: Any) -> str:
+    """Returns the text of a column of JSON text."""
+    text = _render(value)
+    try:
+        check_json(text)
+    except ValueError as error:
+        raise _InvalidValue(f'column "{{path}}": {error}', "wrong-type") from None
+    return _quote(text)
 
 
 def _value(type_: pa.DataType, times: Times, closed: bool) -> _Convert:

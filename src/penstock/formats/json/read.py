@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
 from penstock.sdk.columns.conform import conform, is_list, leaf_types
+from penstock.sdk.columns.json_mark import has_json
 from penstock.sdk.columns.text_values import Times, from_text
 
 _DEEP = 10_000
@@ -44,6 +45,8 @@ class Reader:
 
     def read(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
         """Returns one row per payload. White space around payloads is allowed."""
+        if any(map(has_json, self.schema)):
+            raise Suspect
         text, offsets = values_and_offsets(payloads)
         if _is_risky(text, offsets) or not _is_framed(text, offsets):
             raise Suspect

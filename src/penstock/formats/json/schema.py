@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.sdk.columns.conform import is_list
-from penstock.sdk.columns.json_text import is_json
+from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.text_values import Times
 
 _TYPES = {

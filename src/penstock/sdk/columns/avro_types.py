@@ -23,6 +23,7 @@ _LOGICAL = {
     "time-millis": pa.time32("ms"),
     "time-micros": pa.time64("us"),
 }
+_KINDS = ("array", "map", "enum")
 _NAMES = {
     pa.bool_(): "boolean", pa.int8(): "int", pa.int16(): "int", pa.int32(): "int",
     pa.int64(): "long", pa.float32(): "float", pa.float64(): "double", pa.binary(): "bytes",
@@ -101,6 +102,10 @@ def _arrow_type(
         )
     if kind == "array":
         item = _arrow_field(datum["items"], named, within, name)
+        if _has_no_bytes(datum["items"], named):
+            raise PlanError(
+                f'an array of values without bytes (Avro field "{name}")', code="unsupported-type"
+            )
         return pa.list_(pa.field("element", item.type, item.nullable))
     if kind == "map":
         item = _arrow_field(datum["values"], named, within, name)
@@ -116,6 +121,19 @@ def _arrow_type(
         if isinstance(kind, str) and kind in _TYPES
         else _arrow_field(kind, named, within, name).type
     )
+
+
+def _has_no_bytes(datum: Any, named: dict[str, Any]) -> bool:
+    """Returns whether a value has no bytes: then a payload could hold any number of values."""
+    if isinstance(datum, str):
+        return datum == "null" or (datum in named and _has_no_bytes(named[datum], named))
+    if isinstance(datum, list):
+        return False
+    if datum["type"] in ("record", "error"):
+        return all(_has_no_bytes(field["type"], named) for field in datum["fields"])
+    if datum["type"] == "fixed":
+        return bool(datum["size"] == 0)
+    return _has_no_bytes(datum["type"], named) if datum["type"] not in _KINDS else False
 
 
 def avro_schema(schema: pa.Schema) -> dict[str, Any]:

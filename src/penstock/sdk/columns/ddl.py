@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
+from penstock.sdk.columns.json_mark import json_field
 
 _SIMPLE = {
     "boolean": pa.bool_(), "bool": pa.bool_(),
@@ -26,13 +27,16 @@ _SIMPLE = {
 }  # fmt: skip
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[<>(),:])")
 _MAX_PRECISION = 38
-_NAMES = sorted({*(_SIMPLE), "decimal", "varchar", "char", "array", "map", "struct"})
+_NAMES = sorted({*(_SIMPLE), "decimal", "varchar", "char", "array", "map", "struct", "variant"})
+_VARIANT = pa.large_string()
+"""The type of VARIANT between a type and its field. No other type of the DDL is LARGE_STRING."""
 
 
 def arrow_schema(columns: str | Mapping[str, str]) -> pa.Schema:
     """Parses `id LONG NOT NULL, tags ARRAY<STRING>` or a map of name to type.
 
-    Returns Spark's types as Arrow types. Raises PlanError.
+    Returns Spark's types as Arrow types. VARIANT is a STRING that is marked as JSON.
+    Raises PlanError.
     """
     try:
         fields = _fields(columns)
@@ -54,6 +58,12 @@ def _fields(columns: str | Mapping[str, str]) -> list[pa.Field]:
     if isinstance(columns, Mapping):
         return [_Reader(f"`{name}` {type_}").single_field() for name, type_ in columns.items()]
     return _Reader(columns).fields()
+
+
+def _field(name: str, type_: pa.DataType, nullable: bool = True) -> pa.Field:
+    """Returns a field; of type VARIANT a field of JSON text."""
+    field = pa.field(name, type_, nullable)
+    return json_field(field) if type_ == _VARIANT else field
 
 
 class _Reader:
@@ -98,10 +108,12 @@ class _Reader:
             nullable = False
         if self._take("comment"):
             self._next("a comment")
-        return pa.field(name, type_, nullable)
+        return _field(name, type_, nullable)
 
     def _type(self) -> pa.DataType:
         word = self._next("a type").lower()
+        if word == "variant":
+            return _VARIANT
         if word in _SIMPLE:
             return _SIMPLE[word]
         if word in ("decimal", "dec", "numeric"):
@@ -113,14 +125,16 @@ class _Reader:
             self._expect("<")
             item = self._type()
             self._expect(">")
-            return pa.list_(pa.field("element", item))
+            return pa.list_(_field("element", item))
         if word == "map":
             self._expect("<")
             key = self._type()
+            if key == _VARIANT:
+                raise self._error("expected keys of another type than VARIANT")
             self._expect(",")
             value = self._type()
             self._expect(">")
-            return pa.map_(key, value)
+            return pa.map_(key, _field("value", value))
         if word == "struct":
             self._expect("<")
             fields = [self.field(separator=True)]

@@ -5,24 +5,18 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.sdk.columns.conform import is_list, rebuild
+from penstock.sdk.columns.json_mark import has_json, is_json
 from penstock.sdk.columns.row_json import key_text
 
-_MARK = {b"penstock.json": b"true"}
-
-
-def json_field(field: pa.Field) -> pa.Field:
-    """Returns a STRING field whose values are JSON text."""
-    return pa.field(field.name, pa.string(), field.nullable, {**(field.metadata or {}), **_MARK})
-
-
-def is_json(field: pa.Field) -> bool:
-    """Returns whether the values of a field are JSON text."""
-    return bool(field.metadata) and _MARK.items() <= field.metadata.items()
+_MAX_DEPTH = 500
+_MAX_DIGITS = 900
+_LONG_NUMBER = re.compile(rf"[0-9]{{{_MAX_DIGITS}}}")
 
 
 def parsed_rows(table: pa.Table) -> list[dict[str, Any]]:
@@ -34,18 +28,94 @@ def parsed_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def _parsed(value: Any, field: pa.Field) -> Any:
+    if isinstance(value, dict) and pa.types.is_map(field.type):
+        items = field.type.item_field
+        return {key_text(key): _parsed(item, items) for key, item in value.items()}
+    return _converted(value, field, _parsed, json.loads)
+
+
+def parsed_value(value: Any, field: pa.Field) -> Any:
+    """Returns a value of `to_pylist` with JSON text as its value."""
+    return _converted(value, field, parsed_value, json.loads) if has_json(field) else value
+
+
+def text_value(value: Any, field: pa.Field) -> Any:
+    """Returns a Python value with JSON text in place of the values of such fields.
+
+    Raises TypeError or ValueError for a value that JSON does not have.
+    """
+    return _converted(value, field, text_value, _text) if has_json(field) else value
+
+
+def checked_value(value: Any, field: pa.Field) -> Any:
+    """Returns a value of `to_pylist` whose JSON text is valid. Raises ValueError."""
+    return _converted(value, field, checked_value, _checked) if has_json(field) else value
+
+
+def _converted(
+    value: Any, field: pa.Field, inner: Callable[[Any, pa.Field], Any], leaf: Callable[[Any], Any]
+) -> Any:
+    """Converts the JSON texts within a value by `leaf`; `inner` converts values within it."""
+    type_ = field.type
     if value is None:
         return None
     if is_json(field):
-        return json.loads(value)
-    if pa.types.is_struct(field.type):
-        return {inner.name: _parsed(value[inner.name], inner) for inner in field.type}
-    if is_list(field.type):
-        return [_parsed(item, field.type.value_field) for item in value]
-    if pa.types.is_map(field.type):
-        items = field.type.item_field
-        return {key_text(key): _parsed(item, items) for key, item in value.items()}
+        return leaf(value)
+    if pa.types.is_struct(type_) and isinstance(value, Mapping):
+        return {each.name: inner(value.get(each.name), each) for each in type_}
+    if is_list(type_) and isinstance(value, list | tuple):
+        return [inner(item, type_.value_field) for item in value]
+    if pa.types.is_map(type_):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return [(key, inner(item, type_.item_field)) for key, item in pairs]
     return value
+
+
+def _text(value: Any) -> str:
+    return _checked(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def _checked(text: str) -> str:
+    check_json(text)
+    return text
+
+
+def check_json(text: str) -> None:
+    """Raises ValueError if a text is not the JSON of a VARIANT.
+
+    Repeated keys, more than 500 levels and numbers of more than 900 digits have no VARIANT.
+    """
+    try:
+        json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if text.count("[") + text.count("{") > _MAX_DEPTH and _depth(json.loads(text)) > _MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    if len(text) > _MAX_DIGITS and _LONG_NUMBER.search(text):
+        raise ValueError("a number has too many digits")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        repeated = next(key for index, key in enumerate(keys) if key in keys[:index])
+        raise ValueError(f'the key "{repeated}" is repeated')
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _depth(value: Any) -> int:
+    depth, level = 1, [value]
+    while level := [
+        item
+        for each in level
+        if isinstance(each, dict | list)
+        for item in (each.values() if isinstance(each, dict) else each)
+    ]:
+        depth += 1
+    return depth
 
 
 class Embedding:

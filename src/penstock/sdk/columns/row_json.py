@@ -11,14 +11,25 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.sdk.columns.json_mark import is_json
+
 
 def row_payload(batch: pa.RecordBatch, index: int) -> bytes:
-    """Returns a row as JSON: times as ISO 8601 in UTC, binary as base64, decimals as text."""
+    """Returns a row as JSON: times as ISO 8601 in UTC, binary as base64, decimals as text.
+
+    A column of JSON text is its value, if the text is valid.
+    """
     row = {
-        name: _value(column[index])
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        field.name: _json_value(column[index].as_py()) if is_json(field) else _value(column[index])
+        for field, column in zip(batch.schema, batch.columns, strict=True)
     }
     return row_text(row).encode()
+
+
+def _json_value(text: str | None) -> Any:
+    with suppress(ValueError, RecursionError):
+        return None if text is None else json.loads(text)
+    return text
 
 
 def _value(value: pa.Scalar) -> Any:

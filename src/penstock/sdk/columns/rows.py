@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, UserError
+from penstock.sdk.columns.json_text import text_value
 
 Row = Mapping[str, Any]
 
@@ -51,7 +52,7 @@ def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
     """Converts values to the type of a field, by a cast if needed. Raises DecodeError."""
-    values = list(values)
+    values = [text_value(value, field) for value in values]
     try:
         return pa.array(values, field.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError):

@@ -14,12 +14,17 @@ MAX_CELL_WIDTH = 60
 
 
 def text_table(
-    header: Iterable[tuple[str, bool]], rows: Iterable[Sequence[str]], *, wrap: bool = False
+    header: Iterable[tuple[str, bool]],
+    rows: Iterable[Sequence[str]],
+    *,
+    wrap: bool = False,
+    min_widths: Sequence[int] = (),
 ) -> list[str]:
     """Returns the lines of a table. `header` has the name and right alignment of each column.
 
     The table is as wide as the terminal, or unlimited without a terminal. With `wrap` the last
-    column wraps, otherwise long cells are truncated.
+    column wraps, otherwise long cells are truncated. `min_widths` has the minimum width of each
+    column, or is empty.
     """
     from rich.console import Console
     from rich.table import Table
@@ -36,6 +41,7 @@ def text_table(
             justify="right" if right else "left",
             no_wrap=not wraps,
             overflow="fold" if wraps else "ellipsis",
+            min_width=min_widths[number - 1] if min_widths else None,
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from penstock.sdk.columns.conform import is_list
-from penstock.sdk.columns.json_text import is_json
+from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.row_json import value_text
 
 

@@ -112,15 +112,21 @@ class ScriptNodes:
         watermark = self._watermark(columns)
         if watermark is not None and not columns.has_generated:
             options.add(*watermark)
+        entries = [watermark] if watermark is not None else []
+        if columns.has_generated and (late := options.take("late")) is not None:
+            entries.append(("late", late[1], late[0]))
         source = self._helper(table.name, "source") if columns.has_generated else table.name
         self._add_node("sources", source, options.node())
         if columns.has_generated:
-            self._add_generated(table, source, watermark)
+            self._add_generated(table, source, entries)
 
     def _add_generated(
-        self, table: CreateTable, source: Text, watermark: tuple[str, Node, Text] | None
+        self, table: CreateTable, source: Text, entries: Sequence[tuple[str, Node, Text]]
     ) -> None:
-        """Adds the generated columns, and then all columns in the order of the table."""
+        """Adds the generated columns, and then all columns in the order of the table.
+
+        `entries` are options of the table's last node, with its watermark.
+        """
         columns = table.columns.columns
         computed = self._helper(table.name, "generated")
         expressions: dict[Text, Node] = {
@@ -132,7 +138,6 @@ class ScriptNodes:
             column.name: derived_node(self._file, _typed(column), column.name) for column in columns
         }
         self._add_columns(computed, "map", source, ("set", expressions))
-        entries = [watermark] if watermark is not None else []
         self._add_columns(table.name, "select", computed, ("columns", values), entries)
 
     def _add_columns(

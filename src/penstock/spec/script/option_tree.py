@@ -42,6 +42,13 @@ class Tree:
             self._values[key.value] = tree
         tree.add(below, value)
 
+    def take(self, name: str) -> tuple[Text, Node] | None:
+        """Removes a value. Returns its key and the value; None if it is absent or a map."""
+        value = self._values.get(name)
+        if value is None or isinstance(value, Tree):
+            return None
+        return self._keys.pop(name), self._values.pop(name)  # type: ignore[return-value]
+
     def names(self) -> list[str]:
         """Returns the names."""
         return list(self._values)
@@ -80,6 +87,10 @@ class OptionTree:
     def add(self, name: str, value: Node, origin: Text) -> None:
         """Adds an option of the node, which a clause of the statement defines."""
         self._tree.add([origin._replace(value=name)], value)
+
+    def take(self, name: str) -> tuple[Text, Node] | None:
+        """Removes an option. Returns its key and its value, or None."""
+        return self._tree.take(name)
 
     def check_kind(self, table: Text, kind: str, kinds: Collection[str]) -> None:
         """Checks `connector` and `type`. Raises SpecError."""

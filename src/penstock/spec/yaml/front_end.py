@@ -7,8 +7,9 @@ from collections.abc import Mapping as Environment
 from collections.abc import Sequence as List
 from pathlib import Path
 
-from penstock.core.errors import PenstockError, raise_all
+from penstock.core.errors import PenstockError, SpecError, ValidationErrors, raise_all
 from penstock.spec.front_end import SCRIPT_SUFFIX, Overrides, ParsedPipeline
+from penstock.spec.script import parse_script
 from penstock.spec.yaml.connections import apply_connections
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.include import IncludeReader
@@ -70,6 +71,28 @@ def read_documents(
     documents = reader.read(paths)
     if reader.errors or not documents:
         return None, reader.errors
+    return _complete(documents, overrides, variables)
+
+
+def read_script(
+    text: str, name: str, *, overrides: Overrides = (), env: Environment[str, str] | None = None
+) -> ParsedPipeline:
+    """Reads the text of a SQL script, whose paths are relative to the working directory.
+
+    Messages use `name` as the name of the file. Errors are in the result.
+    """
+    try:
+        script = parse_script(text, name, Path.cwd())
+    except (SpecError, ValidationErrors) as error:
+        return ParsedPipeline(errors=[error])
+    document, errors = _complete([script], overrides, os.environ if env is None else env)
+    return ParsedPipeline(document.root.data(), document, errors)
+
+
+def _complete(
+    documents: List[Document], overrides: Overrides, variables: Environment[str, str]
+) -> tuple[Document, list[PenstockError]]:
+    """Merges documents and applies overrides, variables and connections."""
     document, merge_errors = merge_documents(documents)
     document, override_errors = apply_overrides(document, overrides)
     interpolator = Interpolator(variables)

@@ -18,6 +18,7 @@ from penstock.connectors.files import FilesSource, FilesSourceConfig, decompress
 from penstock.connectors.files.decompression import DecompressedStream
 from penstock.formats.text import Text, TextConfig
 from penstock.sdk import Context, Read
+from penstock.sdk.encoding import decompression as sdk_decompression
 
 LINE = b"x" * 99_999 + b"\n"
 CODECS = {"gzip": ".gz", "bz2": ".bz2", "xz": ".xz", "zstd": ".zst"}
@@ -66,7 +67,7 @@ def test_memory_does_not_depend_on_the_length_of_a_line(monkeypatch: pytest.Monk
 def test_content_beyond_the_maximum_ratio_is_one_dead_letter(
     tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decompression, "UNCHECKED_BYTES", 1_000_000)
+    monkeypatch.setattr(sdk_decompression, "UNCHECKED_BYTES", 1_000_000)
     path = tmp_path / f"in.txt{CODECS[codec]}"
     path.write_bytes(compress(codec, LINE * 100))
     source = FilesSource(

@@ -66,7 +66,8 @@ def test_a_later_file_of_the_same_path_is_read(
         source.commit(offset)
         assert not (tmp_path / "in/a.jsonl").exists()
         source = create_source(after_read=after_read) if restart else source
-    assert read_new(source, offset) == ([], {"files": 3})
+    ids, end = read_new(source, offset)
+    assert (ids, end["files"]) == ([], 3)
 
 
 def test_a_file_is_known_until_it_is_archived(create_source: Any, put: Any) -> None:
@@ -84,7 +85,8 @@ def test_the_archive_is_known_to_other_processes(create_source: Any, put: Any) -
     driver.commit(offset)
     put("in/a.jsonl", 2)
     put("in/b.jsonl", 3)
-    assert read_new(reader, offset) == ([2, 3], {"files": 3})
+    ids, end = read_new(reader, offset)
+    assert (ids, end["files"]) == ([2, 3], 3)
 
 
 def test_a_restart_does_not_archive_a_later_file(

@@ -150,15 +150,39 @@ def test_order(make: Any, put: Any) -> None:
     assert ids(drain(make(order="name", state=None))[0]) == [2, 1, 3]
 
 
+def test_offset_identifies_the_files_before_it(make: Any, put: Any, tmp_path: Path) -> None:
+    """Logs of other files have other offsets, also of the same number of files."""
+
+    def offsets(*names: str, state: str) -> list[Any]:
+        for path in (tmp_path / "in").glob("*"):
+            path.unlink()
+        found: list[Any] = [{"files": 0}]
+        for name in names:
+            put(f"in/{name}.jsonl", 1)
+            found.append(make(state=tmp_path / state).latest_offset(found[-1]))
+        return found
+
+    first = offsets("a", "b", state="one")
+    assert [offset["files"] for offset in first] == [0, 1, 2]
+    again = make(state=tmp_path / "one")
+    assert again.latest_offset(first[2]) == first[2]
+    assert again.latest_offset({"files": 2}) == {"files": 2}  # of an earlier version
+    assert again.limit_batch({"files": 0}, first[2]) == first[2]
+    assert again.limit_batch({"files": 0}, first[1]) == first[1]
+    assert again.min_offset(first[1], first[2]) == again.min_offset(*first[:0:-1]) == first[1]
+    other = offsets("x", "b", state="two")
+    assert other[2]["files"] == 2 and other[2] != first[2]
+
+
 def test_limits(make: Any, put: Any) -> None:
     for at in range(5):
         put(f"in/{at}.jsonl", at)
     source = make(max_files=2, order="name")
     end = source.latest_offset(source.initial_offset())
-    assert source.limit_batch({"files": 0}, end) == {"files": 2}
-    assert source.limit_batch({"files": 4}, end) == {"files": 5}
+    assert source.limit_batch({"files": 0}, end)["files"] == 2
+    assert source.limit_batch({"files": 4}, end) == end
     small = make(max_size=1)
-    assert small.limit_batch({"files": 0}, end) == {"files": 1}
+    assert small.limit_batch({"files": 0}, end)["files"] == 1
     assert source.lag({"files": 0}, end) == sum(
         f.stat().st_size for f in Path(source._paths[0]).iterdir()
     )

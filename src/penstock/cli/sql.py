@@ -1,0 +1,132 @@
+"""`penstock sql`: an interactive shell for SQL scripts."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from penstock.cli.options import Overrides
+from penstock.core.errors import PenstockError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.cli.shell.shell import Shell
+    from penstock.spec.models import Runtime
+
+Scripts = Annotated[
+    list[Path],
+    Parameter(
+        metavar="FILE",
+        help="Scripts with definitions. Their queries do not run.",
+        negative=(),
+        consume_multiple=True,
+    ),
+]
+
+
+def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B006
+    """Start a SQL shell: define tables and views, and see the rows of queries as they come.
+
+    Ctrl-C ends a query, Ctrl-D the shell. A query reads its sources from their `start` on, and
+    keeps no state after its end. Without a terminal the statements of standard input are executed
+    up to the first error.
+
+      penstock sql
+      penstock sql tables.sql
+      echo "SELECT 1 + 1;" | penstock sql
+    """
+    from penstock.cli.shell.shell import Shell
+
+    spark: Future[SparkSession] = Future()
+    with tempfile.TemporaryDirectory(prefix="penstock-") as temporary:
+        shell = Shell(spark, Path(temporary), overrides)
+        for file in files:
+            _load(shell, file)
+        with _session(shell.runtime(), spark):
+            if sys.stdin.isatty():
+                _converse(shell)
+            else:
+                _execute(shell, sys.stdin.read())
+    return 0
+
+
+def _load(shell: Shell, file: Path) -> None:
+    from penstock.core.text import plural
+    from penstock.spec.yaml.document import read_text
+
+    queries = shell.load(read_text(file), str(file))
+    if queries:
+        print(f"{file}: {plural(queries, 'query', 'queries')} not run", file=sys.stderr)
+
+
+def _converse(shell: Shell) -> None:
+    """Executes what a user enters, until Ctrl-D."""
+    from penstock.cli.shell.commands import EndOfShell
+    from penstock.cli.shell.prompt import Prompt
+
+    print("Enter statements with ; at the end, \\? for the commands, Ctrl-D to leave.")
+    prompt = Prompt(shell)
+    while True:
+        try:
+            respond(shell, prompt.read())
+        except KeyboardInterrupt:
+            continue
+        except (EOFError, EndOfShell):
+            return
+
+
+def respond(shell: Shell, text: str) -> None:
+    """Executes a command of the shell, or statements. Prints errors. Raises EndOfShell."""
+    from penstock.core.error_report import format_error
+
+    try:
+        _execute(shell, text)
+    except PenstockError as error:
+        sys.stdout.flush()
+        print(format_error(error), file=sys.stderr, flush=True)
+
+
+def _execute(shell: Shell, text: str) -> None:
+    """Executes a command of the shell, or statements. Raises PenstockError, or EndOfShell."""
+    from penstock.cli.shell import commands
+
+    if text.lstrip().startswith("\\"):
+        commands.execute(shell, text)
+    else:
+        shell.execute(text)
+
+
+@contextmanager
+def _session(runtime: Runtime, spark: Future[SparkSession]) -> Iterator[None]:
+    """Starts a session in the background, which ends with the block."""
+    from penstock.engine.memory import choose_resources
+    from penstock.engine.session import cores, session
+    from penstock.runtime.session import session_settings
+
+    settings = session_settings(runtime, choose_resources(runtime, cores()), None, "minutes")
+    stack = ExitStack()
+
+    def start() -> None:
+        try:
+            spark.set_result(stack.enter_context(session(settings)))
+        except BaseException as error:
+            spark.set_exception(error)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(start,), name="penstock-session")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        stack.close()

@@ -1,0 +1,81 @@
+"""Errors of failing rows: turns the failing rows of a stream into dead letters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from penstock.core.errors import RecordError, Rejected
+from penstock.engine.build import Builder
+from penstock.engine.checked_plan import ROW
+from penstock.engine.columns import to_arrow
+from penstock.engine.data_errors import parse_data_error
+from penstock.engine.failing_rows import failing_nodes, read_failing_rows, remove_failing_rows
+from penstock.engine.row_checks import find_checks
+from penstock.engine.stream_checks import stage_of
+from penstock.engine.watermark import add_event_time
+from penstock.plan.model import Node, Query
+from penstock.sdk.columns.row_json import row_payload
+
+ROWS_PER_FILE = 10_000
+"""The approximate number of failing rows in memory, and in one file of dead letters."""
+
+
+@dataclass(frozen=True)
+class FailingRowErrors:
+    """The dead letters of the failing rows of one batch of a query, computed in `session`."""
+
+    builder: Builder
+    query: Query
+    session: SparkSession
+
+    def report(self, number: int) -> None:
+        """Writes the failing rows of a batch to the spool with their errors, and removes them."""
+        if self.builder.spool is None:
+            return
+        batch = self.builder.spool / self.query.name / str(number)
+        for name in failing_nodes(batch):
+            node = self.builder.plan.nodes[name]
+            spool = self.builder.make_spool(node, self.query, stage_of(node))
+            tables = read_failing_rows(batch, name, ROWS_PER_FILE)
+            for part, (columns, table) in enumerate(tables):
+                writer = spool.begin(number, f"sql-{part}")
+                errors = self._errors(node, table, columns)
+                (rows,) = table.cast(to_arrow(columns)).combine_chunks().to_batches()
+                for index, error in enumerate(errors):
+                    writer.add(row_payload(rows, index), error)
+                writer.close()
+        remove_failing_rows(batch)
+
+    def _errors(self, node: Node, table: pa.Table, columns: StructType) -> list[RecordError]:
+        """Returns the error of each input row of a node."""
+        numbers = pa.array(range(table.num_rows), pa.int64())
+        numbered = self.session.createDataFrame(
+            table.append_column(ROW, numbers),
+            StructType([*columns.fields, StructField(ROW, LongType())]),
+        )
+        input_ = numbered.drop(ROW)
+        messages: dict[int, str] = {}
+        for check in find_checks(self._output(node, input_), input_, numbered):
+            for number, message in check.errors(0, table.num_rows):
+                messages.setdefault(number, message)
+        errors = [parse_data_error(messages.get(number, "")) for number in range(table.num_rows)]
+        return [error or _unknown_error() for error in errors]
+
+    def _output(self, node: Node, input_: DataFrame) -> DataFrame:
+        """Returns the output of a node for rows of its input."""
+        if node.kind == "source":
+            return add_event_time(input_, node.watermark)
+        frames = {}
+        for name in node.inputs:
+            static = self.builder.plan.nodes[name].static
+            frames[name] = self.builder.read_static(name) if static else input_
+            frames[name].createOrReplaceTempView(name)
+        return self.builder.derive(node, frames, self.query, self.session)
+
+
+def _unknown_error() -> RecordError:
+    return Rejected("the SQL failed once, and does not fail on this row again", code="sql-failed")

@@ -1,0 +1,24 @@
+"""Mark of JSON text: STRING fields whose values are JSON, as VARIANT is outside of Spark."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+_MARK = {b"penstock.json": b"true"}
+
+
+def json_field(field: pa.Field) -> pa.Field:
+    """Returns a STRING field whose values are JSON text."""
+    return pa.field(field.name, pa.string(), field.nullable, {**(field.metadata or {}), **_MARK})
+
+
+def is_json(field: pa.Field) -> bool:
+    """Returns whether the values of a field are JSON text."""
+    return bool(field.metadata) and _MARK.items() <= field.metadata.items()
+
+
+def has_json(field: pa.Field) -> bool:
+    """Returns whether a field is JSON text or contains it."""
+    type_ = field.type
+    inner = (type_.field(index) for index in range(type_.num_fields))
+    return is_json(field) or any(has_json(each) for each in inner)

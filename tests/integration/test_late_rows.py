@@ -1,0 +1,375 @@
+"""Late rows: counted row by row, and dead letters on request."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock import app
+from penstock.cli.metrics_table import format_counts
+from penstock.connectors import memory
+from penstock.core.errors import Permanent, PlanError
+from penstock.engine.late_rows import LateRows
+from penstock.runtime.dead_letters import DeadLetters
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+DAY = "2026-01-01T"
+SOURCE = """\
+  {name}:
+    type: files
+    path: "{name}-*.jsonl"
+    format: json
+    max_files: {files}
+    schema: id LONG, k STRING, at TIMESTAMP, note STRING
+    watermark: {{column: at, delay: {delay}}}
+    late: dead_letter
+"""
+Batch = Sequence[tuple[int, str, str | None]]
+"""Rows of a batch: ID, key and time of day."""
+
+
+def source(name: str = "s", delay: str = "0s", files: int = 1) -> str:
+    return SOURCE.format(name=name, delay=delay, files=files)
+
+
+def write(directory: Path, name: str, batches: Sequence[Batch], parts: int = 1) -> None:
+    """Writes each batch as `parts` files, whose names sort in the order of the batches."""
+    for number, batch in enumerate(batches):
+        for part in range(parts):
+            rows = [
+                {"id": id_, "k": key, "at": time and f"{DAY}{time}Z", "note": f"n{id_}"}
+                for id_, key, time in batch[part::parts]
+            ]
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            (directory / f"{name}-{number:03}-{part}.jsonl").write_text(lines)
+
+
+class Ran:
+    """A finished run: its metrics and its dead letters."""
+
+    def __init__(self, directory: Path, spark: SparkSession, text: str, **options: Any) -> None:
+        (directory / "p.yaml").write_text(text)
+        handle = app.start(directory / "p.yaml", spark=spark.newSession(), **options)
+        outcome = handle.wait(120)
+        assert outcome is not None and outcome.errors == {}, outcome
+        self.numbers = handle.metrics.snapshot()
+        self.by_spark = sum(late.by_spark for late in handle.metrics.late.values())
+        letters = DeadLetters(handle.plan.state / "dead_letters").read().to_pylist()
+        self.letters = [letter for letter in letters if letter["code"] == "late"]
+
+    @property
+    def ids(self) -> list[int]:
+        """The IDs of the rows of dead letters."""
+        return sorted(json.loads(letter["payload"])["id"] for letter in self.letters)
+
+
+def pipeline(sources: str, transforms: str, sink: str = "w") -> str:
+    return (
+        f"runtime: {{partitions: 2}}\nsources:\n{sources}transforms:\n{transforms}"
+        f"sinks:\n  out: {{type: memory, from: {sink}, name: late_out}}\n"
+    )
+
+
+def window(query: str) -> str:
+    return f'  w: {{type: sql, sql: "{query}"}}\n'
+
+
+TUMBLING = window(
+    "SELECT k, window.start AS at, count(*) AS n FROM s GROUP BY k, window(at, '1 hour')"
+)
+HOURS = [
+    [(1, "a", "10:05:00"), (2, "a", "10:30:00"), (3, "a", None)],
+    [(4, "a", "12:00:00")],
+    # The watermark of the batch before is 10:30: no window has ended.
+    [(5, "a", "10:00:00"), (6, "b", "10:59:59"), (7, "a", "12:10:00")],
+    # Now it is 12:00: the windows up to 12:00 have ended.
+    [(8, "a", "10:00:00"), (9, "a", "10:00:00"), (10, "b", "11:59:59"), (11, "a", "12:00:00"),
+     (12, "a", "11:00:00"), (13, "b", "10:59:59"), (14, "a", "12:59:59")],
+]  # fmt: skip
+
+
+def test_each_late_row_of_a_window_is_counted(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """Also rows of one group and partition. A window that ends at the watermark has ended."""
+    write(tmp_path, "s", HOURS, parts=3)
+    ran = Ran(tmp_path, penstock_spark, pipeline(source(files=3), TUMBLING))
+    assert ran.ids == [8, 9, 10, 12, 13]
+    assert ran.numbers["late_rows"] == 5
+    query = ran.numbers["queries"]["w"]
+    assert (query["late_rows"], query["late_rows_by_node"]) == (5, {"s": 5})
+    assert ran.numbers["nodes"]["s"]["late_rows"] == 5
+    counted = sum(row["n"] for row in memory.tables["late_out"].to_pylist())
+    assert counted + 5 + 1 == sum(map(len, HOURS))
+    first = min(ran.letters, key=lambda letter: json.loads(letter["payload"])["id"])
+    assert (first["node"], first["stage"], first["query"]) == ("s", "output", "w")
+    assert json.loads(first["payload"])["note"] == "n8"
+    assert first["message"] == (
+        "event time 2026-01-01T10:00:00Z is 2 hours before the watermark 2026-01-01T12:00:00Z"
+    )
+
+
+def test_a_late_row_on_which_sql_fails_is_one_dead_letter(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    write(tmp_path, "s", HOURS, parts=3)
+    shares = '  c: {type: sql, sql: "SELECT at, 10 / (id - 9) AS v FROM s"}\n'
+    windows = "SELECT window.start AS t, count(*) AS n FROM c GROUP BY window(at, '1 hour')"
+    ran = Ran(tmp_path, penstock_spark, pipeline(source(files=3), shares + window(windows)))
+    assert ran.ids == [8, 10, 12, 13]
+    assert ran.numbers["dead_letters"] == 5
+
+
+SHAPES: dict[str, tuple[str, list[int], int]] = {
+    "filter": ("SELECT window.start AS t, count(*) AS n FROM s WHERE id % 2 = 0 AND k = 'a' "
+               "GROUP BY window(at, '1 hour')", [8, 12], 2),
+    # Rows of 12:00 are in the window of 11:00, which is open; its row in the one of 10:00 is late.
+    "sliding": ("SELECT window.start AS t, count(*) AS n FROM s "
+                "GROUP BY window(at, '2 hours', '1 hour')", [8, 9, 13], 5),
+    "offset": ("SELECT window.start AS t, count(*) AS n FROM s "
+               "GROUP BY window(at, '1 hour', '1 hour', '30 minutes')", [5, 8, 9, 12, 13], 5),
+    "session": ("SELECT session_window.start AS t, k, count(*) AS n FROM s "
+                "GROUP BY k, session_window(at, '30 minutes')", [5, 8, 9, 12, 13], 5),
+    "distinct": ("SELECT DISTINCT at, k FROM s", [5, 8, 9, 10, 11, 12, 13], 7),
+    "computed": ("WITH c AS (SELECT upper(k) AS u, at AS t FROM s) SELECT window.end AS t, u, "
+                 "count(*) AS n FROM (SELECT * FROM c WHERE u <> 'B') "
+                 "GROUP BY window(t, '1 hour'), u", [8, 9, 12], 3),
+    "exploded": ("SELECT window.start AS t, c, count(*) AS n FROM "
+                 "(SELECT at, explode(array('x', k, 'y')) AS c FROM s WHERE id < 13) "
+                 "GROUP BY window(at, '1 hour'), c", [8, 9, 10, 12], 4),
+    "day": ("SELECT window.start AS t, count(*) AS n FROM s GROUP BY window(at, '1 day')", [], 0),
+    "two windows": ("SELECT window.start AS t, sum(n) AS n FROM (SELECT window AS w, count(*) AS n "
+                    "FROM s GROUP BY window(at, '1 hour')) GROUP BY window(w, '1 day')",
+                    [8, 9, 10, 12, 13], 5),
+}  # fmt: skip
+
+
+def test_each_query_has_its_own_late_rows(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """A row that two queries drop counts in both, and is a dead letter of each."""
+    write(tmp_path, "s", HOURS, parts=2)
+    names = {shape.replace(" ", "_"): shape for shape in SHAPES}
+    transforms = "".join(
+        window(SHAPES[shape][0]).replace("w:", f"{n}:") for n, shape in names.items()
+    )
+    sinks = "".join(f"  {n}1: {{type: memory, from: {n}, name: late_{n}}}\n" for n in names)
+    sinks += (
+        "  updated: {type: memory, from: w, name: updated, mode: upsert, primary_key: [k, at]}\n"
+    )
+    ran = Ran(tmp_path, penstock_spark, pipeline(source(files=2), TUMBLING + transforms) + sinks)
+    expected = {n: SHAPES[shape][1:] for n, shape in names.items()}
+    expected |= {"w": ([8, 9, 10, 12, 13], 5), "w_updates": ([8, 9, 10, 12, 13], 5)}
+    found = {
+        n: (sorted(json.loads(x["payload"])["id"] for x in ran.letters if x["query"] == n),
+            query["late_rows"])
+        for n, query in ran.numbers["queries"].items()
+    }  # fmt: skip
+    assert found == expected
+    assert ran.numbers["late_rows_exact"]
+    total = sum(count for _, count in expected.values())
+    assert ran.numbers["nodes"]["s"]["late_rows"] == ran.numbers["late_rows"] == total
+
+
+DEDUPE = "  w: {type: dedupe, from: s, keys: [id]}\n"
+STATIC = """\
+  j: {type: sql, sql: "SELECT s.*, names.name FROM s JOIN names USING (k) WHERE id <> 9"}
+"""
+NAMES = "  names: {type: memory, static: true, rows: [{k: a, name: x}, {k: a, name: y}]}\n"
+
+
+def test_late_rows_of_a_deduplication_equal_the_count_of_spark(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    batches = random_batches(3, 6, 20)
+    write(tmp_path, "s", batches)
+    ran = Ran(tmp_path, penstock_spark, pipeline(source(delay="30 minutes"), DEDUPE))
+    marks = watermarks([batches], [30])
+    late = [
+        id_ for number, rows in enumerate(batches) for id_, _, time in rows
+        if time and minutes(time) <= marks[number]
+    ]  # fmt: skip
+    assert late and (ran.ids, ran.by_spark) == (sorted(late), len(late))
+
+
+def test_late_rows_after_a_join_with_a_table(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """A row that the join multiplies is one late row; a row without a match is none."""
+    write(tmp_path, "s", HOURS)
+    query = "SELECT window.start AS at, count(*) AS n FROM j GROUP BY window(at, '1 hour')"
+    text = pipeline(source() + NAMES, STATIC + window(query))
+    ran = Ran(tmp_path, penstock_spark, text)
+    assert (ran.ids, ran.numbers["late_rows"]) == ([8, 12], 2)
+
+
+def random_batches(seed: int, batches: int, rows: int) -> list[Batch]:
+    """Returns batches of rows within about two hours of a time that advances."""
+    draw = random.Random(seed)
+    return [
+        [
+            (number * rows + index, draw.choice("ab"), f"{minute // 60:02}:{minute % 60:02}:00")
+            for index in range(rows)
+            for minute in [max(1, number * 15 + draw.randint(-130, 0) + 140)]
+        ]
+        for number in range(batches)
+    ]
+
+
+def minutes(time: str) -> int:
+    return int(time[:2]) * 60 + int(time[3:5])
+
+
+def watermarks(inputs: Sequence[Sequence[Batch]], delays: Sequence[int]) -> list[int]:
+    """Returns for each batch the watermark of the batch before, as the minimum of all sources."""
+    latest = [-1] * len(inputs)
+    found = [-1, -1]
+    for number in range(len(inputs[0])):
+        for index, batches in enumerate(inputs):
+            times = [minutes(time) for _, _, time in batches[number] if time]
+            latest[index] = max([latest[index], *(time - delays[index] for time in times)])
+        found.append(max(found[-1], min(latest)))
+    return found
+
+
+def test_counts_of_random_rows_equal_a_computation(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    """Windows of ten minutes, by the rule: a window is over when the watermark reaches its end."""
+    batches = random_batches(7, batches=8, rows=60)
+    write(tmp_path, "s", batches, parts=2)
+    query = (
+        "SELECT k, window.start AS at, count(*) AS n FROM s GROUP BY k, window(at, '10 minutes')"
+    )
+    ran = Ran(
+        tmp_path, penstock_spark, pipeline(source(delay="20 minutes", files=2), window(query))
+    )
+    marks = watermarks([batches], [20])
+    late = [
+        id_ for number, rows in enumerate(batches) for id_, _, time in rows
+        if time and (minutes(time) // 10 + 1) * 10 <= marks[number]
+    ]  # fmt: skip
+    assert len(late) > 50 and ran.ids == sorted(late)
+    assert ran.numbers["late_rows"] == len(late)
+
+
+TWO = {
+    "join": "SELECT s.id FROM s JOIN u ON s.k = u.k "
+    "AND u.at BETWEEN s.at AND s.at + INTERVAL 9 MINUTES",
+    "union": "SELECT window.start AS t, count(*) AS n FROM (SELECT at, id FROM s UNION ALL "
+    "SELECT at, id FROM u) GROUP BY window(at, '1 minute')",
+}
+
+
+@pytest.mark.parametrize("query", TWO)
+def test_the_watermark_of_two_sources_is_the_lower_one(
+    tmp_path: Path, penstock_spark: SparkSession, query: str
+) -> None:
+    left, right = random_batches(1, 6, 20), random_batches(2, 6, 20)
+    write(tmp_path, "s", left)
+    write(tmp_path, "u", right)
+    sources = source("s", "5 minutes") + source("u", "30 minutes")
+    ran = Ran(tmp_path, penstock_spark, pipeline(sources, window(TWO[query])))
+    marks = watermarks([left, right], [5, 30])
+    ends = 1 if query == "union" else 0
+    for name, batches in (("s", left), ("u", right)):
+        late = sorted(
+            id_ for number, rows in enumerate(batches) for id_, _, time in rows
+            if time and minutes(time) + ends <= marks[number]
+        )  # fmt: skip
+        payloads = [json.loads(x["payload"]) for x in ran.letters if x["node"] == name]
+        assert late and sorted(row["id"] for row in payloads) == late
+        assert ran.numbers["queries"]["w"]["late_rows_by_node"][name] == len(late)
+    if query == "join":
+        assert ran.by_spark == ran.numbers["late_rows"]
+
+
+def test_a_repeated_batch_has_the_same_late_rows_once(
+    tmp_path: Path, penstock_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ends after the sink and the dead letters of the batch, before Spark's commit."""
+    write(tmp_path, "s", HOURS, parts=2)
+    report = LateRows.report
+
+    def interrupted(self: LateRows, batch: int) -> None:
+        report(self, batch)
+        if batch == 3:
+            raise Permanent("interrupted")
+
+    text = pipeline(source(files=2), TUMBLING)
+    with monkeypatch.context() as patch:
+        patch.setattr(LateRows, "report", interrupted)
+        (tmp_path / "p.yaml").write_text(text)
+        outcome = app.start(tmp_path / "p.yaml", spark=penstock_spark.newSession()).wait(60)
+        assert outcome is not None and outcome.errors
+    ran = Ran(tmp_path, penstock_spark, text)
+    assert ran.ids == [8, 9, 10, 12, 13]
+    assert ran.numbers["late_rows"] == 5
+
+
+def test_replay_sends_late_rows_only_to_the_query_that_dropped_them(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    write(tmp_path, "s", HOURS)
+    text = pipeline(source(), TUMBLING) + "  all: {type: memory, from: s, name: late_all}\n"
+    memory.tables.pop("late_out", None)
+    memory.tables.pop("late_all", None)
+    Ran(tmp_path, penstock_spark, text)
+    plan = app.plan(tmp_path / "p.yaml")
+    before = memory.tables["late_out"].num_rows
+    refused = app.replay(plan, spark=penstock_spark.newSession())
+    assert (refused.replayed, [node.count for node in refused.skipped]) == (0, [5])
+    assert app.replay(plan, force=True, spark=penstock_spark.newSession()).replayed == 5
+    rows = memory.tables["late_out"].to_pylist()[before:]
+    assert sorted((row["k"], row["at"].hour, row["n"]) for row in rows) == [
+        ("a", 10, 2), ("a", 11, 1), ("b", 10, 1), ("b", 11, 1),
+    ]  # fmt: skip
+    assert memory.tables["late_all"].num_rows == sum(map(len, HOURS))
+    assert DeadLetters(plan.state / "dead_letters").count() == 0
+
+
+TRANSFORM = """\
+  p:
+    type: sql
+    sql: SELECT id, k, to_timestamp(note) AS at FROM s
+    watermark: {column: at}
+    late: dead_letter
+"""
+
+
+def test_late_rows_of_a_computed_event_time(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """The dead letters hold the computed rows, and can be replayed."""
+    for number, batch in enumerate(HOURS):
+        rows = [{"id": id_, "k": key, "note": time and f"{DAY}{time}Z"} for id_, key, time in batch]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / f"s-{number}.jsonl").write_text(text)
+    raw = "\n".join(source().splitlines()[:-2]).replace("at TIMESTAMP, ", "") + "\n"
+    query = "SELECT k, window.start AS at, count(*) AS n FROM p GROUP BY k, window(at, '1 hour')"
+    ran = Ran(tmp_path, penstock_spark, pipeline(raw, TRANSFORM + window(query)))
+    assert ran.ids == [8, 9, 10, 12, 13]
+    assert ran.numbers["queries"]["w"]["late_rows_by_node"] == {"p": 5}
+    assert {(letter["node"], letter["stage"]) for letter in ran.letters} == {("p", "output")}
+    plan = app.plan(tmp_path / "p.yaml")
+    result = app.replay(plan, force=True, spark=penstock_spark.newSession())
+    assert (result.replayed, result.failed) == (5, 0)
+
+
+def test_late_rows_that_only_spark_can_count(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """A random value would be another one in a repetition."""
+    write(tmp_path, "s", HOURS)
+    query = (
+        "SELECT window.start AS t, count(*) AS n FROM s WHERE length(uuid()) = 36 "
+        "GROUP BY window(at, '1 hour')"
+    )
+    (tmp_path / "p.yaml").write_text(pipeline(source(), window(query)))
+    with pytest.raises(PlanError, match="cannot be found one by one: an expression is not det"):
+        app.start(tmp_path / "p.yaml", spark=penstock_spark.newSession()).wait(60)
+    text = pipeline(source().replace("dead_letter", "drop"), window(query))
+    ran = Ran(tmp_path, penstock_spark, text)
+    assert not ran.letters and not ran.numbers["queries"]["w"]["late_rows_exact"]
+    # Two rows of 10:00, and two of 11:00, are one row after Spark's partial aggregation.
+    assert ran.numbers["late_rows"] == 2
+    assert "about 2 late rows" in format_counts(ran.numbers)

@@ -1,0 +1,73 @@
+"""Diagnosis of SQL that fails on a value: the node and the position of the expression."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+
+from penstock import app
+from penstock.runtime.diagnose import diagnose
+
+PIPELINE = """\
+sources:
+  raw:
+    type: files
+    path: "*.jsonl"
+    schema: time STRING, text STRING, by INT
+    watermark:
+      column: at
+      expression: to_timestamp(time)
+transforms:
+  low: {type: filter, from: raw, where: CAST(text AS INT) < 10}
+  parsed: {type: map, from: low, set: {m: by + 1, n: 1 + CAST(text AS INT)}, on_error: fail}
+  counts:
+    type: sql
+    sql: |
+      SELECT window.start AS start,
+             10 / (count(*) - 1) AS q
+      FROM parsed GROUP BY window(at, '5 minutes')
+sinks:
+  out: {type: print, from: counts}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "position", "quote", "node", "place"),
+    [
+        (1, 1, "to_timestamp(time)", 'source "raw" (type: files)', (8, 19)),
+        (1, 1, "CAST(text AS INT) < 10", 'transform "low" (type: filter)', (10, 41)),
+        (1, 5, "1 + CAST(text AS INT)", 'transform "parsed" (type: map)', (11, 58)),
+        (2, 8, "       10 / (count(*) - 1) AS q", 'transform "counts" (type: sql)', (16, 14)),
+    ],
+    ids=["watermark", "filter", "map", "sql"],
+)  # fmt: skip
+def test_the_failing_expression_is_located(
+    tmp_path: Path, line: int, position: int, quote: str, node: str, place: tuple[int, int]
+) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(PIPELINE)
+    plan = app.plan(path)
+    (query,) = plan.queries
+    error = PySparkException(
+        '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT" '
+        "because it is malformed. Correct the value as per the syntax. SQLSTATE: 22018\n"
+        f"== SQL (line {line}, position {position}) ==\n{quote}\n{' ' * (position - 1)}^^^^\n"
+    )
+    found = diagnose(plan, query, error)
+    assert str(found.message).startswith(f"{node}: The value 'x' of the type")
+    assert found.where is not None and (found.where.line, found.where.column) == place
+    assert found.hint is not None
+    assert ("filter the rows before" in found.hint) == ("parsed" in node)
+
+
+def test_an_expression_without_a_quote_is_an_error_of_the_query(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(PIPELINE)
+    plan = app.plan(path)
+    error = PySparkException("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012")
+    found = diagnose(plan, plan.queries[0], error)
+    assert str(found.message) == 'query "counts": Division by zero.'
+    assert found.code == "divide-by-zero"
+    assert found.where == plan.nodes["counts"].where
