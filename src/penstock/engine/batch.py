@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,13 +25,16 @@ from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
 from penstock.engine.late_rows import LateRows
 from penstock.engine.offset_log import OffsetLog
+from penstock.engine.reusable_plan import ReusablePlan
 from penstock.engine.separation import NotSeparable, Separation
 from penstock.engine.sink import SinkTask
 from penstock.engine.sink_rows import (
+    collect_receipts,
     computed,
     is_ordered,
     make_sink_task,
     partitioning_of,
+    receipts_of,
     write_rows,
     written_columns,
 )
@@ -101,6 +104,7 @@ class BatchRunner:
     lock: threading.Lock = field(default_factory=threading.Lock)
     _tasks: dict[str, SinkTask] = field(default_factory=dict)
     _computed_first: dict[str, bool] = field(default_factory=dict)
+    _plans: dict[str, ReusablePlan | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._record = BatchRecordFile(self.checkpoint, OffsetLog(self.checkpoint).planned)
@@ -138,15 +142,30 @@ class BatchRunner:
         done = self._record.done(batch)
         self.observer.on_attempt(self.query, batch.number, done)
         pending = [name for name in self.query.sinks if name not in done]
-        with self._frames(root) as frames:
+        reused = self._reuse_plans(root, pending)
+        with nullcontext({self.query.root: root}) if reused else self._frames(root) as frames:
             for name in pending:
-                self._write(self.builder.plan.nodes[name], frames, batch)
+                self._write(self.builder.plan.nodes[name], frames, batch, reused.get(name))
                 if name != pending[-1]:
                     self._record.add(batch, name)
             if not pending:
                 frames[self.query.root].write.format("noop").mode("overwrite").save()
         if self.late is not None:
             self.late.report(batch.number)
+
+    def _reuse_plans(self, root: DataFrame, sinks: Sequence[str]) -> dict[str, DataFrame]:
+        """Returns the receipts of sinks, by the plans of an earlier batch; {} unless all have one.
+
+        These frames are not computed yet (see `receipts_of`).
+        """
+        receipts = {}
+        for name in sinks:
+            plan = self._plans.get(name)
+            frame = None if plan is None else plan.apply(root)
+            if frame is None:
+                return {}
+            receipts[name] = frame
+        return receipts
 
     @contextmanager
     def _frames(self, root: DataFrame) -> Iterator[dict[str, DataFrame]]:
@@ -161,10 +180,19 @@ class BatchRunner:
             for frame in shared:
                 frame.unpersist()
 
-    def _write(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
+    def _write(
+        self,
+        sink: Node,
+        frames: Mapping[str, DataFrame],
+        batch: BatchId,
+        reused: DataFrame | None,
+    ) -> None:
         root = frames[self.query.root]
         try:
-            receipts = self._write_all_rows(sink, frames, batch)
+            if reused is None:
+                receipts = self._write_all_rows(sink, frames, batch)
+            else:
+                receipts = collect_receipts(reused, batch)
         except Exception as error:
             if not data_error(error):
                 raise
@@ -200,10 +228,23 @@ class BatchRunner:
         if sink.name not in self._tasks:
             prepare(sink, written_columns(sink_schema(rows.schema), sink.removed_operation))
         partitioning = self._partitioning(sink, rows, batch)
-        if not self._is_computed_first(sink, rows, partitioning):
-            return write_rows(sink.sink, self._task(sink), rows, batch, partitioning)
-        with computed(rows):
-            return write_rows(sink.sink, self._task(sink), rows, batch, partitioning)
+        receipts = receipts_of(sink.sink, self._task(sink), rows, partitioning)
+        if self._is_computed_first(sink, rows, partitioning):
+            with computed(rows):
+                return collect_receipts(receipts, batch)
+        self._keep_plan(sink, receipts, frames[self.query.root], partitioning)
+        return collect_receipts(receipts, batch)
+
+    def _keep_plan(
+        self, sink: Node, receipts: DataFrame, root: DataFrame, partitioning: Partitioning | None
+    ) -> None:
+        """Keeps the plan of a sink for the next batches, unless frames of the batch are cached.
+
+        The partitioning of a batch is recorded with its rows, so a plan with one is not kept.
+        """
+        shared = shared_nodes(self.query, self.builder.plan.nodes)
+        if sink.name not in self._plans and partitioning is None and not shared:
+            self._plans[sink.name] = ReusablePlan.of(receipts, root)
 
     def _is_computed_first(
         self, sink: Node, rows: DataFrame, partitioning: Partitioning | None

@@ -84,13 +84,13 @@ def _close_quietly(close: Callable[[], None]) -> None:
 
 @dataclass(frozen=True)
 class PartitionWriter:
-    """A function for `mapInArrow`: writes the partitions of one batch and returns receipts.
+    """A function for `mapInArrow`: writes the partitions of a batch and returns receipts.
 
-    `variants` are the columns with VARIANT, in place of which the rows have JSON text.
+    The batch is that of the task. `variants` are the columns with VARIANT, in place of which the
+    rows have JSON text.
     """
 
     task: SinkTask
-    batch: BatchId
     variants: StructType | None = None
     before: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None
 
@@ -100,7 +100,7 @@ class PartitionWriter:
             batches = self.before(batches)
         if self.variants is not None:
             batches = _mark_json(batches, self.variants)
-        receipt = write(self.task, self.batch, spark_task.partition(), batches)
+        receipt = write(self.task, spark_task.batch(), spark_task.partition(), batches)
         if receipt is not None:
             yield pa.RecordBatch.from_pylist([{"receipt": json.dumps(receipt)}], schema=RECEIPT)
 

@@ -15,6 +15,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number, when
 
+from penstock.engine import task as spark_task
 from penstock.engine.batch_record import Partitioning
 from penstock.engine.columns import has_variant, sink_schema
 from penstock.engine.sink import RECEIPT_DDL, PartitionWriter, SinkTask
@@ -67,7 +68,20 @@ def write_rows(
     batch: BatchId,
     partitioning: Partitioning | None,
 ) -> list[dict[str, Any]]:
-    """Writes rows to a sink. Returns the receipts of its writers, for `Sink.commit`.
+    """Writes rows to a sink. Returns the receipts of its writers, for `Sink.commit`."""
+    return collect_receipts(receipts_of(sink, task, rows, partitioning), batch)
+
+
+def collect_receipts(receipts: DataFrame, batch: BatchId) -> list[dict[str, Any]]:
+    """Writes the rows of a batch by computing a frame of `receipts_of`. Returns the receipts."""
+    spark_task.set_batch(receipts.sparkSession.sparkContext, batch)
+    return [json.loads(row.receipt) for row in receipts.collect()]
+
+
+def receipts_of(
+    sink: Sink[Any], task: SinkTask, rows: DataFrame, partitioning: Partitioning | None
+) -> DataFrame:
+    """Returns a frame whose computation writes rows to a sink, and returns receipts.
 
     With mode `upsert` each key is written once, by one writer: the last row in source order. Rows
     that overwrite each other in another mode are written by one writer in source order. VARIANT is
@@ -91,9 +105,8 @@ def write_rows(
         rows = rows.coalesce(1)
     if ordered:
         rows = rows.sortWithinPartitions(ORDER).drop(ORDER)
-    writer = PartitionWriter(task, batch, columns if has_variant(columns) else None)
-    receipts = rows.mapInArrow(writer, RECEIPT_DDL).collect()
-    return [json.loads(row.receipt) for row in receipts]
+    writer = PartitionWriter(task, columns if has_variant(columns) else None)
+    return rows.mapInArrow(writer, RECEIPT_DDL)
 
 
 def last_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> DataFrame:

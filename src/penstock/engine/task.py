@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from pyspark import TaskContext
+import json
+
+from pyspark import SparkContext, TaskContext
+
+from penstock.core.errors import Bug
+from penstock.sdk import BatchId
+
+_BATCH = "penstock.batch"
+
+
+def set_batch(context: SparkContext, batch: BatchId) -> None:
+    """Sets the batch that the next jobs of this thread write."""
+    context.setLocalProperty(_BATCH, json.dumps([batch.query, batch.number, batch.content]))
+
+
+def batch() -> BatchId:
+    """Returns the batch of `set_batch`."""
+    context = TaskContext.get()
+    value = context.getLocalProperty(_BATCH) if context else None
+    if value is None:
+        raise Bug("the task has no batch")
+    return BatchId(*json.loads(value))
 
 
 def batch_number() -> int | None:

@@ -305,7 +305,7 @@ class Runtime(StrictModel):
 
     master: Master = "local[*]"
     """Spark's master: local[N], spark://..., yarn, k8s://..."""
-    trigger: Duration | Literal["asap"] = 0.2
+    trigger: Duration | Literal["asap"] = 0.1
     """The minimum time between the starts of two batches."""
     state: UserPath = ".penstock"
     """The state directory: a local directory, or a path that all machines share."""
