@@ -168,7 +168,7 @@ def test_a_transform_inherits_the_operation(
 def test_changes_have_no_state(tmp_path: Path, transform: dict[str, Any]) -> None:
     with pytest.raises(PenstockError) as caught:
         changed_by(tmp_path, transform, sink=UPSERT)
-    (error,) = flatten_errors(caught.value)
+    (error,) = (e for e in flatten_errors(caught.value) if e.code != "repeated-read")
     assert error.code == "state-of-changes" and "transform drop" in str(error.hint)
 
 

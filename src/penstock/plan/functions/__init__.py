@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from penstock.core.errors import PenstockError, PlanError, SpecError
+from penstock.core.regular_files import check_regular_file
 from penstock.plan.functions.declared import DeclaredFunction
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.model import Function
@@ -85,12 +86,15 @@ def _read_file(
     source_map = pipeline.source_map
     if source_map.find(route) is None:
         route = route[:-1]
+    value = source_map.find(route)
+    name = value.written if value is not None and value.written else str(path)
     try:
+        check_regular_file(path)
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         mistakes.append(
             SpecError(
-                f"cannot read {path}: {error.strerror}",
+                f"cannot read {name}: {error.strerror}",
                 code="no-such-file",
                 where=source_map.value(route),
                 hint="name a Python file, relative to the pipeline file",
@@ -99,11 +103,9 @@ def _read_file(
         return []
     except UnicodeDecodeError:
         mistakes.append(
-            SpecError(f"{path} is not UTF-8", code="not-utf-8", where=source_map.value(route))
+            SpecError(f"{name} is not UTF-8", code="not-utf-8", where=source_map.value(route))
         )
         return []
-    value = source_map.find(route)
-    name = value.written if value is not None and value.written else str(path)
     file = DecoratedFile(path.absolute(), name, text)
     functions = file.functions()
     mistakes += file.errors
