@@ -54,8 +54,8 @@ def make_queries(
 def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> frozenset[str]:
     """Returns the roots whose rows are final at the end of the input only.
 
-    The input of all streams ends, the root never completes as a stream, and a sink cannot replace
-    its rows. An inner join of sources is a stream: its rows are final.
+    The input of all streams ends, the root never completes as a stream or sorts its rows, and a
+    sink cannot replace its rows. An inner join of sources is a stream: its rows are final.
     """
     sources = [nodes[name] for name in streams if nodes[name].kind == "source"]
     if not all(node.source.is_bounded() for node in sources):
@@ -71,7 +71,8 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
     return frozenset(
         root
         for root in appended
-        if _updates_rows(root, nodes) and not _joins_sources(root, nodes, streams)
+        if (_updates_rows(root, nodes) and not _joins_sources(root, nodes, streams))
+        or _needs_whole_input(root, nodes)
     )
 
 
@@ -213,6 +214,19 @@ def _output_mode(sink: Node, root: str, nodes: Mapping[str, Node]) -> OutputMode
 
 def _updates_rows(root: str, nodes: Mapping[str, Node]) -> bool:
     return nodes[root].stateful and _never_final(root, nodes)
+
+
+def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
+    """Returns whether the watermarks upstream do not complete the rows of the root.
+
+    Windows upstream have columns that may complete its groups.
+    """
+    node, above = nodes[root], [nodes[name] for name in upstream([root], nodes)]
+    if node.relation is None or not node.stateful:
+        return False
+    windows = any(other.relation is not None and other.relation.calls_windows() for other in above)
+    event_times = {other.watermark.column for other in above if other.watermark is not None}
+    return node.relation.needs_whole_input(None if windows else event_times)
 
 
 def _never_final(root: str, nodes: Mapping[str, Node]) -> bool:

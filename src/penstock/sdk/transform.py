@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -104,6 +104,17 @@ class Relation(Component[C]):
 
     def only_joins(self, streaming: frozenset[str]) -> bool:
         """Returns whether the state serves inner joins alone, whose rows are final at once."""
+        return False
+
+    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
+        """Returns whether rows are final at the end of the input only, in spite of watermarks.
+
+        `event_times` are the columns of the watermarks upstream, or None if they are unknown.
+        """
+        return False
+
+    def calls_windows(self) -> bool:
+        """Returns whether rows are grouped by windows of event time."""
         return False
 
     def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:

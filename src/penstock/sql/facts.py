@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 DIALECT = "spark"
 """The dialect of SQL in a pipeline, as sqlglot names it."""
+_WINDOW_FUNCTIONS = frozenset({"window", "session_window", "window_time"})
 _STATEFUL = (
     exp.AggFunc, exp.Group, exp.Distinct, exp.Window, exp.Limit, exp.Order, exp.Except,
     exp.Intersect, exp.Qualify, exp.Offset, exp.Having, exp.Fetch, exp.TableSample, exp.Pivot,
@@ -84,6 +85,30 @@ class Facts:
         return not any(self._reads(query, streams) for query in queries) and not any(
             join.side or join.kind in ("SEMI", "ANTI") for join in self.tree.find_all(exp.Join)
         )
+
+    @property
+    def calls_windows(self) -> bool:
+        """Whether the query calls a window function of event time."""
+        return not called_functions(self.text).isdisjoint(_WINDOW_FUNCTIONS)
+
+    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
+        """Returns whether rows are final at the end of the input only.
+
+        That is so with ORDER BY, LIMIT or OFFSET, and for groups that have neither a window nor one
+        of the columns `event_times`. None stands for unknown columns.
+        """
+        if self.tree is None:
+            return False
+        queries = self.tree.find_all(exp.Query)
+        if any(query.args.get(key) for query in queries for key in ("order", "limit", "offset")):
+            return True
+        aggregates = self._aggregates or self.tree.find(exp.AggFunc)
+        if event_times is None or not aggregates or self.calls_windows:
+            return False
+        names = {name.lower() for name in event_times}
+        groups = self.tree.find_all(exp.Group)
+        columns = (column for group in groups for column in group.find_all(exp.Column))
+        return all(column.name.lower() not in names for column in columns)
 
     def describe_state(self, streaming: frozenset[str]) -> tuple[str, ...]:
         """Returns descriptions of the state of a stateful query."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -102,6 +102,12 @@ class Sql(Relation[SqlConfig]):
 
     def only_joins(self, streaming: frozenset[str]) -> bool:
         return self.facts.only_joins(streaming)
+
+    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
+        return self._bound_facts.needs_whole_input(event_times)
+
+    def calls_windows(self) -> bool:
+        return self._bound_facts.calls_windows
 
     def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
         return self.facts.describe_state(streaming) or super().describe_state(streaming)

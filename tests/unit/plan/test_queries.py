@@ -174,3 +174,24 @@ def test_the_only_end_of_a_stateful_query_is_its_trunk(tmp_path: Path) -> None:
     made = plan(tmp_path, transforms, {"out": memory("late")})
     (query,) = made.queries
     assert end_nodes(query, made.nodes) == ["hourly"]
+
+
+@pytest.mark.parametrize(
+    ("query", "final"),
+    [
+        ("SELECT id, count(*) AS n FROM orders GROUP BY id", True),
+        ("SELECT count(*) AS n FROM orders", True),
+        ("SELECT at, count(*) AS n FROM orders GROUP BY at", False),
+        ("SELECT * FROM hourly ORDER BY n", True),
+        ("SELECT n FROM hourly LIMIT 3", True),
+        ("SELECT window, sum(n) AS n FROM hourly GROUP BY window", False),
+        ("SELECT window(at, '1 hour') AS w, count(*) AS n FROM orders GROUP BY w", False),
+        ("SELECT DISTINCT id FROM orders", False),
+    ],
+)
+def test_rows_that_no_watermark_completes_are_final_at_the_end(
+    tmp_path: Path, query: str, final: bool
+) -> None:
+    transforms = {"hourly": sql(HOURLY.format("orders")), "result": sql(query)}
+    made = plan(tmp_path, transforms, {"out": memory("result")})
+    assert [each.whole_input for each in made.queries if "out" in each.sinks] == [final]
