@@ -165,7 +165,7 @@ transforms:
   hourly:
     type: sql
     sql: |
-      SELECT window.start AS hour, sum(price / n) AS total
+      SELECT window.start AS hour, sum(price) / min(n) AS total
       FROM orders GROUP BY window(at, '1 hour')
 sinks:
   out: {type: files, from: orders, path: out}
@@ -192,7 +192,7 @@ def test_an_error_below_state_tells_the_place(place: Place) -> None:
     (error,) = outcome.errors.values()
     assert error.code == "divide-by-zero"
     assert error.where is not None
-    assert "price / n" in error.where.text[error.where.column - 1 :]
+    assert "sum(price) / min(n)" in error.where.text[error.where.column - 1 :]
 
 
 def test_the_end_of_the_input_closes_the_windows(place: Place) -> None:

@@ -73,3 +73,20 @@ def test_null_keys_match_only_where_the_query_says_so(
     rows: set[tuple[Any, ...]],
 ) -> None:
     assert joined(tmp_path, penstock_spark, side, keys) == rows
+
+
+@pytest.mark.parametrize("side", ["LEFT", "FULL"])
+def test_rows_of_outer_joins_without_event_time_are_counted(
+    tmp_path: Path, penstock_spark: SparkSession, side: str
+) -> None:
+    """Spark emits no row for them, because no watermark passes their time."""
+    text = PIPELINE.format(time=TIME, side=side, keys="k = coalesce(j, -1)")
+    (tmp_path / "p.yaml").write_text(text.replace(f"{{at: {TIME}}}]", "{k: 3}, {k: 4}]"))
+    memory.clear()
+    handle = app.start(tmp_path / "p.yaml", spark=penstock_spark.newSession())
+    outcome = handle.wait(120)
+    assert outcome is not None and outcome.errors == {}
+    assert handle.metrics.snapshot()["nodes"]["a"]["without_event_time"] == 2
+    assert {row["k"] for row in memory.tables["stream_joins"].to_pylist()} == (
+        {1} if side == "LEFT" else {1, None}
+    )

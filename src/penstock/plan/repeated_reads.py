@@ -23,9 +23,11 @@ def sources_are_read_once(plan: Plan) -> Iterator[PlanError]:
             for source, count in counts[input_].items():
                 counts[name][source] += count * times
     for query in plan.queries:
+        if query.whole_input:
+            continue
         root = plan.nodes[query.root]
         repeated = [source for source, count in counts[query.root].items() if count > 1]
-        if repeated and not query.whole_input:
+        if repeated:
             times = counts[query.root][repeated[0]]
             yield PlanError(
                 f'{root.label} reads "{repeated[0]}" {times} times in one query',

@@ -178,6 +178,8 @@ class Facts:
         count = 0
         for table in tree.find_all(exp.Table):
             name = table.name.lower()
+            if _is_in_cte(table, tree):
+                continue
             if name in self._ctes and name not in seen:
                 count += self._reads(self._ctes[name], streams, seen | {name})
             elif name in streams:
@@ -204,6 +206,15 @@ def _sides(select: exp.Select) -> Iterator[exp.Expr]:
     source = select.args.get("from_") or select.args.get("from")
     sides = [source, *(select.args.get("joins") or ()), *(select.args.get("laterals") or ())]
     return (side for side in sides if side is not None)
+
+
+def _is_in_cte(node: exp.Expr, tree: exp.Expr) -> bool:
+    """Returns whether a node is in a common table expression that the tree defines."""
+    while node is not tree and node.parent is not None:
+        node = node.parent
+        if isinstance(node, exp.CTE):
+            return True
+    return False
 
 
 def _is_stateful(node: exp.Expr) -> bool:

@@ -83,7 +83,7 @@ class Sql(Relation[SqlConfig]):
     def bind(self, relations: Mapping[str, ReadRelation]) -> Sql:
         bound = copy.copy(self)
         try:
-            bound._bound = bind(self._translated, relations)
+            bound._bound = bind(self._translated, relations, by_batch=self.config.scope == "batch")
         except DialectError as error:
             raise error.located(self.config.sql, "sql") from None
         return bound

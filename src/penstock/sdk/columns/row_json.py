@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.json_mark import has_json, is_json
 
 
 def row_payload(batch: pa.RecordBatch, index: int) -> bytes:
@@ -20,7 +20,7 @@ def row_payload(batch: pa.RecordBatch, index: int) -> bytes:
     A column of JSON text is its value, if the text is valid.
     """
     row = {
-        field.name: _json_value(column[index].as_py()) if is_json(field) else _value(column[index])
+        field.name: _value(column[index], field)
         for field, column in zip(batch.schema, batch.columns, strict=True)
     }
     return row_text(row).encode()
@@ -32,22 +32,30 @@ def _json_value(text: str | None) -> Any:
     return text
 
 
-def _value(value: pa.Scalar) -> Any:
+def _value(value: pa.Scalar, field: pa.Field) -> Any:
     """Returns the Python value of an Arrow value: maps as dictionaries with keys of text.
 
-    Times out of Python's range are text.
+    JSON text is its value, also within a nested value. Times out of Python's range are text.
     """
+    type_ = field.type
     if not value.is_valid:
         return None
-    if not _has_map(value.type):
+    if is_json(field):
+        return _json_value(value.as_py())
+    if not _has_map(type_) and not has_json(field):
         with suppress(ValueError, OverflowError):
             return value.as_py()
-    if pa.types.is_struct(value.type):
-        return {field.name: _value(value[field.name]) for field in value.type}
-    if pa.types.is_map(value.type):
-        return {key_text(_value(entry["key"])): _value(entry["value"]) for entry in value.values}
-    if pa.types.is_nested(value.type):
-        return [_value(item) for item in value.values]
+    if pa.types.is_struct(type_):
+        return {inner.name: _value(value[inner.name], inner) for inner in type_}
+    if pa.types.is_map(type_):
+        return {
+            key_text(_value(entry["key"], type_.key_field)): _value(
+                entry["value"], type_.item_field
+            )
+            for entry in value.values
+        }
+    if pa.types.is_nested(type_):
+        return [_value(item, type_.value_field) for item in value.values]
     return value_text(value)
 
 

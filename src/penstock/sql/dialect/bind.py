@@ -23,10 +23,11 @@ class Bound:
     """Whether the query is computed on the rows of complete windows, batch by batch."""
 
 
-def bind(query: Translation, relations: Mapping[str, Relation]) -> Bound:
+def bind(query: Translation, relations: Mapping[str, Relation], *, by_batch: bool = False) -> Bound:
     """Returns a query with the windows of Spark. `relations` are by name in lower case.
 
-    Raises DialectError at a place of the text that `query` came from.
+    With `by_batch` the query is computed on each batch anyway. Raises DialectError at a place of
+    the text that `query` came from.
     """
     sql = read_sql(query.text)
     clauses = read_query(sql) if sql is not None else None
@@ -34,7 +35,7 @@ def bind(query: Translation, relations: Mapping[str, Relation]) -> Bound:
         return Bound(query)
     try:
         windows = Windows(sql, clauses, relations)
-        by_window = computed_by_window(sql, clauses, relations, windows.outputs)
+        by_window = not by_batch and computed_by_window(sql, clauses, relations, windows.outputs)
     except DialectError as error:
         raise error.moved(query) from None
     return Bound(query.edit(dict.fromkeys(windows.edits)), windows.output, by_window)
