@@ -54,11 +54,15 @@ class PrintSink(Sink[PrintSinkConfig]):
         printed = [line for receipt in ordered for line in receipt["lines"]][
             : self.config.max_records
         ]
-        lines = text_table(ordered[0]["header"], printed) if self.config.table else printed
+        lines = self.format_rows(ordered[0]["header"], printed)
         if total > len(printed):
             lines = [*lines, f"... and {plural(total - len(printed), 'more row', 'more rows')}"]
         sys.stdout.write("".join(f"{self.config.prefix}{line}\n" for line in lines))
         sys.stdout.flush()
+
+    def format_rows(self, header: Sequence[tuple[str, bool]], rows: Sequence[Any]) -> list[str]:
+        """Returns the lines of a batch: a table, or the encoded rows."""
+        return text_table(header, rows) if self.config.table else list(rows)
 
 
 class PrintWriter(Writer):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from penstock.connectors.print import PrintSink, PrintSinkConfig
-from penstock.core.text import plural
 from penstock.plan.model import Plan
-from penstock.sdk import BatchId, Context, Receipt
+from penstock.sdk import Context
 from penstock.sdk.columns.text_table import cell, heading, text_table
 
 MAX_ROWS = 1000
@@ -25,25 +23,15 @@ class Results(PrintSink):
         super().__init__(PrintSinkConfig(table=True, max_records=MAX_ROWS), context)
         self._widths: list[int] = []
 
-    def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
-        ordered = sorted(receipts, key=lambda receipt: int(receipt["partition"]))
-        total = sum(int(receipt["count"]) for receipt in ordered)
-        if not total:
-            return
-        rows = [line for receipt in ordered for line in receipt["lines"]][:MAX_ROWS]
-        self._print([(name, right) for name, right in ordered[0]["header"]], rows)
-        if total > len(rows):
-            print(f"... and {plural(total - len(rows), 'more row', 'more rows')}")
-        sys.stdout.flush()
-
-    def _print(self, header: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> None:
+    def format_rows(
+        self, header: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]
+    ) -> list[str]:
         names = [name for name, _ in header]
         needed = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-        first = not self._widths
-        known = self._widths or [0] * len(needed)
+        known, first = self._widths or [0] * len(needed), not self._widths
         self._widths = [max(pair) for pair in zip(known, needed, strict=True)]
         lines = text_table(header, rows, min_widths=self._widths)
-        print("\n".join(lines if first or self._widths != known else lines[1:]))
+        return lines if first or self._widths != known else lines[1:]
 
 
 def print_results(plan: Plan, sink: str) -> Plan:

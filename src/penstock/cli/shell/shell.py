@@ -107,7 +107,7 @@ class Shell:
         )
         return Runtime() if partial is None else partial.plan.spec.runtime
 
-    def plan(self, entry: Entry | None = None) -> Plan:
+    def plan(self, entry: Entry) -> Plan:
         """Returns the plan of a query. Raises UserError with all errors."""
         script = self.definitions.script(entry)
         partial, errors = app.script_plan(script, name=NAME, overrides=self.overrides)
