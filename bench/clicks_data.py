@@ -134,9 +134,9 @@ def produce(brokers: str, topic: str, count: int) -> Contents:
 def written(brokers: str, topic: str) -> Contents:
     """The content of an output topic."""
     found = Contents()
-    for values in _values(brokers, topic):
-        lines = io.BytesIO(b"\n".join(values))
-        rows = pl.read_ndjson(lines, schema=RESULT).with_columns(
+    for lines in values(brokers, topic):
+        text = io.BytesIO(b"\n".join(lines))
+        rows = pl.read_ndjson(text, schema=RESULT).with_columns(
             pl.col("at", "hour").str.to_datetime(
                 "%Y-%m-%dT%H:%M:%S%.fZ", time_unit="ms", time_zone="UTC"
             )
@@ -145,7 +145,8 @@ def written(brokers: str, topic: str) -> Contents:
     return found
 
 
-def _values(brokers: str, topic: str) -> Iterator[list[Any]]:
+def values(brokers: str, topic: str) -> Iterator[list[Any]]:
+    """Yields the values of the records of a topic, up to its end."""
     consumer = Consumer(
         {
             "bootstrap.servers": brokers,
@@ -159,16 +160,16 @@ def _values(brokers: str, topic: str) -> Iterator[list[Any]]:
         consumer.assign([TopicPartition(topic, each, 0) for each in range(PARTITIONS)])
         ended = 0
         while ended < PARTITIONS:
-            values = []
+            found = []
             messages = consumer.consume(CHUNK, timeout=1)
             for message in messages:
                 if (error := message.error()) is None:
-                    values.append(message.value())
+                    found.append(message.value())
                 elif error.code() == KafkaError._PARTITION_EOF:
                     ended += 1
                 else:
                     raise Failed(f"cannot read {topic}: {error.str()}")
-            if values:
-                yield values
+            if found:
+                yield found
     finally:
         consumer.close()

@@ -21,6 +21,8 @@ Unavailable = (pytest.skip.Exception, pytest.fail.Exception)
 STREAMS = ROOT / "bench" / "peers" / "clicks_streams"
 # Spark's Kafka connector, and the part of it that has versions of its own.
 CONNECTORS = [(version("pyspark"),) * 2, ("4.2.0", "4.2.0"), ("4.2.0", "4.0.0")]
+# Flink, and its Kafka connector as one jar.
+FLINK, FLINK_KAFKA = "2.2.1", "5.0.0-2.2"
 DEPENDENCY = """
     <dependency>
       <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
@@ -60,6 +62,11 @@ def bytewax() -> Path:
     return home / "venv" / "bin" / "python"
 
 
+def flink() -> Path:
+    """The directory of an environment with PyFlink, and the jar of its Kafka connector."""
+    return installed(f"flink-{FLINK}-{sys.version_info[0]}.{sys.version_info[1]}", _flink)
+
+
 def java() -> str:
     """A whole Java, as Spark's own launcher and Maven need it."""
     found = shutil.which("java")
@@ -97,6 +104,17 @@ def _bytewax(directory: Path) -> None:
         str(directory / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet",
         "--only-binary=:all:", "bytewax[kafka]", "orjson",
     )  # fmt: skip
+
+
+def _flink(directory: Path) -> None:
+    run(sys.executable, "-m", "venv", str(directory / "venv"))
+    run(
+        str(directory / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet",
+        f"apache-flink=={FLINK}",
+    )  # fmt: skip
+    connector = ("org.apache.flink", "flink-sql-connector-kafka", FLINK_KAFKA)
+    (directory / "pom.xml").write_text(POM.format(DEPENDENCY.format(*connector)))
+    _maven("dependency:copy-dependencies", f"-DoutputDirectory={directory}", cwd=directory)
 
 
 def _maven(*arguments: str, cwd: Path) -> None:

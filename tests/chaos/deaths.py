@@ -14,6 +14,7 @@ from moments import Change, changes_watched
 from pyspark.sql import SparkSession
 
 from penstock import app
+from penstock.app import RunOptions
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = {
@@ -82,7 +83,9 @@ def mortal(directory: Path) -> Iterator[Death]:
         _living = None
 
 
-def run_until_killed(file: Path, moment: Change, spark: SparkSession) -> bool:
+def run_until_killed(
+    file: Path, moment: Change, spark: SparkSession, options: RunOptions | None = None
+) -> bool:
     """Runs a pipeline until the moment. Returns False if the run ended before.
 
     The queries have stopped when this function returns. The run leaves nothing in memory.
@@ -90,7 +93,7 @@ def run_until_killed(file: Path, moment: Change, spark: SparkSession) -> bool:
     session = spark.newSession()
     with mortal(file.parent) as death, changes_watched(moment, death.die):
         with suppress(Exception):
-            app.run(file, spark=session)
+            app.run(file, spark=session, options=options or RunOptions())
         for query in session.streams.active:
             query.stop()
     return death.dead

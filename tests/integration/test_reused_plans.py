@@ -10,6 +10,7 @@ import pytest
 
 from penstock import app
 from penstock.engine.build import Builder
+from penstock.engine.executed_plan import PhysicalRows
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
 
@@ -34,12 +35,16 @@ sinks:
 
 
 class Place:
-    """A directory with two numbers in each of four files, one batch each."""
+    """A directory with two numbers in each of four files, one batch each.
+
+    `builds` counts the batches whose frames are built, `unplanned` those that Spark does not plan.
+    """
 
     def __init__(
         self, directory: Path, session: SparkSession, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        self.directory, self.session, self.builds = directory, session, 0
+        self.directory, self.session = directory, session
+        self.builds = self.unplanned = 0
         (directory / "in").mkdir()
         for batch in range(BATCHES):
             text = f"n\n{10 * batch + 1}\n{10 * batch + 2}\n"
@@ -51,6 +56,13 @@ class Place:
             return build(*arguments)
 
         monkeypatch.setattr(Builder, "build_batch", count)
+        collect = PhysicalRows.collect
+
+        def count_unplanned(rows: PhysicalRows) -> Any:
+            self.unplanned += 1
+            return collect(rows)
+
+        monkeypatch.setattr(PhysicalRows, "collect", count_unplanned)
 
     def run(self, sql: str) -> list[dict[str, Any]]:
         (self.directory / "p.yaml").write_text(PIPELINE.format(sql=sql))
@@ -76,13 +88,24 @@ def place(tmp_path: Path, penstock_spark: SparkSession, monkeypatch: pytest.Monk
 def test_plan_is_reused_for_the_rows_of_later_batches(place: Place) -> None:
     rows = place.run("SELECT n, n * 2 AS double FROM numbers WHERE n % 10 = 1")
     assert rows == [{"n": n, "double": 2 * n} for n in (1, 11, 21, 31)]
-    assert place.builds == 1
+    assert (place.builds, place.unplanned) == (1, BATCHES - 1)
 
 
-def test_clock_of_a_reused_plan_is_that_of_the_batch(place: Place) -> None:
-    rows = place.run("SELECT n, current_timestamp() AS at FROM numbers")
-    assert place.builds == 1
+@pytest.mark.parametrize(
+    "clock",
+    ["current_timestamp()", "CAST('now' AS TIMESTAMP)", "CAST(concat('n', 'ow') AS TIMESTAMP)"],
+    ids=["function", "word", "expression"],
+)
+def test_clock_of_a_reused_plan_is_that_of_the_batch(place: Place, clock: str) -> None:
+    rows = place.run(f"SELECT n, {clock} AS at FROM numbers")
+    assert (place.builds, place.unplanned) == (1, 0)
     assert len({row["at"] for row in rows}) == BATCHES
+
+
+def test_batch_with_a_shuffle_is_planned(place: Place) -> None:
+    rows = place.run("SELECT DISTINCT n DIV 10 AS n FROM numbers")
+    assert [row["n"] for row in rows] == [0, 1, 2, 3]
+    assert (place.builds, place.unplanned) == (1, 0)
 
 
 @pytest.mark.parametrize("function", ["rand()", "uuid()"])
@@ -101,4 +124,5 @@ def test_plan_that_reads_the_batch_twice_is_not_reused(place: Place) -> None:
 def test_row_that_fails_in_a_reused_plan_is_a_dead_letter(place: Place) -> None:
     rows = place.run("SELECT n, 10 / (n - 12) AS ratio FROM numbers")
     assert [row["n"] for row in rows] == [1, 2, 11, 21, 22, 31, 32]
+    assert place.unplanned == BATCHES - 1
     assert [json.loads(payload) for payload in place.dead_letters()] == [{"n": 12}]

@@ -274,7 +274,13 @@ def _module(directory: Path, text: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(directory), "PROBE": "set"}
 
 
-def test_a_warm_child_is_like_a_fresh_interpreter(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmPython]:
+    with WarmPython.start() as warm:
+        yield warm
+
+
+def test_a_warm_child_is_like_a_fresh_interpreter(tmp_path: Path, warm: WarmPython) -> None:
     probe = """
 import json, os, sys
 told = [__name__, sys.argv[1:], os.environ["PROBE"], os.getcwd(), sys.path[:2], sys.stdin.read()]
@@ -303,21 +309,33 @@ sys.exit(7)
     assert runs[0].stderr == runs[1].stderr == "aside\n"
 
 
-def test_a_warm_child_ends_with_its_launcher(tmp_path: Path) -> None:
+def test_a_warm_child_has_the_modules_of_common_queries(tmp_path: Path, warm: WarmPython) -> None:
+    """Each query starts such a process per source, and would import the modules again."""
+    connectors = [
+        f"penstock.connectors.{name}" for name in ("files", "generate", "kafka", "memory")
+    ]
+    modules = ["penstock.engine.datasource", *connectors, "penstock.transforms.python"]
+    probe = f"import sys\nbefore = {{*sys.modules}}\nimport {', '.join(modules)}\n"
+    environment = _module(tmp_path, probe + "print(*sys.modules.keys() - before)")
+    command = [warm.launcher, "-m", "probe"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.stdout, done.stderr, done.returncode) == ("\n", "", 0)
+
+
+def test_a_warm_child_ends_with_its_launcher(tmp_path: Path, warm: WarmPython) -> None:
     text = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)"
     environment = _module(tmp_path, text)
-    with WarmPython.start() as warm:
-        shadow = subprocess.Popen(
-            [warm.launcher, "-m", "probe"], stdout=subprocess.PIPE, env=environment
-        )
-        assert shadow.stdout is not None
-        child = int(shadow.stdout.readline())
-        shadow.kill()
-        shadow.wait()
-        deadline = time.monotonic() + 5
-        while psutil.pid_exists(child) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not psutil.pid_exists(child)
+    shadow = subprocess.Popen(
+        [warm.launcher, "-m", "probe"], stdout=subprocess.PIPE, env=environment
+    )
+    assert shadow.stdout is not None
+    child = int(shadow.stdout.readline())
+    shadow.kill()
+    shadow.wait()
+    deadline = time.monotonic() + 5
+    while psutil.pid_exists(child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not psutil.pid_exists(child)
 
 
 def test_without_the_warm_process_the_launcher_is_plain_python(tmp_path: Path) -> None:

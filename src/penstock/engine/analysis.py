@@ -14,6 +14,7 @@ from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
 from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
+from penstock.plan.reached_watermarks import find_lost_watermark
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql.functions import BUILTINS
 
@@ -104,6 +105,9 @@ def streaming_error(plan: Plan, query: Query, error: AnalysisException) -> Penst
     """Returns the error of a query whose root Spark cannot compute as a stream."""
     node = plan.nodes[query.root]
     text = _STREAMS.sub("streams", _sentence(error))
+    lost = find_lost_watermark(query.root, plan.nodes)
+    if lost is not None and "watermark" in text.lower():
+        return lost
     hint = None
     for words, advice in _ADVICE:
         if words in text:

@@ -21,16 +21,18 @@ from penstock.engine.build import Builder
 from penstock.engine.checked_queries import require_checks
 from penstock.engine.columns import sink_schema
 from penstock.engine.data_errors import data_error
+from penstock.engine.executed_plan import ExecutedPlan, PhysicalRows
 from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
 from penstock.engine.late_rows import LateRows
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.reusable_plan import ReusablePlan
-from penstock.engine.separation import NotSeparable, Separation
+from penstock.engine.separation import NotSeparable, Separation, branch_of
 from penstock.engine.sink import SinkTask
 from penstock.engine.sink_rows import (
     collect_receipts,
     computed,
+    discard,
     is_ordered,
     make_sink_task,
     partitioning_of,
@@ -39,6 +41,7 @@ from penstock.engine.sink_rows import (
     written_columns,
 )
 from penstock.engine.state_age import check_state_age
+from penstock.engine.updating.batch import UpdatingBatch
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes
 from penstock.sdk import BatchId, Capability, SchemaChanges, compare_schemas
@@ -104,7 +107,7 @@ class BatchRunner:
     lock: threading.Lock = field(default_factory=threading.Lock)
     _tasks: dict[str, SinkTask] = field(default_factory=dict)
     _computed_first: dict[str, bool] = field(default_factory=dict)
-    _plans: dict[str, ReusablePlan | None] = field(default_factory=dict)
+    _plans: dict[str, ReusablePlan | ExecutedPlan | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._record = BatchRecordFile(self.checkpoint, OffsetLog(self.checkpoint).planned)
@@ -143,22 +146,48 @@ class BatchRunner:
         self.observer.on_attempt(self.query, batch.number, done)
         pending = [name for name in self.query.sinks if name not in done]
         reused = self._reuse_plans(root, pending)
-        with nullcontext({self.query.root: root}) if reused else self._frames(root) as frames:
+        with (
+            self._updates(root, batch) as updating,
+            nullcontext({self.query.root: root}) if reused else self._frames(root) as frames,
+        ):
             for name in pending:
                 self._write(self.builder.plan.nodes[name], frames, batch, reused.get(name))
                 if name != pending[-1]:
                     self._record.add(batch, name)
             if not pending:
-                frames[self.query.root].write.format("noop").mode("overwrite").save()
+                discard(frames[self.query.root])
+            if updating is not None:
+                for name in done:
+                    self._update_state(self.builder.plan.nodes[name], frames, batch)
+                updating.commit()
         if self.late is not None:
             self.late.report(batch.number)
 
-    def _reuse_plans(self, root: DataFrame, sinks: Sequence[str]) -> dict[str, DataFrame]:
+    @contextmanager
+    def _updates(self, root: DataFrame, batch: BatchId) -> Iterator[UpdatingBatch | None]:
+        """Yields the changes of the updating transforms in an attempt of a batch."""
+        if not self.query.updating:
+            yield None
+            return
+        updating = UpdatingBatch.begin(
+            self.builder.plan, root.sparkSession, self.checkpoint, batch.number
+        )
+        self.builder = replace(self.builder, updating=updating)
+        try:
+            yield updating
+        finally:
+            updating.release()
+
+    def _reuse_plans(
+        self, root: DataFrame, sinks: Sequence[str]
+    ) -> dict[str, DataFrame | PhysicalRows]:
         """Returns the receipts of sinks, by the plans of an earlier batch; {} unless all have one.
 
         These frames are not computed yet (see `receipts_of`).
         """
-        receipts = {}
+        receipts: dict[str, DataFrame | PhysicalRows] = {}
+        if self.query.updating:
+            return receipts
         for name in sinks:
             plan = self._plans.get(name)
             frame = None if plan is None else plan.apply(root)
@@ -185,7 +214,7 @@ class BatchRunner:
         sink: Node,
         frames: Mapping[str, DataFrame],
         batch: BatchId,
-        reused: DataFrame | None,
+        reused: DataFrame | PhysicalRows | None,
     ) -> None:
         root = frames[self.query.root]
         try:
@@ -209,9 +238,10 @@ class BatchRunner:
 
         Raises ChecksRequired if SQL fails in the stream and the rows have no checks yet.
         """
-        node = self.builder.plan.nodes[self.query.root]
+        names = self.query.merged or (self.query.root,)
+        nodes = [self.builder.plan.nodes[name] for name in names]
         with ExitStack() as stack:
-            if node.kind != "source" or node.computes_event_time:
+            if any(node.kind != "source" or node.computes_event_time for node in nodes):
                 try:
                     stack.enter_context(computed(root))
                 except Exception as error:
@@ -243,8 +273,10 @@ class BatchRunner:
         The partitioning of a batch is recorded with its rows, so a plan with one is not kept.
         """
         shared = shared_nodes(self.query, self.builder.plan.nodes)
-        if sink.name not in self._plans and partitioning is None and not shared:
-            self._plans[sink.name] = ReusablePlan.of(receipts, root)
+        reusable = partitioning is None and not shared and not self.query.updating
+        if sink.name not in self._plans and reusable:
+            plan = ReusablePlan.of(receipts, root)
+            self._plans[sink.name] = plan and (ExecutedPlan.of(receipts, root) or plan)
 
     def _is_computed_first(
         self, sink: Node, rows: DataFrame, partitioning: Partitioning | None
@@ -282,6 +314,16 @@ class BatchRunner:
     ) -> Sequence[dict[str, Any]]:
         """Writes the batch without the records on which SQL fails, and reports the others."""
         builder = replace(self.builder, recomputed_for=sink.name)
+        with self._valid_rows(builder, sink, root, batch, error) as rows:
+            task = make_sink_task(sink, builder.make_spool(sink, self.query, "sink"))
+            partitioning = self._partitioning(sink, rows, batch)
+            return write_rows(sink.sink, task, rows, batch, partitioning)
+
+    @contextmanager
+    def _valid_rows(
+        self, builder: Builder, sink: Node, root: DataFrame, batch: BatchId, error: Exception
+    ) -> Iterator[DataFrame]:
+        """Yields the rows for a sink of the records on which SQL does not fail."""
         with ExitStack() as stack:
             search = (builder, self.query, sink, root, self._check_stop(batch))
             try:
@@ -290,10 +332,26 @@ class BatchRunner:
             except NotSeparable:
                 builder.discard_recomputed(self.query, batch.number)
                 valid = Bisection(*search).divert(batch.number, error)
-                rows = builder.build_batch(self.query, valid)[sink.inputs[0]]
-            task = make_sink_task(sink, builder.make_spool(sink, self.query, "sink"))
-            partitioning = self._partitioning(sink, rows, batch)
-            return write_rows(sink.sink, task, rows, batch, partitioning)
+                if builder.updating is not None:
+                    builder = replace(builder, updating=builder.updating.again())
+                branch = branch_of(builder, self.query, sink)
+                rows = builder.build_batch(branch, valid)[sink.inputs[0]]
+            yield rows
+
+    def _update_state(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
+        """Computes the state upstream of a sink that an earlier attempt has written."""
+        root = frames[self.query.root]
+        try:
+            discard(frames[sink.inputs[0]])
+        except Exception as error:
+            if not data_error(error):
+                raise
+            builder = replace(self.builder, report_dead_letters=False)
+            with (
+                self._computed_root(root),
+                self._valid_rows(builder, sink, root, batch, error) as rows,
+            ):
+                discard(rows)
 
     def _check_stop(self, batch: BatchId) -> Callable[[], None]:
         return lambda: self.observer.on_search(self.query, batch.number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,7 +15,10 @@ from penstock.engine.build import Builder
 from penstock.engine.columns import to_arrow
 from penstock.engine.data_errors import data_error
 from penstock.engine.separation import branch_of
+from penstock.engine.sink_rows import discard
+from penstock.engine.updating.row_parts import row_parts
 from penstock.plan.model import Node, Query
+from penstock.plan.queries import upstream
 from penstock.sdk import isolate
 from penstock.sdk.columns.row_json import row_payload
 
@@ -25,10 +28,11 @@ MAX_FAILURES = 1000
 
 @dataclass
 class Bisection:
-    """A search for failing records in one batch of a stateless query, for one sink.
+    """A search for failing records in one batch of a query, for one sink.
 
-    Needs several jobs for each failing record. `check_stop` is called before each job, and may
-    raise an exception to end the search.
+    A record fails by itself if SQL fails below the state of all updating transforms. Needs several
+    jobs for each failing record. `check_stop` is called before each job, and may raise an exception
+    to end the search.
     """
 
     builder: Builder
@@ -39,7 +43,7 @@ class Bisection:
 
     def __post_init__(self) -> None:
         self._branch = branch_of(self.builder, self.query, self.sink)
-        self._silent = replace(self.builder, report_dead_letters=False)
+        self._silent = replace(self.builder, report_dead_letters=False, updating=None)
 
     def divert(self, number: int, error: Exception) -> DataFrame:
         """Returns the root's valid rows in one partition, in order.
@@ -62,7 +66,7 @@ class Bisection:
                         hint="Use try_cast, try_divide, try_to_timestamp or a filter.",
                     )
         if not failing:
-            raise error
+            raise self._result_error(error) from error
         self._report(table, failing, number)
         valid = pa.array([i for i in range(table.num_rows) if i not in set(failing)], pa.int64())
         return self._frame(table.take(valid)).coalesce(1)
@@ -71,8 +75,46 @@ class Bisection:
         """Computes the input of the sink, or `node`, and discards the result."""
         self.check_stop()
         frames = self._silent.build_batch(self._branch, self._frame(rows))
-        target = frames[node or self.sink.inputs[0]]
-        target.write.format("noop").mode("overwrite").save()
+        for frame in self._parts(node or self.sink.inputs[0], frames):
+            discard(frame)
+
+    def _parts(self, target: str, frames: Mapping[str, DataFrame]) -> list[DataFrame]:
+        """Returns a node's frame, or the frames below the state of the updating ones above."""
+        nodes = self.builder.plan.nodes
+        above = [nodes[name] for name in nodes if name in {target, *upstream([target], nodes)}]
+        updating = {node.name for node in above if node.updating}
+        if not updating:
+            return [frames[target]]
+        first = [
+            node
+            for node in above
+            if node.updating and updating.isdisjoint(upstream([node.name], nodes))
+        ]
+        session = self.root.sparkSession
+        parts = []
+        for node in first:
+            tables = {n: self._silent.without_operation(n, frames[n]) for n in node.inputs}
+            parts += row_parts(node, tables, session)
+        return parts
+
+    def _result_error(self, error: Exception) -> Exception:
+        """Returns the error of the first updating transform whose result fails; or `error`."""
+        for name in self._branch.batch_nodes:
+            node = self.builder.plan.nodes[name]
+            if not node.updating:
+                continue
+            try:
+                frames = self.builder.build_batch(self._branch, self.root)
+                discard(frames[name])
+            except PySparkException as failure:
+                reason = _to_record_error(failure)
+                return PlanError(
+                    f"{node.label}: SQL fails on a row of its result: {reason.message}",
+                    code=reason.code,
+                    hint="Use try_divide, try_cast or CASE.",
+                    where=node.where,
+                )
+        return error
 
     def _frame(self, rows: pa.Table) -> DataFrame:
         session = self.root.sparkSession
@@ -106,9 +148,11 @@ class Bisection:
         """Returns the payload of the node's input row."""
         frames = self._silent.build_batch(self._branch, self._frame(row))
         streams = [n for n in node.inputs if n in frames and not self.builder.plan.nodes[n].static]
-        inputs = frames[streams[0]].toArrow().cast(to_arrow(frames[streams[0]].schema))
-        (batch, *_) = inputs.combine_chunks().to_batches() or [None]
-        return row_payload(batch, 0) if batch is not None else b"{}"
+        for name in streams:
+            inputs = frames[name].toArrow().cast(to_arrow(frames[name].schema))
+            for batch in inputs.combine_chunks().to_batches():
+                return row_payload(batch, 0)
+        return b"{}"
 
 
 def _to_record_error(error: Exception) -> RecordError:

@@ -41,6 +41,9 @@ from penstock.engine.source_readers import read_all
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.spool import Spool, Stage
 from penstock.engine.stream_checks import check_node, is_checkable, stage_of
+from penstock.engine.updating.batch import UpdatingBatch
+from penstock.engine.updating.changelog import as_inserts
+from penstock.engine.updating.template import table_of
 from penstock.engine.variants import mark_variants, variants_to_json
 from penstock.engine.verification import check_decisions
 from penstock.engine.watermark import (
@@ -74,6 +77,7 @@ class Builder:
     operators. `recomputed_for` is a parameter of the spools. Workers keep transforms open
     between the batches of a `run_id`. With the `checkpoint` of a query its streams record their
     start offsets, and the late rows of its batches can be found. Static tables are read once.
+    Without `updating` the rows of updating transforms are those of a table, as inserts.
     """
 
     plan: Plan
@@ -85,6 +89,7 @@ class Builder:
     checks_rows: bool = False
     recomputed_for: str = ""
     checkpoint: Path | None = None
+    updating: UpdatingBatch | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
     _watermarks: dict[str, str] = field(default_factory=dict)
@@ -147,7 +152,7 @@ class Builder:
         with locate_errors(self.plan, node):
             if node.relation is not None:
                 self._register(session)
-                frame = node.relation.relate(inputs, session)
+                frame = self.relate(node, inputs, session)
                 if self.plan.functions:
                     frame = name_columns(frame)
                 self._verify(node, frame, inputs)
@@ -161,6 +166,27 @@ class Builder:
             check_operation(node, frame)
             frame.createOrReplaceTempView(node.name)
         return frame
+
+    def relate(
+        self, node: Node, inputs: Mapping[str, DataFrame], session: SparkSession
+    ) -> DataFrame:
+        """Returns the output of a relation; of an updating one its changes."""
+        assert node.relation is not None
+        if not node.updating:
+            return node.relation.relate(inputs, session)
+        try:
+            if self.updating is not None:
+                return self.updating.derive(node, inputs)
+            tables = {name: self.without_operation(name, frame) for name, frame in inputs.items()}
+            return as_inserts(table_of(node, tables, session), node.operation)
+        finally:
+            for name, frame in inputs.items():
+                frame.createOrReplaceTempView(name)
+
+    def without_operation(self, name: str, frame: DataFrame) -> DataFrame:
+        """Returns the rows of a node without their operation."""
+        operation = self.plan.nodes[name].operation
+        return frame if operation is None else frame.drop(operation)
 
     def _register(self, session: SparkSession) -> None:
         """Registers the functions of the pipeline, once in each session."""
@@ -373,13 +399,17 @@ class Builder:
         self._watermarks[watermark_id(frame)] = node.name
         return frame
 
+    def has_late_rows(self, query: Query) -> bool:
+        """Returns whether rows of a query can be late: whether a watermark closes its state."""
+        return not self.sentinel_only and query in self.plan.with_windows
+
     def find_late_rows(self, query: Query, root: DataFrame) -> LateRows | None:
         """Returns the search for the late rows of a query; None if only Spark can count them.
 
         `root` is built without checks of rows. Raises PlanError if late rows become dead letters,
         and cannot be found row by row.
         """
-        if self.sentinel_only or query not in self.plan.with_windows:
+        if not self.has_late_rows(query):
             return None
         nodes = [self.plan.nodes[name] for name in query.stream_nodes]
         nodes = [node for node in nodes if node.watermark is not None]

@@ -70,7 +70,7 @@ class CheckedPlan(ABC):
             "Aggregate": self.visit_aggregate,
             "Filter": self._visit_filter,
             "Generate": self._visit_generate,
-            "Join": self._visit_join,
+            "Join": self.visit_join,
             "Project": self._visit_project,
             "Sort": self._visit_sort,
         }.get(class_name(plan))
@@ -171,21 +171,22 @@ class CheckedPlan(ABC):
             passing,
         )
 
-    def _visit_join(self, plan: Any) -> Any | None:
+    def visit_join(self, plan: Any) -> Any | None:
+        """Adds the checks of a join, one side of which reads the input."""
         sides = [plan.left(), plan.right()]
-        reading = [side for side in sides if self._reads(side)]
+        reading = [side for side in sides if self.reads(side)]
         passing = [self.visit(side) for side in reading]
         if len(reading) != 1 or passing[0] is None:
             return None
         condition = plan.condition()
         if condition.isDefined() and find_failures(condition.get()):
-            passing[0] = self._check_join(plan, reading[0], passing[0])
+            passing[0] = self.check_join(plan, reading[0], passing[0])
         if passing[0] is None:
             return None
         joined = [passing[0] if side is reading[0] else side for side in sides]
         return plan.withNewChildren(self.sequence(joined))
 
-    def _check_join(self, plan: Any, side: Any, passing: Any) -> Any | None:
+    def check_join(self, plan: Any, side: Any, passing: Any) -> Any | None:
         """Checks the sides of the equalities in a join's condition that read only one input."""
         values = []
         pending = [plan.condition().get()]
@@ -202,9 +203,9 @@ class CheckedPlan(ABC):
                 values += mine
         return self.check(passing, values)[0]
 
-    def _reads(self, plan: Any) -> bool:
+    def reads(self, plan: Any) -> bool:
         """Returns whether a plan reads the input."""
-        return bool(plan.equals(self.input)) or any(map(self._reads, scala_items(plan.children())))
+        return bool(plan.equals(self.input)) or any(map(self.reads, scala_items(plan.children())))
 
     def _try(self, values: Sequence[Any]) -> Column:
         """Returns the struct of expressions, null if one of them fails.

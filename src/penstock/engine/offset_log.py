@@ -39,6 +39,11 @@ class OffsetLog:
         text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
         return int(json.loads(text.splitlines()[1])["batchWatermarkMs"])
 
+    def time(self, number: int) -> int:
+        """Returns the time at which a batch was planned, in milliseconds since 1970."""
+        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        return int(json.loads(text.splitlines()[1])["batchTimestampMs"])
+
     def content(self, number: int) -> str:
         """Returns a digest of the offsets between which a batch reads its sources."""
         try:

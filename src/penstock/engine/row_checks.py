@@ -52,13 +52,13 @@ def find_checks(frame: DataFrame, input_: DataFrame, numbered: DataFrame) -> lis
     The checks read the rows from `numbered`, the same rows with the column `ROW`. Operators that
     combine rows end the search: operators above them are not checked.
     """
-    search = _Search(frame.sparkSession, input_, numbered)
+    search = CheckSearch(frame.sparkSession, input_, numbered)
     search.visit(without_ctes(frame))
     return search.checks
 
 
-class _Search(CheckedPlan):
-    """A search for the checks of a plan."""
+class CheckSearch(CheckedPlan):
+    """A search for the checks of a plan. `checks` are those that `visit` has found."""
 
     def __init__(self, session: SparkSession, input_: DataFrame, numbered: DataFrame) -> None:
         super().__init__(session, input_, numbered)

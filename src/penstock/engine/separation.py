@@ -22,6 +22,7 @@ from penstock.engine.columns import to_arrow
 from penstock.engine.data_errors import data_error, parse_data_error
 from penstock.engine.row_checks import Check, find_checks, number_rows
 from penstock.engine.sink_rows import computed
+from penstock.engine.updating.checks import UpdatingChecks, added_rows
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import upstream
 from penstock.sdk.columns.row_json import row_payload
@@ -64,7 +65,7 @@ class _Failures:
 
 @dataclass
 class Separation:
-    """A search for failing rows in one batch of a stateless query, for one sink.
+    """A search for failing rows in one batch of a query, for one sink.
 
     Each node that may fail is given the rows on which it does not fail. One pass over the input of
     the node finds the other rows; they become dead letters of the node. `check_stop` is called
@@ -79,6 +80,9 @@ class Separation:
     _failures: list[_Failures] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
 
+    def __post_init__(self) -> None:
+        self._builder = self._without_failing_rows()
+
     @contextmanager
     def valid_rows(self, number: int) -> Iterator[DataFrame]:
         """Yields the rows for the sink, computed and in order, and reports the failing rows.
@@ -90,47 +94,78 @@ class Separation:
         branch = branch_of(self.builder, self.query, self.sink)
         with self._stack as stack:
             try:
-                frames = self.builder.build_batch(branch, self.root, self._derive)
+                frames = self._builder.build_batch(branch, self.root, self._derive)
                 rows = frames[self.sink.inputs[0]]
                 self.check_stop()
                 stack.enter_context(computed(rows))
                 for failures in self._failures:
                     self._report(failures, number)
             except (Py4JError, PySparkException) as error:
-                if isinstance(error, PySparkException) and data_error(error) is None:
-                    raise
+                _require_data_error(error)
                 raise NotSeparable from error
             yield rows
+
+    def _without_failing_rows(self) -> Builder:
+        """Returns the builder of the branch; its updating transforms compute the valid rows."""
+        updating = self.builder.updating
+        if updating is None:
+            return self.builder
+        return replace(self.builder, updating=updating.again(self._select))
+
+    def _select(self, node: Node, weighted: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
+        """Returns the rows of the weighted inputs on which an updating transform does not fail."""
+        session = self.root.sparkSession
+        valid = dict(weighted)
+        for name, search in UpdatingChecks.of(node, weighted, session).items():
+            rows = number_rows(weighted[name])
+            try:
+                checks = search.find(rows)
+                numbers = self._failing_numbers(rows, checks)
+            except (Py4JError, PySparkException) as error:
+                _require_data_error(error)
+                raise NotSeparable from error
+            if len(numbers):
+                values = added_rows(rows, self.builder.plan.nodes[name].operation)
+                added = _join(values, numbers, "left_semi").select(ROW).toArrow().column(0)
+                reported = pc.unique(added.combine_chunks()).sort()
+                self._failures.append(_Failures(node, values, checks, reported))
+                valid[name] = _join(rows, numbers, "left_anti").select(weighted[name].columns)
+        return valid
 
     def _derive(
         self, node: Node, frames: Mapping[str, DataFrame], query: Query, session: SparkSession
     ) -> DataFrame:
         """Returns the output of a transform for the rows on which it does not fail."""
-        frame = self.builder.derive(node, frames, query, session)
+        builder = self._builder
+        frame = builder.derive(node, frames, query, session)
         inputs = [name for name in node.inputs if not self.builder.plan.nodes[name].static]
-        if node.relation is None or len(inputs) != 1:
+        if node.relation is None or node.updating or len(inputs) != 1:
             return frame
         (name,) = inputs
         rows = number_rows(frames[name])
         checks = find_checks(frame, frames[name], rows)
-        if not checks:
-            return frame
-        rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
-        self._stack.callback(rows.unpersist)
-        numbers = pa.array([], pa.int64())
-        for check in checks:
-            self.check_stop()
-            numbers = pa.concat_arrays([numbers, check.numbers()])
+        numbers = self._failing_numbers(rows, checks)
         if not len(numbers):
             return frame
-        numbers = pc.unique(numbers).sort()
         self._failures.append(_Failures(node, rows, checks, numbers))
         valid = _join(rows, numbers, "left_anti").drop(ROW)
         valid.createOrReplaceTempView(name)
         try:
-            return self.builder.derive(node, {**frames, name: valid}, query, session)
+            return builder.derive(node, {**frames, name: valid}, query, session)
         finally:
             frames[name].createOrReplaceTempView(name)
+
+    def _failing_numbers(self, rows: DataFrame, checks: Sequence[Check]) -> pa.Int64Array:
+        """Returns the numbers of the rows that fail a check, in order. Keeps the rows in memory."""
+        numbers = pa.array([], pa.int64())
+        if not checks:
+            return numbers
+        rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+        self._stack.callback(rows.unpersist)
+        for check in checks:
+            self.check_stop()
+            numbers = pa.concat_arrays([numbers, check.numbers()])
+        return pc.unique(numbers).sort()
 
     def _report(self, failures: _Failures, number: int) -> None:
         spool = self.builder.make_spool(failures.node, self.query, "transform")
@@ -141,6 +176,12 @@ class Separation:
             for index, error in enumerate(errors):
                 writer.add(row_payload(batch, index), error)
             writer.close()
+
+
+def _require_data_error(error: Exception) -> None:
+    """Raises an error of Spark that is not about a value."""
+    if isinstance(error, PySparkException) and data_error(error) is None:
+        raise error
 
 
 def find_failing_rows(frames: Sequence[DataFrame], input_: DataFrame) -> dict[int, RecordError]:

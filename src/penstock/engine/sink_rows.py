@@ -18,6 +18,7 @@ from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, ro
 from penstock.engine import task as spark_task
 from penstock.engine.batch_record import Partitioning
 from penstock.engine.columns import has_variant, sink_schema
+from penstock.engine.executed_plan import PhysicalRows
 from penstock.engine.sink import RECEIPT_DDL, PartitionWriter, SinkTask
 from penstock.engine.spool import Spool
 from penstock.engine.variants import variants_to_json
@@ -46,6 +47,11 @@ def computed(rows: DataFrame) -> Iterator[None]:
             rows.unpersist()
 
 
+def discard(rows: DataFrame) -> None:
+    """Computes all rows."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
 def is_upserted(sink: Sink[Any]) -> bool:
     """Returns whether a sink receives only the last row of each primary key."""
     return sink.mode == "upsert" and bool(sink.primary_key)
@@ -72,7 +78,7 @@ def write_rows(
     return collect_receipts(receipts_of(sink, task, rows, partitioning), batch)
 
 
-def collect_receipts(receipts: DataFrame, batch: BatchId) -> list[dict[str, Any]]:
+def collect_receipts(receipts: DataFrame | PhysicalRows, batch: BatchId) -> list[dict[str, Any]]:
     """Writes the rows of a batch by computing a frame of `receipts_of`. Returns the receipts."""
     spark_task.set_batch(receipts.sparkSession.sparkContext, batch)
     return [json.loads(row.receipt) for row in receipts.collect()]

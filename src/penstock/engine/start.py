@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
 from penstock.engine.checked_queries import has_checks
+from penstock.engine.panes import by_panes
 from penstock.plan.model import Query
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
@@ -56,12 +57,14 @@ def start(
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     without_empty_batches = until == "complete" or (query.repeats and until != "closed")
     with _settings(builder.session, until, empty_batches=not without_empty_batches):
-        unchecked = replace(builder, checks_rows=False).build_streams(query) if checks_rows else {}
+        unchecked = {}
+        if checks_rows and builder.has_late_rows(query):
+            unchecked = replace(builder, checks_rows=False).build_streams(query)
         frames = builder.build_streams(query)
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
         runner = BatchRunner(builder, query, checkpoint, observer, late)
         writer = (
-            frames[query.root]
+            by_panes(frames[query.root])
             .writeStream.queryName(query.name)
             .outputMode(query.output_mode)
             .option("checkpointLocation", str(checkpoint))

@@ -44,11 +44,16 @@ PRELOAD = (
 )
 PRELOAD_ALL_OF = ("pyspark.sql.worker",)
 PRELOAD_PENSTOCK = (
-    "penstock.engine.source",
+    "penstock.engine.datasource",
     "penstock.engine.sink",
     "penstock.engine.function",
     "penstock.sdk",
     "penstock.formats",
+    "penstock.connectors.files",
+    "penstock.connectors.generate",
+    "penstock.connectors.kafka",
+    "penstock.connectors.memory",
+    "penstock.transforms.python",
 )
 GARBAGE = 50_000
 STARTED = b"+"

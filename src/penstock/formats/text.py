@@ -9,63 +9,51 @@ import pyarrow as pa
 
 from penstock.core.errors import EncodeError
 from penstock.sdk.columns.binary_arrays import concatenated_values
-from penstock.sdk.config import Config
-from penstock.sdk.encoding.lines import (
-    Framing,
-    LineWriter,
-    read_lines,
-    split_payloads,
-    too_long_error,
-)
+from penstock.sdk.encoding.lines import LineWriter, too_long_error
 from penstock.sdk.encoding.single_column import (
     decode_values,
     encode_values,
     select_column,
     value_column,
 )
-from penstock.sdk.format import FileFormat, FileWriter
-from penstock.sdk.record import Decoded, Encoded, Failure, Read, Records
+from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
+from penstock.sdk.encoding.transcoding import payloads_as_utf8
+from penstock.sdk.format import FileWriter
+from penstock.sdk.record import Decoded, Encoded, Failure, Read
 
 
-class TextConfig(Config):
+class TextConfig(LinesConfig):
     """Options of `text`."""
 
     column: str | None = None
     """The column that a sink writes. Required if there are several columns."""
-    framing: Framing = "none"
-    """The content of a payload: one record, or with `lines` one on each line that is not blank."""
     keep_blank: bool = False
     """Read the empty lines of a file as records."""
 
 
-class Text(FileFormat[TextConfig]):
+class Text(LinesFormat[TextConfig]):
     """Plain text: one STRING column, by default `value`.
 
     ```yaml
     format: text
     ```
 
-    The text must be UTF-8. Lines of a file (`.txt`) end with `\\n` or `\\r\\n`; a `\\r` elsewhere
-    is part of the line. Empty lines are skipped unless `keep_blank` is set. A line of more than
-    64 MB is an error, as is writing a text with `\\n`, or with `\\r` at its end, to a file. A
-    payload may have several lines; it is one record unless `framing: lines` is set. A record
-    without a value (a deletion, a tombstone) is null, or an error if the column is NOT NULL.
-    Writing a null is an error.
+    The text is UTF-8 unless a file has the byte order mark of UTF-16 or UTF-32, or `encoding` is
+    set. Lines of a file (`.txt`) end with `\\n` or `\\r\\n`; a `\\r` elsewhere is part of the line.
+    Empty lines are skipped unless `keep_blank` is set. A line of more than 64 MB is an error, as is
+    writing a text with `\\n`, or with `\\r` at its end, to a file. A payload may have several
+    lines; it is one record unless `framing: lines` is set. A record without a value (a deletion, a
+    tombstone) is null, or an error if the column is NOT NULL. Writing a null is an error.
     """
 
     extension: ClassVar[str] = ".txt"
-    position: ClassVar[str] = "line"
-    concatenable: ClassVar[bool] = True
-    lines: ClassVar[bool] = True
-
-    def records(self, payloads: pa.BinaryArray) -> Records:
-        return (
-            split_payloads(payloads) if self.config.framing == "lines" else Records(payloads, None)
-        )
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        return self._decode(payloads_as_utf8(payloads, self.config.encoding), schema)
+
+    def _decode(self, texts: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         value_column(schema, "text", (pa.string(),))
-        return decode_values(payloads, schema)
+        return decode_values(texts, schema)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         return encode_values(select_column(rows, self.config.column, "text"))
@@ -79,10 +67,10 @@ class Text(FileFormat[TextConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        for texts, numbers, too_long in read_lines(file, blank=self.config.keep_blank):
+        for texts, numbers, too_long in self._lines(file, self.config.keep_blank):
             for number, start in too_long:
                 read.reject(start, origin, number, too_long_error())
-            decoded = self.decode(texts, schema)
+            decoded = self._decode(texts, schema)
             for failure in decoded.failures:
                 index = failure[0]
                 read.reject(texts[index].as_py(), origin, int(numbers[index]), failure.error)

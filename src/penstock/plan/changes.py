@@ -50,6 +50,9 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
         inputs = [inherited[input_] for input_ in node.inputs if input_ in streams]
         keys = {input_.primary_key for input_ in inputs}
         primary_key = next(iter(keys)) if len(keys) == 1 else ()
+        if node.updating and node.stateful:
+            assert node.relation is not None
+            primary_key = node.relation.group_columns()
         if isinstance(node.spec, SourceSpec | TransformSpec | SinkSpec):
             primary_key = tuple(node.spec.primary_key) or primary_key
         columns = sorted({input_.operation for input_ in inputs if input_.operation})
@@ -77,6 +80,8 @@ def _output_operation(node: Node, operation: str | None) -> str | None:
     assert isinstance(node.spec, TransformSpec)
     if node.spec.operation_column is not None:
         return node.spec.operation_column
+    if node.updating:
+        return OPERATION_COLUMN
     if operation is None or node.stateful:
         return None
     return node.relation.output_operation(operation) if node.relation is not None else operation
@@ -151,13 +156,29 @@ def unsupported_state(node: Node, nodes: Mapping[str, Node]) -> PlanError | None
     changing = [nodes[name] for name in node.inputs if nodes[name].operation is not None]
     if not changing or not node.stateful:
         return None
+    if node.updating:
+        return _unknown_rows(node, changing)
     column = changing[0].operation
     return PlanError(
         f'{node.label} keeps state, and the rows of "{changing[0].name}" are changes (column '
         f'"{column}"): an update or a delete cannot be taken back from the state',
         code="state-of-changes",
-        hint="Write the changes to a sink with mode: upsert and aggregate the rows there, or "
+        hint="Use type: sql, which takes them back, as with SELECT DISTINCT or GROUP BY, or "
         f'remove the column "{column}" with the transform drop to treat each change as a new row.',
+        where=node.where,
+    )
+
+
+def _unknown_rows(node: Node, changing: Sequence[Node]) -> PlanError | None:
+    """Returns the error of changes that do not say which row they replace, or None."""
+    keyless = next((each for each in changing if not each.updating and not each.primary_key), None)
+    if keyless is None:
+        return None
+    return PlanError(
+        f'{node.label} combines the rows of "{keyless.name}", which are changes (column '
+        f'"{keyless.operation}") without a primary key',
+        code="missing-option",
+        hint=f"Set primary_key: [COLUMN, ...] on {keyless.label}.",
         where=node.where,
     )
 

@@ -19,6 +19,8 @@ def translate_queries(
     """
     translated: dict[str, Node] = {}
     relations: dict[str, Relation] = {}
+    sources = [node for node in nodes.values() if node.kind == "source" and not node.static]
+    ends = all(node.source.is_bounded() for node in sources)
     for name, node in nodes.items():
         if any(input_ not in translated for input_ in node.inputs):
             continue
@@ -33,11 +35,11 @@ def translate_queries(
                 continue
         translated[name] = node
         if node.kind != "sink":
-            relations[name] = _relation(node, inputs)
+            relations[name] = _relation(node, inputs, ends)
     return translated
 
 
-def _relation(node: Node, inputs: Mapping[str, Relation]) -> Relation:
+def _relation(node: Node, inputs: Mapping[str, Relation], ends: bool) -> Relation:
     """Returns a node as the queries downstream read it."""
     text = None
     if node.relation is not None:
@@ -52,4 +54,4 @@ def _relation(node: Node, inputs: Mapping[str, Relation]) -> Relation:
         relation.has_watermark for relation in inputs.values()
     )
     is_stateless = node.relation is None or not node.relation.batch_scoped
-    return Relation(node.name, output, text if is_stateless else None, inputs, has_watermark)
+    return Relation(node.name, output, text if is_stateless else None, inputs, has_watermark, ends)

@@ -182,8 +182,8 @@ def _query(plan: Plan, query: Query, pushdowns: Mapping[str, Pushdown]) -> Query
         stream_nodes=query.stream_nodes,
         batch_nodes=query.batch_nodes,
         sinks=query.sinks,
-        output_mode=query.output_mode,
-        stateful=tuple(name for name in query.stream_nodes if plan.nodes[name].stateful),
+        output_mode="changes" if query.updating else query.output_mode,
+        stateful=tuple(name for name in _members(query) if plan.nodes[name].stateful),
         checkpoint=str(plan.state / "checkpoints" / query.name),
         reasons=tuple(_reasons(plan, query)),
         needs=tuple(
@@ -209,6 +209,8 @@ def _reasons(plan: Plan, query: Query) -> Sequence[str]:
             f"rows of {query.name} are final when the input ends, so all input is one batch",
             "rows are written once, when final",
         )
+    if query.updating:
+        return _updating_reasons(plan, query)
     root = plan.nodes[query.root]
     if root.stateful:
         state = _describe_state(plan, root)
@@ -224,3 +226,18 @@ def _reasons(plan: Plan, query: Query) -> Sequence[str]:
     else:
         second = "rows are written as they arrive"
     return first, second
+
+
+def _updating_reasons(plan: Plan, query: Query) -> Sequence[str]:
+    nodes = [plan.nodes[name] for name in query.batch_nodes]
+    states = [
+        f"{node.name} keeps {_describe_state(plan, node)} as state, updated with each batch"
+        for node in nodes
+        if node.updating and node.stateful
+    ]
+    return (*states, "results are never final: inserts, updates and deletes of rows are written")
+
+
+def _members(query: Query) -> tuple[str, ...]:
+    """Returns the nodes of a query whose state is in its checkpoint."""
+    return (*query.stream_nodes, *(query.batch_nodes if query.updating else ()))

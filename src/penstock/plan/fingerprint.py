@@ -18,6 +18,7 @@ from typing import Any, Literal
 from penstock.core.paths import ConfigStr, Project
 from penstock.plan.functions import Function, used_functions
 from penstock.plan.model import Node, Plan, Query
+from penstock.plan.queries import upstream
 from penstock.sdk.columns.json_mark import has_json
 from penstock.spec.models import SourceSpec
 
@@ -105,16 +106,29 @@ def _default_options(node: Node) -> set[str]:
 
 
 def _query(plan: Plan, query: Query, hash_secret: HashSecret) -> dict[str, Any]:
+    nodes = {
+        name: _node(plan.nodes[name], hash_secret, plan.functions) for name in query.stream_nodes
+    }
+    for name in _updating_nodes(plan, query):
+        nodes[name] = _node(plan.nodes[name], hash_secret, plan.functions)
+        nodes[name]["updating"] = True
     return {
         "root": query.root,
         "mode": query.output_mode,
-        "nodes": {
-            name: _node(plan.nodes[name], hash_secret, plan.functions)
-            for name in query.stream_nodes
-        },
+        "nodes": nodes,
         "partitions": plan.spec.runtime.partitions,
         **({"whole_input": True} if query.whole_input else {}),
     }
+
+
+def _updating_nodes(plan: Plan, query: Query) -> list[str]:
+    """Returns the updating transforms of a query, and the transforms upstream of them.
+
+    The state was computed by all of them: later deletes of rows must find the rows.
+    """
+    updating = [name for name in query.batch_nodes if plan.nodes[name].updating]
+    members = {*updating, *upstream(updating, plan.nodes)}
+    return [name for name in query.batch_nodes if name in members - {*query.stream_nodes}]
 
 
 def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) -> dict[str, Any]:
@@ -247,7 +261,9 @@ def _changed_query(
     if before["mode"] != after["mode"]:
         yield Change(f'query "{name}"', "incompatible",
                      f"its output mode was {before['mode']} and is {after['mode']}")  # fmt: skip
-    stateful = any(node["stateful"] for node in after["nodes"].values())
+    stateful = any(
+        node["stateful"] and not node.get("updating") for node in after["nodes"].values()
+    )
     if stateful and before["partitions"] != after["partitions"]:
         reason = "the number of partitions of its state was set by its first run"
         yield Change(f'query "{name}"', "incompatible", reason)
@@ -259,15 +275,16 @@ def _changed_query(
             yield _changed_node(node, earlier, definition, stateful)
     for node, earlier in before["nodes"].items():
         if node not in after["nodes"]:
-            stateful = earlier["kind"] == "source" or earlier["stateful"]
-            effect: Effect = "incompatible" if stateful else "compatible"
+            needed = earlier["kind"] == "source" or earlier["stateful"]
+            lost = needed and not earlier.get("updating")
+            effect: Effect = "incompatible" if lost else "compatible"
             subject = f'{earlier["kind"]} "{node}"'
             yield Change(subject, effect, f'no longer part of query "{name}"')
 
 
 def _new_node(query: str, name: str, node: Mapping[str, Any]) -> Change:
     subject = f'{node["kind"]} "{name}"'
-    if node["stateful"]:
+    if node["stateful"] or node.get("updating"):
         return Change(
             subject, "incompatible", f'new in query "{query}", its state lacks earlier rows'
         )
@@ -300,7 +317,7 @@ def _changed_node(
         return Change(
             subject, "incompatible", f"its type was {before['type']} and is {after['type']}"
         )
-    if after["stateful"] or before["stateful"]:
+    if after["stateful"] or before["stateful"] or after.get("updating"):
         return Change(
             subject, "incompatible", f"{changes}; its state was computed by the old definition"
         )

@@ -72,7 +72,7 @@ def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
         if node.static:
             yield f"{node.label} is read at each start and may have changed"
         watermark = node.watermark
-        if watermark and any(ancestor.stateful for ancestor in above):
+        if watermark and any(other.stateful and not other.updating for other in above):
             yield (
                 f'rows of {node.label} that are older than the newest "{watermark.column}" by more '
                 "than the watermark's delay may be late for their window and are dropped"

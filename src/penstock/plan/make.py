@@ -19,6 +19,7 @@ from penstock.plan.dialect import translate_queries
 from penstock.plan.functions import functions_of, resolve
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
+from penstock.plan.updating import mark_updating
 from penstock.sdk import Sink, Source
 from penstock.spec.graph import list_nodes
 from penstock.spec.models import SinkSpec, SourceSpec, TransformSpec
@@ -81,7 +82,8 @@ class _Planner:
             self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings),
             self.functions,
         )  # fmt: skip
-        plan = replace(plan, nodes=_with_statefulness(nodes, plan.streams))
+        nodes = _with_statefulness(nodes, plan.streams)
+        plan = replace(plan, nodes=mark_updating(nodes, plan.streams))
         plan = self._without_invalid_queries(plan)
         nodes = inherit(plan.nodes, plan.streams)
         queries = make_queries(nodes, plan.streams, find_final_roots(nodes, plan.streams))

@@ -37,6 +37,8 @@ class Node:
     inputs: tuple[str, ...]
     where: Location | None
     stateful: bool = False
+    updating: bool = False
+    """Whether the output is the changes of a result (see `plan.updating`)."""
     primary_key: tuple[str, ...] = ()
     """The columns that identify a row of the output (of a sink: of the input), or none."""
     operation: str | None = None
@@ -124,7 +126,8 @@ class Query:
     this query reports: a node of several queries is reported by the first one. With `whole_input`
     the query has a single batch, of all rows of sources whose input ends. Several such sources are
     `merged` in one stream; `root` is then the list of their names. With `repeats` the sources
-    determine the batches of the query, including those without rows.
+    determine the batches of the query, including those without rows. An `updating` query keeps the
+    state of its updating transforms itself; its roots may be sources and stateful transforms.
     """
 
     name: str
@@ -137,6 +140,7 @@ class Query:
     whole_input: bool = False
     merged: tuple[str, ...] = ()
     repeats: bool = False
+    updating: bool = False
 
 
 @dataclass(frozen=True)
@@ -201,7 +205,8 @@ class Plan:
 
     def reads_sources_only(self, query: Query) -> bool:
         """Returns whether the root of a query is a source, or several."""
-        return bool(query.merged) or self.nodes[query.root].kind == "source"
+        roots = query.merged or (query.root,)
+        return all(self.nodes[name].kind == "source" for name in roots)
 
     @property
     def final_queries(self) -> tuple[Query, ...]:

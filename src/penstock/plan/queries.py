@@ -16,7 +16,11 @@ from dataclasses import replace
 
 from penstock.core.errors import PlanError, raise_all
 from penstock.plan.model import Node, OutputMode, Query
+from penstock.plan.reached_watermarks import watermarks_above
 from penstock.sdk import Capability
+
+_MERGE = "+"
+"""The character between the nodes of a root whose rows are merged. No name contains it."""
 
 
 def make_queries(
@@ -28,20 +32,23 @@ def make_queries(
     """
     roots, errors = find_roots(nodes, streams)
     raise_all(errors)
-    groups: dict[tuple[str, OutputMode], list[str]] = {}
+    groups: dict[tuple[str, OutputMode, bool], list[str]] = {}
     for node in nodes.values():
         if node.kind == "sink":
             root = roots[node.inputs[0]]
-            mode = _output_mode(node, root, nodes)
-            groups.setdefault((root, mode), []).append(node.name)
-    append_roots = {root for root, mode in groups if mode == "append"}
+            updating = _follows_updating(node, nodes)
+            mode = "append" if updating else _output_mode(node, root, nodes)
+            groups.setdefault((root, mode, updating), []).append(node.name)
+    append_roots = {root for root, mode, updating in groups if mode == "append" and not updating}
     reported: set[str] = set()
     queries = []
-    for (root, mode), sinks in groups.items():
-        whole_input = root in final and mode == "append"
-        starts = stream_sources(root, nodes, streams) if whole_input else [root]
+    for (root, mode, updating), sinks in groups.items():
+        whole_input = root in final and mode == "append" and not updating
+        starts = stream_sources(root, nodes, streams) if whole_input else _parts(root)
         name = f"{root}_updates" if mode == "update" and root in append_roots else root
-        query = _query(name, starts, sinks, nodes)
+        if updating:
+            name = "_".join([*_parts(root), "changes"])
+        query = replace(_query(name, starts, sinks, nodes), updating=updating)
         members = {*query.stream_nodes, *query.batch_nodes}
         reports = frozenset((members | set(sinks)) - reported)
         reported |= members
@@ -66,6 +73,7 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
         for node in nodes.values()
         if node.kind == "sink"
         and node.inputs[0] in roots
+        and not _follows_updating(node, nodes)
         and _output_mode(node, roots[node.inputs[0]], nodes) == "append"
     }
     return frozenset(
@@ -104,8 +112,10 @@ def unread_queries(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[
         if node.kind != "transform" or name in read:
             continue
         root = roots.get(name, name)
-        mode: OutputMode = "update" if _updates_rows(root, nodes) else "append"
-        queries.append(replace(_query(name, [root], (name,), nodes), sinks=(), output_mode=mode))
+        updating = _follows_updating(node, nodes)
+        mode: OutputMode = "update" if not updating and _updates_rows(root, nodes) else "append"
+        query = replace(_query(name, _parts(root), (name,), nodes), updating=updating)
+        queries.append(replace(query, sinks=(), output_mode=mode))
     return tuple(queries)
 
 
@@ -144,15 +154,29 @@ def find_roots(
         if any(name not in roots for name in inputs):
             continue
         above = {roots[name] for name in inputs}
-        if node.kind == "source" or node.stateful:
+        if node.kind == "source" or (node.stateful and not node.updating):
             roots[node.name] = node.name
         elif len(above) == 1:
             (roots[node.name],) = above
+        elif node.updating or any(_follows_updating(nodes[name], nodes) for name in inputs):
+            roots[node.name] = _MERGE.join(
+                sorted({part for root in above for part in _parts(root)})
+            )
         elif node.relation is not None and node.relation.batch_scoped:
             errors.append(_different_batches(node, above))
         else:
             roots[node.name] = node.name
     return roots, errors
+
+
+def _parts(root: str) -> list[str]:
+    """Returns the nodes whose rows are merged in a root."""
+    return root.split(_MERGE)
+
+
+def _follows_updating(node: Node, nodes: Mapping[str, Node]) -> bool:
+    """Returns whether a node or a node upstream is updating."""
+    return node.updating or any(nodes[name].updating for name in upstream([node.name], nodes))
 
 
 def _different_batches(node: Node, roots: Iterable[str]) -> PlanError:
@@ -213,7 +237,10 @@ def _output_mode(sink: Node, root: str, nodes: Mapping[str, Node]) -> OutputMode
 
 
 def _updates_rows(root: str, nodes: Mapping[str, Node]) -> bool:
-    return nodes[root].stateful and _never_final(root, nodes)
+    """Returns whether a stateful root updates its rows without a watermark that completes them."""
+    relation = nodes[root].relation
+    final = relation is not None and relation.emits_final_rows
+    return nodes[root].stateful and not final and not watermarks_above(root, nodes)
 
 
 def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
@@ -225,12 +252,17 @@ def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
     if node.relation is None or not node.stateful:
         return False
     windows = any(other.relation is not None and other.relation.calls_windows() for other in above)
-    event_times = {other.watermark.column for other in above if other.watermark is not None}
+    event_times = {watermark.column for watermark in watermarks_above(root, nodes)}
     return node.relation.needs_whole_input(None if windows else event_times)
 
 
+def is_final(root: str, nodes: Mapping[str, Node]) -> bool:
+    """Returns whether rows of a stateful node are final before the end of the input."""
+    return not _never_final(root, nodes) and not _needs_whole_input(root, nodes)
+
+
 def _never_final(root: str, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether the root updates its rows without a watermark that completes them."""
-    watermarks = (nodes[name].watermark for name in upstream([root], nodes))
+    """Returns whether the root updates its rows, and no watermark upstream is to complete them."""
     relation = nodes[root].relation
+    watermarks = (nodes[name].watermark for name in upstream([root], nodes))
     return not (relation and relation.emits_final_rows) and not any(watermarks)

@@ -23,7 +23,7 @@ def sources_are_read_once(plan: Plan) -> Iterator[PlanError]:
             for source, count in counts[input_].items():
                 counts[name][source] += count * times
     for query in plan.queries:
-        if query.whole_input:
+        if query.whole_input or query.updating:
             continue
         root = plan.nodes[query.root]
         repeated = [source for source, count in counts[query.root].items() if count > 1]

@@ -15,6 +15,7 @@ from penstock.plan.changes import (
 )
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
+from penstock.plan.reached_watermarks import windows_have_watermarks
 from penstock.plan.repeated_reads import sources_are_read_once
 from penstock.sdk import Capability
 from penstock.sdk.columns.conform import sql_name
@@ -202,4 +203,5 @@ ALL: tuple[Rule, ...] = (
     deletes_have_keys,
     named_columns_exist,
     sources_are_read_once,
+    windows_have_watermarks,
 )

@@ -95,7 +95,9 @@ def sink_query(plan: Plan, sink: str) -> Query:
 
 def depends_on_batches(plan: Plan, query: Query) -> bool:
     """Returns whether the rows of a query depend on rows of earlier batches, or on all input."""
-    return query.whole_input or any(plan.nodes[name].stateful for name in query.stream_nodes)
+    if query.whole_input or query.updating:
+        return True
+    return any(plan.nodes[name].stateful for name in query.stream_nodes)
 
 
 def overwrites(sink: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,13 +26,16 @@ class Operation(StrEnum):
 OPERATION_COLUMN = "_op"
 """The default name of an operation column."""
 
-OPERATIONS = pa.array([str(operation) for operation in Operation], pa.string())
-"""The texts of all operations."""
+
+@cache
+def operations() -> pa.StringArray:
+    """Returns the texts of all operations. Not a constant: PyArrow's first array imports pandas."""
+    return pa.array([str(operation) for operation in Operation], pa.string())
 
 
 def known_operations(values: pa.Array) -> pa.BooleanArray:
     """Returns for each value whether it is the text of an operation; false for null."""
-    return pc.is_in(values.cast(pa.string()), value_set=OPERATIONS)
+    return pc.is_in(values.cast(pa.string()), value_set=operations())
 
 
 def split_operations(

@@ -109,7 +109,7 @@ class FileFormat(Format[C]):
     concatenable: ClassVar[bool] = False
     """Whether the concatenation of two files is a file of the rows of both."""
     lines: ClassVar[bool] = False
-    """Whether records are lines, so that a growing file can be read from a byte offset."""
+    """Whether records are lines."""
 
     @abstractmethod
     def read_file(
@@ -120,6 +120,17 @@ class FileFormat(Format[C]):
         `file` is uncompressed, and seekable only with `needs_seek`. Passes bad records to
         `read.reject` with their position.
         """
+
+    def is_divisible(self, start: bytes) -> bool:
+        """Returns whether a file can be read from any byte after a `\\n`.
+
+        `start` holds the first four bytes of the file, or less of a shorter file.
+        """
+        return self.lines
+
+    def without_start(self) -> FileFormat[C]:
+        """Returns a format that reads such a file from a byte other than its first."""
+        return self
 
     needs_seek: ClassVar[bool] = False
     native_decoder: ClassVar[bool] = False
@@ -133,6 +144,9 @@ class FileFormat(Format[C]):
     def header(self, file: BinaryIO) -> bytes:
         """Returns the header of a file for `read_record`, such as a header line."""
         return b""
+
+    def check_file(self, file: BinaryIO, schema: pa.Schema, origin: str) -> None:
+        """Checks the header of a file. Raises Permanent if it does not have these columns."""
 
     def read_record(
         self, payload: bytes, header: bytes, schema: pa.Schema, origin: str, read: Read

@@ -56,6 +56,10 @@ class Relation(Component[C]):
     batch_scoped: bool = False
     """Whether the relation must be computed on each batch, not on the stream."""
 
+    incremental: bool = False
+    """Whether changes of the output can be computed from changes of the inputs, by Spark's plan of
+    the relation over tables."""
+
     emits_final_rows: bool = False
     """Whether a stateful relation emits each row once and never updates it, without a watermark."""
 
@@ -105,6 +109,15 @@ class Relation(Component[C]):
     def only_joins(self, streaming: frozenset[str]) -> bool:
         """Returns whether the state serves inner joins alone, whose rows are final at once."""
         return False
+
+    @property
+    def simply_aggregates(self) -> bool:
+        """Whether the relation is one aggregation whose groups only ever get new rows."""
+        return True
+
+    def group_columns(self) -> tuple[str, ...]:
+        """Returns the columns of the output that identify a group; none without groups."""
+        return ()
 
     def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
         """Returns whether rows are final at the end of the input only, in spite of watermarks.

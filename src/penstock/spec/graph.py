@@ -13,6 +13,7 @@ from penstock.core.location import Location
 from penstock.core.names import node_name_problem, pipeline_name_problem
 from penstock.core.text import did_you_mean, shorten
 from penstock.spec.source_map import Route, SourceMap, SourceValue, find_map, find_texts
+from penstock.sql.facts import parse_facts
 
 _KINDS = {"sources": "source", "transforms": "transform", "sinks": "sink"}
 
@@ -61,13 +62,15 @@ def check_graph(source_map: SourceMap, *, complete: bool = True) -> Iterator[Spe
 def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
     """Yields a warning for each source and transform that no node reads.
 
-    Any word in the texts of a transform without `from` counts as one of its inputs.
+    A transform without `from` reads the relations of its SQL. Without SQL that can be parsed, any
+    word in its texts counts as an input.
     """
     nodes = list_nodes(source_map)
+    known = frozenset(node.name for node in nodes)
     used = {name.casefold() for node in nodes for name in node.input_names}
     for node in nodes:
         if node.kind == "transform" and not node.inputs:
-            used |= _words(node.data) - {node.name.casefold()}
+            used |= _possible_inputs(node.data, known) - {node.name.casefold()}
     for node in nodes:
         if node.kind != "sink" and node.name.casefold() not in used:
             yield SpecError(
@@ -76,6 +79,14 @@ def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
                 where=source_map.key(node.route),
                 hint=f'add "from: {node.name}" to a sink or a transform',
             )
+
+
+def _possible_inputs(data: Any, known: frozenset[str]) -> set[str]:
+    text = data.get("sql") if isinstance(data, dict) else None
+    facts = parse_facts(text) if isinstance(text, str) else None
+    if facts is None or facts.tree is None:
+        return _words(data)
+    return {name.casefold() for name in facts.relations(known)}
 
 
 def _words(data: Any) -> set[str]:

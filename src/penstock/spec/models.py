@@ -301,12 +301,16 @@ class DeadLetterLimits(StrictModel):
 
 
 class Runtime(StrictModel):
-    """Settings of the runtime. No setting changes the result of the pipeline."""
+    """Settings of the runtime. No setting but `updating_ttl` changes the result of the pipeline."""
 
     master: Master = "local[*]"
     """Spark's master: local[N], spark://..., yarn, k8s://..."""
-    trigger: Duration | Literal["asap"] = 0.1
-    """The minimum time between the starts of two batches."""
+    trigger: Duration | Literal["asap"] = 0.02
+    """The minimum time between the starts of two batches.
+
+    Batches start at multiples of this time, and only if there are new rows. A longer time takes
+    less CPU time: fewer and larger batches.
+    """
     state: UserPath = ".penstock"
     """The state directory: a local directory, or a path that all machines share."""
     state_store: Literal["auto", "memory", "rocksdb"] = "auto"
@@ -319,6 +323,12 @@ class Runtime(StrictModel):
     """The number of partitions of windows and joins. Defaults to the number of cores.
 
     The first run pins the value.
+    """
+    updating_ttl: Duration | None = None
+    """The time after which an updating query removes a key that gets no new rows.
+
+    The key is deleted from the result as well. By default rows stay for ever. Rows are removed
+    while other rows arrive, up to a twentieth of the time later.
     """
     packages: list[str] = []
     """Maven coordinates of jars for Spark."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,13 +94,15 @@ class Facts:
     def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
         """Returns whether rows are final at the end of the input only.
 
-        That is so with ORDER BY, LIMIT or OFFSET, and for groups that have neither a window nor one
-        of the columns `event_times`. None stands for unknown columns.
+        That is so with ORDER BY, LIMIT, OFFSET or OVER, and for groups that have neither a window
+        nor one of the columns `event_times`. None stands for unknown columns.
         """
         if self.tree is None:
             return False
         queries = self.tree.find_all(exp.Query)
         if any(query.args.get(key) for query in queries for key in ("order", "limit", "offset")):
+            return True
+        if self.tree.find(exp.Window):
             return True
         aggregates = self._aggregates or self.tree.find(exp.AggFunc)
         if event_times is None or not aggregates or self.calls_windows:
@@ -109,6 +111,33 @@ class Facts:
         groups = self.tree.find_all(exp.Group)
         columns = (column for group in groups for column in group.find_all(exp.Column))
         return all(column.name.lower() not in names for column in columns)
+
+    @property
+    def simply_aggregates(self) -> bool:
+        """Whether the query is one aggregation whose groups are never removed from its result.
+
+        Spark computes it as a stream of new results.
+        """
+        if not isinstance(self.tree, exp.Select) or len(list(self.tree.find_all(exp.Select))) > 1:
+            return False
+        others = (exp.Distinct, exp.Having, exp.Window, exp.Limit, exp.Order, exp.Join, exp.Qualify)
+        return self.tree.find(*others) is None
+
+    def group_columns(self) -> tuple[str, ...]:
+        """Returns the columns of the output that hold all groups of the query; none otherwise."""
+        tree = self.tree
+        if not isinstance(tree, exp.Select):
+            return ()
+        group = tree.args.get("group")
+        outputs = tree.expressions
+        if tree.args.get("distinct") and all(output.alias_or_name for output in outputs):
+            return tuple(output.alias_or_name for output in outputs)
+        if group is None or any(
+            value for name, value in group.args.items() if name != "expressions"
+        ):
+            return ()
+        names = [_output_name(key, outputs) for key in group.expressions]
+        return tuple(names) if all(names) else ()
 
     def describe_state(self, streaming: frozenset[str]) -> tuple[str, ...]:
         """Returns descriptions of the state of a stateful query."""
@@ -199,6 +228,19 @@ class Facts:
             else self._reads(parent, streams) > 1
             for parent in joined.values()
         )
+
+
+def _output_name(key: exp.Expr, outputs: Sequence[exp.Expr]) -> str:
+    """Returns the column of the output with the value of a group: by position, name or value."""
+    if isinstance(key, exp.Literal) and key.is_int:
+        return (
+            str(outputs[int(key.name) - 1].alias_or_name) if int(key.name) <= len(outputs) else ""
+        )
+    for output in outputs:
+        named = isinstance(key, exp.Column) and not key.table and key.name == output.alias
+        if named or output.unalias() == key:
+            return str(output.alias_or_name)
+    return ""
 
 
 def _sides(select: exp.Select) -> Iterator[exp.Expr]:

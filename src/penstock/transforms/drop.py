@@ -29,6 +29,8 @@ class Drop(Relation[DropConfig]):
     ```
     """
 
+    incremental = True
+
     def output_operation(self, column: str) -> str | None:
         return None if column in self.config.columns else column
 

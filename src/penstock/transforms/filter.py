@@ -30,6 +30,8 @@ class Filter(Relation[FilterConfig]):
     ```
     """
 
+    incremental = True
+
     def sql_texts(self) -> Sequence[SqlText]:
         return [read_sql_text(("where",), self.config.where)]
 

@@ -34,6 +34,8 @@ class Map(Relation[MapConfig]):
     ```
     """
 
+    incremental = True
+
     def sql_texts(self) -> Sequence[SqlText]:
         return [read_sql_text(("set", name), text) for name, text in self.config.set.items()]
 

@@ -29,6 +29,8 @@ class Rename(Relation[RenameConfig]):
     ```
     """
 
+    incremental = True
+
     def output_operation(self, column: str) -> str | None:
         return self.config.columns.get(column, column)
 

@@ -33,6 +33,8 @@ class Select(Relation[SelectConfig]):
     ```
     """
 
+    incremental = True
+
     def sql_texts(self) -> Sequence[SqlText]:
         columns = self.config.columns
         items = enumerate(columns) if isinstance(columns, list) else columns.items()

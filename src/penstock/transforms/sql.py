@@ -45,6 +45,8 @@ class Sql(Relation[SqlConfig]):
     ```
     """
 
+    incremental = True
+
     @cached_property
     def facts(self) -> facts.Facts:
         return facts.parse_facts(self._translated.text, functions=self.context.functions)
@@ -102,6 +104,13 @@ class Sql(Relation[SqlConfig]):
 
     def only_joins(self, streaming: frozenset[str]) -> bool:
         return self.facts.only_joins(streaming)
+
+    @property
+    def simply_aggregates(self) -> bool:
+        return self._bound_facts.simply_aggregates
+
+    def group_columns(self) -> tuple[str, ...]:
+        return self._bound_facts.group_columns()
 
     def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
         return self._bound_facts.needs_whole_input(event_times)

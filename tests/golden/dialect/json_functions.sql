@@ -3,3 +3,4 @@ SELECT json_get(v, 'a'), json_get_json(v, 'a'), json_get_array(v, 'xs'), json_co
 SELECT json_as_text(v, 'a'), json_length(v), json_length(v, 'xs'), json_object_keys(v)
 SELECT extract_json_string(value, '$.a'), extract_json(value, '$.a'), extract_json(value, '$.xs[*]')
 SELECT get_first_json_object(value, '$.xs[0]')
+SELECT json_keys(v), json_from_scalar(a)

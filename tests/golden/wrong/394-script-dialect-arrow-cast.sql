@@ -1,4 +1,4 @@
 CREATE TABLE a (id BIGINT, name TEXT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds')
   WITH (connector = 'single_file', path = 'in/*.json', format = 'json');
-SELECT upper(name), arrow_cast(id, 'Int8')
+SELECT upper(name), arrow_cast(id, 'Union(Int8)')
 FROM a;

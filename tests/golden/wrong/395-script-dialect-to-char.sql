@@ -1,5 +1,5 @@
 CREATE TABLE a (id BIGINT, name TEXT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds')
   WITH (connector = 'single_file', path = 'in/*.json', format = 'json');
 CREATE VIEW v AS
-SELECT array_slice(split(name, ','), 1, 2) AS s FROM a;
+SELECT to_char(at, '%Y-%U') AS s FROM a;
 SELECT * FROM v;

@@ -1,4 +1,4 @@
-CREATE TABLE users (id INT PRIMARY KEY, city STRING)
+CREATE TABLE users (id INT, city STRING)
 WITH (connector = 'kafka', brokers = 'localhost:9092', topic = 'users', format = 'debezium_json');
 
 CREATE TABLE cities (city STRING PRIMARY KEY, users BIGINT)

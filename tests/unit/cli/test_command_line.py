@@ -31,14 +31,19 @@ LINES = [
 """Command lines and their exit codes."""
 
 
-def test_help_and_mistakes_import_nothing_heavy() -> None:
-    """In one fresh process: the first line that imports a heavy package shows it."""
+def test_help_mistakes_and_receivers_import_nothing_heavy() -> None:
+    """In one fresh process: the first line that imports a heavy package shows it.
+
+    The process of a receiving source needs PyArrow but not pandas.
+    """
     code = (
         "import json, os, sys\n"
         "from penstock.cli.main import main\n"
         f"for words in {[words for words, _ in LINES]!r}:\n"
         f"    results = [words, main(words), sorted({HEAVY!r} & set(sys.modules))]\n"
         "    print('result', json.dumps(results), file=sys.stderr)\n"
+        "import penstock.runtime.receiver_process\n"
+        "print('receiver', sorted({'pandas', 'pyspark'} & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     results = [
@@ -47,6 +52,7 @@ def test_help_and_mistakes_import_nothing_heavy() -> None:
         if line.startswith("result ")
     ]
     assert results == [[words, status, []] for words, status in LINES]
+    assert done.stderr.endswith("receiver []\n")
 
 
 @pytest.mark.parametrize("words", ["check x.yaml", "inspect x.yaml rows", "stop x.yaml"])

@@ -157,26 +157,45 @@ def test_a_transform_inherits_the_operation(
     assert changed_by(tmp_path, transform, sink={"type": "print"}).operation == operation
 
 
-@pytest.mark.parametrize(
-    "transform",
-    [
-        {"type": "dedupe", "within": "forever"},
-        {"type": "sql", "sql": "SELECT id, count(*) AS n FROM rows GROUP BY id"},
-        {"type": "sql", "sql": "SELECT a.id FROM rows a JOIN rows b ON a.id = b.id"},
-    ],
-)
-def test_changes_have_no_state(tmp_path: Path, transform: dict[str, Any]) -> None:
+def test_only_sql_combines_changes(tmp_path: Path) -> None:
     with pytest.raises(PenstockError) as caught:
-        changed_by(tmp_path, transform, sink=UPSERT)
-    (error,) = (e for e in flatten_errors(caught.value) if e.code != "repeated-read")
+        changed_by(tmp_path, {"type": "dedupe", "within": "forever"}, sink=UPSERT)
+    (error,) = flatten_errors(caught.value)
     assert error.code == "state-of-changes" and "transform drop" in str(error.hint)
 
 
-def changed_by(directory: Path, transform: dict[str, Any], sink: dict[str, Any]) -> Node:
+@pytest.mark.parametrize(
+    ("sql", "primary_key"),
+    [
+        ("SELECT id, count(*) AS n FROM rows GROUP BY id", ("id",)),
+        ("SELECT a.id FROM rows a JOIN rows b ON a.id = b.id", ()),
+        ("SELECT DISTINCT id FROM rows", ("id",)),
+        ("SELECT id % 10 AS part, max(id) AS last FROM rows GROUP BY 1", ("part",)),
+        ("SELECT max(id) AS last FROM rows GROUP BY id % 10", ()),
+    ],
+)
+def test_sql_that_combines_changes_is_updating(
+    tmp_path: Path, sql: str, primary_key: tuple[str, ...]
+) -> None:
+    node = changed_by(tmp_path, {"type": "sql", "sql": sql}, sink={"type": "print"})
+    assert (node.updating, node.operation, node.primary_key) == (True, "_op", primary_key)
+
+
+def test_changes_without_a_primary_key_are_not_combined(tmp_path: Path) -> None:
+    transform = {"type": "sql", "sql": "SELECT op, count(*) AS n FROM rows GROUP BY op"}
+    with pytest.raises(PenstockError) as caught:
+        changed_by(tmp_path, transform, sink={"type": "print"}, source={"primary_key": []})
+    (error,) = flatten_errors(caught.value)
+    assert error.code == "missing-option" and "primary_key" in str(error.hint)
+
+
+def changed_by(
+    directory: Path, transform: dict[str, Any], sink: dict[str, Any], **parts: dict[str, Any]
+) -> Node:
     """Returns the node of a transform over changes."""
     origin = {} if transform["type"] == "sql" else {"from": "rows"}
     spec = {
-        "sources": {"rows": SOURCE},
+        "sources": {"rows": SOURCE | parts.get("source", {})},
         "transforms": {"changed": {**origin, **transform}},
         "sinks": {"out": {"from": "changed", **sink}},
     }

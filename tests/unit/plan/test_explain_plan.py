@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+from plans import planned, sql
 
 from penstock import app
 from penstock.plan.explain import Column, Explanation, Needs, explain
@@ -59,3 +60,25 @@ def test_a_static_table_is_no_stream() -> None:
     facts = {node.name: node for node in explained().nodes}
     assert facts["airlines"].static and facts["flights"].watermark == "time_hour, up to 1h late"
     assert facts["flights"].format == "csv"
+
+
+def test_an_updating_query_is_explained(tmp_path: Path) -> None:
+    orders = {"type": "files", "path": "*.jsonl", "watch": True, "schema": "id LONG, city STRING"}
+    document = {
+        "sources": {"orders": orders},
+        "transforms": {
+            "counts": sql("SELECT city, count(*) AS n FROM orders GROUP BY city"),
+            "many": sql("SELECT * FROM counts WHERE n > 3"),
+        },
+        "sinks": {"out": {"type": "print", "from": "many"}},
+    }
+    explanation = explain(planned(tmp_path, document))
+    (query,) = explanation.queries
+    assert (query.output_mode, query.stateful) == ("changes", ("counts",))
+    assert query.reasons == (
+        "counts keeps groups as state, updated with each batch",
+        "results are never final: inserts, updates and deletes of rows are written",
+    )
+    assert {node.name: node.state for node in explanation.nodes if node.state} == {
+        "counts": "groups"
+    }

@@ -251,3 +251,57 @@ def test_unchanged_secret_is_compatible_with_old_hashes(tmp_path: Path, old: boo
     assert compare(before, same) == []
     other = comparable(secret_plan(tmp_path, "mellon"), before, b"1")
     assert effects(before, other) == ['compatible source "orders"']
+
+
+UPDATING: dict[str, Any] = {
+    "sources": {
+        "orders": {
+            "type": "files", "path": "in/*.jsonl", "watch": True, "schema": "id LONG, city STRING",
+        },
+    },
+    "transforms": {
+        "dear": sql("SELECT * FROM orders WHERE id > 5"),
+        "counts": sql("SELECT city, count(*) AS n FROM dear GROUP BY city"),
+        "many": sql("SELECT city FROM counts WHERE n > 3"),
+        "ids": sql("SELECT count(*) AS n FROM orders"),
+    },
+    "sinks": {
+        f"{name}_out": {"type": "files", "from": name, "path": name, "format": "debezium_json"}
+        for name in ("many", "ids")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({}, [], id="nothing"),
+        pytest.param(
+            {"transforms.counts.sql": "SELECT city, sum(id) AS n FROM dear GROUP BY city"},
+            ['incompatible transform "counts"'], id="an aggregate",
+        ),
+        pytest.param(
+            {"transforms.dear.sql": "SELECT * FROM orders WHERE id > 6"},
+            ['incompatible transform "dear"'], id="a filter above the state",
+        ),
+        pytest.param(
+            {"transforms.many.sql": "SELECT city FROM counts WHERE n > 4"},
+            ['incompatible transform "many"'], id="a filter of changes",
+        ),
+        pytest.param({"runtime.partitions": 3}, [], id="the partitions"),
+        pytest.param(
+            {"transforms.ids": None, "sinks.ids_out": None},
+            ['compatible transform "ids"'], id="one transform less",
+        ),
+        pytest.param(
+            {"transforms.more": sql("SELECT max(id) AS n FROM orders"),
+             "sinks.more_out": {"type": "print", "from": "more"}},
+            ['incompatible transform "more"'], id="one transform more",
+        ),
+    ],
+)  # fmt: skip
+def test_state_of_updating_transforms(
+    tmp_path: Path, changes: dict[str, Any], expected: list[str]
+) -> None:
+    before = fingerprint(planned(tmp_path, UPDATING))
+    assert effects(before, fingerprint(planned(tmp_path, changed(UPDATING, changes)))) == expected

@@ -143,3 +143,24 @@ sinks:
     assert found.level == "exactly once"
     (note,) = found.notes
     assert note.startswith(f'source "heat" (type: mqtt) receives a message {taken}; the guarantee')
+
+
+def test_an_updating_query_drops_no_late_rows(tmp_path: Path) -> None:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text("""
+sources:
+  clicks:
+    type: files
+    path: "*.jsonl"
+    watch: true
+    schema: id BIGINT, at TIMESTAMP
+    watermark: {column: at, delay: 1 minute}
+transforms:
+  counted: {type: sql, sql: "SELECT id, count(*) AS n FROM clicks GROUP BY id"}
+  levels: {type: sql, sql: "SELECT n, count(*) AS ids FROM counted GROUP BY n"}
+sinks:
+  kept: {type: files, from: levels, path: out, format: debezium_json}
+""")
+    plan = app.plan(path)
+    assert plan.nodes["counted"].updating
+    assert of(plan, "kept").notes == ()

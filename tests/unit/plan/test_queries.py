@@ -187,6 +187,9 @@ def test_the_only_end_of_a_stateful_query_is_its_trunk(tmp_path: Path) -> None:
         ("SELECT window, sum(n) AS n FROM hourly GROUP BY window", False),
         ("SELECT window(at, '1 hour') AS w, count(*) AS n FROM orders GROUP BY w", False),
         ("SELECT DISTINCT id FROM orders", False),
+        ("SELECT id, rank() OVER (ORDER BY price) AS place FROM orders", True),
+        ("SELECT hour, sum(n) OVER (PARTITION BY n) AS so_far FROM hourly", True),
+        ("SELECT id, count(*) AS n, rank() OVER (ORDER BY id) AS p FROM orders GROUP BY id", True),
     ],
 )
 def test_rows_that_no_watermark_completes_are_final_at_the_end(
@@ -195,3 +198,49 @@ def test_rows_that_no_watermark_completes_are_final_at_the_end(
     transforms = {"hourly": sql(HOURLY.format("orders")), "result": sql(query)}
     made = plan(tmp_path, transforms, {"out": memory("result")})
     assert [each.whole_input for each in made.queries if "out" in each.sinks] == [final]
+
+
+SHIFT = {
+    "type": "python",
+    "from": "orders",
+    "schema": "id LONG, at TIMESTAMP",
+    "code": "def transform(batch): return batch.select(['id', 'at'])",
+}
+WATERMARK = {"column": "at", "delay": "1 minute"}
+
+
+@pytest.mark.parametrize(
+    ("function", "whole_input"), [(SHIFT, True), ({**SHIFT, "watermark": WATERMARK}, False)]
+)
+def test_windows_below_a_function_are_final_at_the_end(
+    tmp_path: Path, function: dict[str, Any], whole_input: bool
+) -> None:
+    orders = ORDERS if whole_input else NO_WATERMARK
+    transforms = {"shift": function, "hourly": sql(HOURLY.format("shift"))}
+    made = plan(tmp_path, transforms, {"out": memory("hourly")}, {"orders": orders})
+    assert [each.whole_input for each in made.queries] == [whole_input]
+
+
+@pytest.mark.parametrize("sink", [memory("hourly"), upserts("hourly")], ids=["append", "update"])
+def test_a_function_does_not_keep_the_watermark_of_endless_input(
+    tmp_path: Path, sink: dict[str, Any]
+) -> None:
+    kafka = {"type": "kafka", "brokers": "localhost:1", "topic": "orders", "format": "json"}
+    orders = {**kafka, "schema": ORDERS["schema"], "watermark": WATERMARK}
+    transforms = {
+        "shift": SHIFT,
+        "few": sql("SELECT * FROM shift WHERE id > 1"),
+        "hourly": sql(HOURLY.format("few")),
+    }
+    with pytest.raises(PlanError, match='does not keep the watermark of source "orders"') as raised:
+        plan(tmp_path, transforms, {"out": sink}, {"orders": orders})
+    error = raised.value
+    assert (error.code, error.message.split(" does")[0]) == (
+        "lost-watermark",
+        'transform "shift" (type: python)',
+    )
+    assert error.hint is not None and "watermark: {column: at, delay: 1m}" in error.hint
+    del orders["watermark"]
+    transforms["shift"] = {**SHIFT, "watermark": WATERMARK}
+    (query,) = plan(tmp_path, transforms, {"out": sink}, {"orders": orders}).queries
+    assert query.stream_nodes == ("orders", "shift", "few", "hourly")

@@ -36,7 +36,7 @@ MONEY = pa.decimal128(12, 2)
         (pa.list_(MONEY), ["1.50", "-2"], "[1.50, -2.00]"),
         (pa.list_(pa.bool_()), [True, None], "[true, null]"),
         (pa.list_(pa.binary()), [b"ab"], '["YWI="]'),
-        (pa.list_(pa.timestamp("us", "UTC")), [NOON], '["2024-01-02T12:00:00.5Z"]'),
+        (pa.list_(pa.timestamp("us", "UTC")), [NOON], '["2024-01-02T12:00:00.500Z"]'),
         (pa.list_(pa.date32()), [dt.date(2024, 1, 2)], '["2024-01-02"]'),
         (pa.list_(pa.float64()), [float("nan"), 1e300], '["NaN", 1e+300]'),
         (pa.list_(pa.string()), [], "[]"),

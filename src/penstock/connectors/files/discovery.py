@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.connectors.files.compression import codec_of
@@ -11,7 +11,7 @@ from penstock.connectors.files.growing import GrowingFiles
 from penstock.connectors.files.listing import Location
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.connectors.files.pace import ListingPace
-from penstock.connectors.files.segments import SEGMENT_BYTES, segments
+from penstock.connectors.files.segments import SEGMENT_BYTES, START_BYTES, segments
 from penstock.connectors.files.storage import Entry, Storage
 
 LARGE_FILE_BYTES = 4 * SEGMENT_BYTES
@@ -25,8 +25,8 @@ class Discovery:
     order: str
     min_age: float
     tail: bool
-    lines: bool = False
-    """Whether records are lines, so that a large file can be split into ranges."""
+    is_divisible: Callable[[bytes], bool]
+    """Whether a file with this start can be split into ranges of lines."""
     archive: str = ""
     """The URL of the directory of moved files, which are not read again."""
 
@@ -64,7 +64,7 @@ class Discovery:
         """Returns the files and ranges that the log lacks."""
         if self.tail:
             with pace.measure():
-                growing = GrowingFiles(log, self.listing())
+                growing = GrowingFiles(log, self.listing(), self.is_divisible)
                 changed = growing.changed(self._newest())
             return [range_ for file in changed for range_ in growing.new_ranges(file)]
         with pace.measure():
@@ -74,11 +74,14 @@ class Discovery:
     def _split(self, storage: Storage, entry: Entry) -> Iterator[FileRange]:
         """Yields a file, or the ranges of a large file."""
         url = storage.url(entry.path)
-        if not self.lines or entry.size < LARGE_FILE_BYTES or codec_of(url, "auto") is not None:
+        if entry.size < LARGE_FILE_BYTES or codec_of(url, "auto") is not None:
             yield FileRange(url, entry.size, entry.modified, inode=entry.inode)
             return
         line = 0
         with storage.convert_errors("read", url), storage.open(entry.path) as file:
+            if not self.is_divisible(file.read(START_BYTES)):
+                yield FileRange(url, entry.size, entry.modified, inode=entry.inode)
+                return
             for start, stop, lines in segments(file, 0, entry.size, whole=True):
                 yield FileRange(
                     url, entry.size, entry.modified, start, stop, line, lines, entry.inode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import BinaryIO
@@ -21,9 +21,9 @@ from penstock.connectors.files.fingerprint import (
     rotation_prefix,
 )
 from penstock.connectors.files.log import DiscoveryLog, FileRange
-from penstock.connectors.files.segments import segments
+from penstock.connectors.files.segments import START_BYTES, segments
 from penstock.connectors.files.storage import Entry, Storage
-from penstock.core.errors import DecodeError
+from penstock.core.errors import DecodeError, Permanent
 
 logger = structlog.get_logger(__name__)
 
@@ -64,8 +64,14 @@ class GrowingFiles:
     compressed.
     """
 
-    def __init__(self, log: DiscoveryLog, listing: Sequence[tuple[Storage, Entry]]) -> None:
+    def __init__(
+        self,
+        log: DiscoveryLog,
+        listing: Sequence[tuple[Storage, Entry]],
+        is_divisible: Callable[[bytes], bool],
+    ) -> None:
         self._log = log
+        self._is_divisible = is_divisible
         self._files = [GrowingFile(storage, entry) for storage, entry in listing]
         self._by_url = {file.url: file for file in self._files}
         self._by_inode = {file.entry.inode: file for file in self._files if file.entry.inode}
@@ -135,6 +141,8 @@ class GrowingFiles:
     def _ranges(self, file: GrowingFile, content: BinaryIO, last: FileRange) -> Iterator[FileRange]:
         """Yields the ranges after `last`."""
         state = self._moved(file, last)
+        if not last.stop:
+            self._check_start(file, content)
         size = sys.maxsize if file.is_compressed else file.entry.size
         ranges = list(segments(content, last.stop or 0, size, file.is_compressed))
         for start, stop, lines in ranges:
@@ -147,6 +155,16 @@ class GrowingFiles:
                 **asdict(fingerprint(content, stop)),
             )
             yield state
+
+    def _check_start(self, file: GrowingFile, content: BinaryIO) -> None:
+        content.seek(0)
+        if not self._is_divisible(content.read(START_BYTES)):
+            raise Permanent(
+                f"cannot read {file.url}: tail expects UTF-8, found another encoding",
+                code="wrong-encoding",
+                hint="Write the file as UTF-8, or read complete files: watch: true instead of "
+                "tail.",
+            )
 
     def _copied_ranges(
         self, file: GrowingFile, content: BinaryIO, copied: FileRange

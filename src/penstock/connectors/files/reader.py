@@ -6,7 +6,7 @@ import lzma
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -69,7 +69,7 @@ class FileReader:
         """Yields the rows of a file range. Rejects the unreadable rest of a file as one record."""
         assert self.columns is not None
         hive = self._hive_columns(range_.path)
-        schema = pa.schema([field for field in self.columns if field.name not in hive])
+        schema = self._file_columns(hive)
         last_position = 0
         failure: Exception | None = None
         with storage.convert_errors("open", range_.display_path):
@@ -115,9 +115,10 @@ class FileReader:
         self, file: OpenedFile, storage: Storage, schema: pa.Schema, range_: FileRange, read: Read
     ) -> Iterator[DecodedPart]:
         file_read = Read(read.columns, read.conjuncts, read.metadata)
+        file_format = self.format.without_start() if range_.start else self.format
         failure: Exception | None = None
         try:
-            for rows, positions in self.format.read_file(
+            for rows, positions in file_format.read_file(
                 file.stream, schema, range_.origin, file_read
             ):
                 bad, file_read.bad = file_read.bad, []
@@ -138,7 +139,7 @@ class FileReader:
         """
         assert self.columns is not None
         hive = self._hive_columns(path)
-        schema = pa.schema([field for field in self.columns if field.name not in hive])
+        schema = self._file_columns(hive)
         range_, read = FileRange(path, 0, 0), Read()
         if header is None:
             header = self._header(storage, path, range_) if self.format.needs_header else b""
@@ -156,6 +157,10 @@ class FileReader:
         names = self.columns.names
         return {name: value for name, value in hive_values(path).items() if name in names}
 
+    def _file_columns(self, hive: Container[str]) -> pa.Schema:
+        assert self.columns is not None
+        return pa.schema([field for field in self.columns if field.name not in hive])
+
     def _header(self, storage: Storage, path: str, range_: FileRange) -> bytes:
         try:
             with self._open(storage, path, range_) as file:
@@ -164,6 +169,19 @@ class FileReader:
             raise DecodeError(
                 f"cannot read the header of {path}: the file does not exist", code="file-missing"
             ) from error
+
+    def check_header(self, storage: Storage, path: str, range_: FileRange) -> None:
+        """Raises Permanent if the header of a file lacks columns. Ignores a damaged file."""
+        schema = self._file_columns(self._hive_columns(range_.path))
+        with (
+            storage.convert_errors("read", range_.display_path),
+            self._open(storage, path, range_) as file,
+        ):
+            try:
+                self.format.check_file(file.stream, schema, range_.origin)
+            except _CORRUPT:
+                if file.failures[0] is not None:
+                    raise
 
     def infer_schema(self, storage: Storage, path: str, range_: FileRange) -> pa.Schema | None:
         """Returns the columns of a file, including those of its path; None without any.

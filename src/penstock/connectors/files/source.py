@@ -39,6 +39,8 @@ FORMATS = {
 PARTITION_BYTES = 4_000_000
 """Small files are read in one partition up to about this size."""
 SAMPLED_FILES = 3
+CHECKED_FILES = 100
+"""The number of files of which a check reads the header."""
 
 
 class FilesSource(ReplayableSource[FilesSourceConfig]):
@@ -90,9 +92,15 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return not (self.config.watch or self.config.tail)
 
     def check(self) -> None:
-        self._file_format()
-        if next(iter(self._discovery().entries()), None) is None:
+        file_format = self._file_format()
+        entries = self._discovery().entries()
+        if not entries:
             raise self._no_files_error()
+        if self.columns is not None:
+            reader = FileReader(file_format, self.config.compression, self.columns)
+            for storage, entry in entries[:CHECKED_FILES]:
+                url = storage.url(entry.path)
+                reader.check_header(storage, entry.path, FileRange(url, entry.size, 0))
 
     def infer_schema(self) -> pa.Schema | None:
         reader = FileReader(self._file_format(), self.config.compression, None)
@@ -211,11 +219,13 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
 
     def _discovery(self) -> Discovery:
         config = self.config
-        lines = config.compression in ("auto", "none") and getattr(self.format, "lines", False)
+        is_divisible = _never
+        if config.compression in ("auto", "none") and isinstance(self.format, FileFormat):
+            is_divisible = self.format.is_divisible
         target = self._move_target()
         archive = "" if target is None else f"{target.storage.url(target.root.rstrip('/'))}/"
         return Discovery(
-            self._locations(), config.order, config.min_age, config.tail, lines, archive
+            self._locations(), config.order, config.min_age, config.tail, is_divisible, archive
         )
 
     def _move_target(self) -> Location | None:
@@ -259,6 +269,11 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
                 "tail requires a format of lines",
                 hint="Use json or text, or watch: true instead of tail.",
             )
+        if self.config.tail and not self.format.is_divisible(b""):
+            raise PlanError(
+                "tail requires the encoding auto, utf-8, ascii or latin-1",
+                hint="Use watch: true instead of tail.",
+            )
         return self.format
 
     def _no_files_error(self) -> ConnectError:
@@ -272,3 +287,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return Permanent(
             f"cannot find files at {location.url()}", code="no-files", hint=location.hint()
         )
+
+
+def _never(start: bytes) -> bool:
+    return False

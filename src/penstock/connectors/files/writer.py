@@ -20,7 +20,6 @@ from penstock.connectors.files.staging import Part, StagingArea
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.sdk import Failure, FileFormat, Receipt, Rejected, Writer
-from penstock.sdk.columns.row_json import value_text
 
 MAX_OPEN_FILES = 100
 MAX_PART_NUMBER = 99_999
@@ -231,7 +230,8 @@ def _text(scalar: pa.Scalar) -> str:
     try:
         value = scalar.as_py()
     except (ValueError, OverflowError):
-        return value_text(scalar).removesuffix("Z").removesuffix(".000000")
+        text = str(scalar.cast(pa.string()).as_py())
+        return text.removesuffix("Z").removesuffix(".000000")
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, bytes):

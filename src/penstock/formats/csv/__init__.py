@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,7 @@ from itertools import chain
 from typing import Annotated, Any, BinaryIO, ClassVar, Self, cast
 
 import pyarrow as pa
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from penstock.core.errors import DecodeError, EncodeError, Permanent, PlanError
 from penstock.formats.csv import write
@@ -25,25 +24,20 @@ from penstock.sdk.columns.text_values import Times
 from penstock.sdk.config import Config
 from penstock.sdk.encoding.fallback import decode_with_fallback
 from penstock.sdk.encoding.lines import Framing, split_payloads
-from penstock.sdk.encoding.transcoding import AUTO, ESCAPE, as_utf8
+from penstock.sdk.encoding.transcoding import (
+    AUTO,
+    BYTE_ENCODINGS,
+    Encoding,
+    as_utf8,
+    payloads_as_utf8,
+)
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read, Records
 
 _SAMPLE = 1000
-_BYTE_ENCODINGS = (AUTO, "utf-8", "ascii", "iso8859-1")
-"""Encodings whose line ends are single bytes."""
 _INT = re.compile(r"-?(0|[1-9]\d{0,17})\Z")
 _FLOAT = re.compile(r"-?(0|[1-9]\d*)?\.?\d+([eE][+-]?\d+)?\Z")
-
-
-def _encoding(name: str) -> str:
-    if name == AUTO:
-        return name
-    try:
-        return codecs.lookup(name).name
-    except LookupError:
-        raise ValueError("expected auto, or an encoding such as utf-8, latin-1 or utf-16") from None
 
 
 def _null_as_text(value: Any) -> Any:
@@ -80,14 +74,14 @@ class CsvConfig(Config):
     """The content of a payload: one record, or with `lines` one on each line that is not blank."""
     timestamps: Times = "iso"
     """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
-    encoding: Annotated[str, AfterValidator(_encoding)] = AUTO
+    encoding: Encoding = AUTO
     """The encoding for reading, such as `latin-1` or `utf-16-le`. With `auto` the byte order mark
     of a file determines UTF-16 or UTF-32; other files and payloads are UTF-8. Files are written as
     UTF-8."""
 
     @model_validator(mode="after")
     def _check_encoding(self) -> Self:
-        if self.framing == "lines" and self.encoding not in _BYTE_ENCODINGS:
+        if self.framing == "lines" and self.encoding not in BYTE_ENCODINGS:
             raise ValueError("framing: lines requires the encoding auto, utf-8, ascii or latin-1")
         return self
 
@@ -128,17 +122,8 @@ class Csv(FileFormat[CsvConfig]):
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         names = self._names(schema)
-        if self.config.encoding not in (AUTO, "utf-8"):
-            texts = [
-                payload if payload is None else self._to_utf8(payload)
-                for payload in payloads.to_pylist()
-            ]
-            payloads = pa.array(texts, pa.binary())
-        return decode_non_null(payloads, lambda present: self._decode(present, names, schema))
-
-    def _to_utf8(self, payload: bytes) -> bytes:
-        text = payload.decode(self.config.encoding, errors=ESCAPE)
-        return text.encode(errors="surrogateescape")
+        texts = payloads_as_utf8(payloads, self.config.encoding)
+        return decode_non_null(texts, lambda present: self._decode(present, names, schema))
 
     def _decode(self, records: pa.BinaryArray, names: Sequence[str], schema: pa.Schema) -> Decoded:
         _check_flat(schema)
@@ -194,6 +179,11 @@ class Csv(FileFormat[CsvConfig]):
     def header(self, file: BinaryIO) -> bytes:
         records = (block.texts for block in read_records(self._lines(file), self._dialect))
         return next((texts[0].as_py() for texts in records if len(texts)), b"")
+
+    def check_file(self, file: BinaryIO, schema: pa.Schema, origin: str) -> None:
+        header = self.header(file) if self.config.header else b""
+        if header:
+            Header(header, self._dialect).match(schema, self.config.missing_columns, origin)
 
     def read_record(
         self, payload: bytes, header: bytes, schema: pa.Schema, origin: str, read: Read

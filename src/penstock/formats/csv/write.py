@@ -12,7 +12,7 @@ from pyarrow import csv
 from penstock.sdk.columns.binary_arrays import join_lines
 from penstock.sdk.columns.conform import rebuild
 from penstock.sdk.columns.text_values import Times, text_type, to_text
-from penstock.sdk.columns.times import iso_text
+from penstock.sdk.columns.times import has_iso_text, iso_text
 from penstock.sdk.encoding.lines import split_lines
 
 
@@ -61,7 +61,7 @@ def _write(table: pa.Table, delimiter: str, quoting: str) -> bytes:
 
 
 def _writable(array: pa.Array, times: Times) -> pa.Array:
-    if pa.types.is_timestamp(array.type) and times == "iso":
+    if has_iso_text(array.type) and (times == "iso" or not pa.types.is_timestamp(array.type)):
         return iso_text(array)
     target = text_type(array.type, times)
     return rebuild(array, target, lambda values, type_: to_text(values, type_, times))

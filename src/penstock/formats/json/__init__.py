@@ -38,7 +38,8 @@ class Json(PlainJson):
     With `framing: lines` a payload may hold several objects, one per line. Each invalid line is a
     dead letter of its own.
 
-    White space around and inside objects is allowed. A byte order mark is skipped. A payload that
+    White space around and inside objects is allowed. A byte order mark is skipped; that of a file
+    determines UTF-16 or UTF-32. A payload that
     is empty, not an object, or more than one object is an error, as is a line of more than 64 MB.
     Blank lines of a file are skipped. Rules: RFC 8259, plus control characters in text and trailing
     commas.

@@ -95,7 +95,8 @@ def _parse(payload: bytes) -> Any:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise DecodeError(_syntax(error), code="not-json") from None
+        hint = "Set encoding to that of the text, such as utf-16-le." if "\0" in text else None
+        raise DecodeError(_syntax(error), code="not-json", hint=hint) from None
 
 
 def _syntax(error: json.JSONDecodeError) -> str:

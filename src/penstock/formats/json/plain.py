@@ -17,24 +17,19 @@ from penstock.formats.json.read import Reader, Suspect
 from penstock.sdk.columns.binary_arrays import decode_non_null, sort_failures
 from penstock.sdk.columns.conform import collect_encoded, error_text
 from penstock.sdk.columns.text_values import Times
-from penstock.sdk.config import Config
 from penstock.sdk.encoding.fallback import decode_with_fallback
-from penstock.sdk.encoding.lines import (
-    Framing,
-    LineWriter,
-    read_lines,
-    split_payloads,
-    too_long_error,
-)
-from penstock.sdk.format import FileFormat, FileWriter
+from penstock.sdk.encoding.lines import LineWriter, too_long_error
+from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
+from penstock.sdk.encoding.transcoding import AUTO, payloads_as_utf8
+from penstock.sdk.format import FileWriter
 from penstock.sdk.isolate import isolate
-from penstock.sdk.record import Decoded, Encoded, Failure, Read, Records
+from penstock.sdk.record import Decoded, Encoded, Failure, Read
 from penstock.sdk.schema_registry import RegistryOptions
 
 _SAMPLE = 1000
 
 
-class JsonConfig(Config):
+class JsonConfig(LinesConfig):
     """Options of `json`."""
 
     unknown: Literal["ignore", "reject"] = "ignore"
@@ -43,35 +38,30 @@ class JsonConfig(Config):
     """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
     nulls: Literal["omit", "keep"] = "omit"
     """Write a null as `null`, or omit its key."""
-    framing: Framing = "none"
-    """The content of a payload: one record, or with `lines` one on each line that is not blank."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload starts with the ID of its JSON Schema."""
 
     @model_validator(mode="after")
-    def _check_framing(self) -> Self:
+    def _check_registry(self) -> Self:
         if self.registry is not None and self.framing != "none":
             raise ValueError("expected no framing with a registry")
+        if self.registry is not None and self.encoding != AUTO:
+            raise ValueError("expected no encoding with a registry")
         return self
 
 
-class PlainJson(FileFormat[JsonConfig]):
+class PlainJson(LinesFormat[JsonConfig]):
     """JSON objects without a schema registry."""
 
     extension: ClassVar[str] = ".jsonl"
-    position: ClassVar[str] = "line"
-    concatenable: ClassVar[bool] = True
-    lines: ClassVar[bool] = True
-
-    def records(self, payloads: pa.BinaryArray) -> Records:
-        return (
-            split_payloads(payloads) if self.config.framing == "lines" else Records(payloads, None)
-        )
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
-        return decode_non_null(payloads, lambda present: self._decode(present, schema))
+        return self._decode(payloads_as_utf8(payloads, self.config.encoding), schema)
 
-    def _decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+    def _decode(self, texts: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        return decode_non_null(texts, lambda present: self._decode_present(present, schema))
+
+    def _decode_present(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         closed = self.config.unknown == "reject"
         reader = Reader(schema, self.config.timestamps)
         normalizer = Normalizer(schema, self.config.timestamps, closed)
@@ -121,10 +111,10 @@ class PlainJson(FileFormat[JsonConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        for texts, numbers, too_long in read_lines(file):
+        for texts, numbers, too_long in self._lines(file):
             for number, start in too_long:
                 read.reject(start, origin, number, too_long_error())
-            decoded = self.decode(texts, schema)
+            decoded = self._decode(texts, schema)
             for index, error in decoded.failures:
                 payload = texts[index].as_py()
                 if payload.strip():
@@ -137,7 +127,7 @@ class PlainJson(FileFormat[JsonConfig]):
         return LineWriter(file, self)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        lines = next(read_lines(file), None)
+        lines = next(self._lines(file), None)
         return None if lines is None else self.infer_schema(lines.texts)
 
 

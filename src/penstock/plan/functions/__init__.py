@@ -15,6 +15,7 @@ from penstock.plan.functions.model import Function
 from penstock.spec.models import FunctionSpec
 from penstock.spec.source_map import Route, find_map
 from penstock.spec.validate import Pipeline
+from penstock.sql.dialect.translate import is_translated
 from penstock.sql.facts import called_functions, deterministic
 from penstock.sql.functions import AGGREGATES, BUILTINS
 from penstock.sql.user_functions import UserFunctions
@@ -132,6 +133,13 @@ def _name_problem(function: Function, functions: Mapping[str, Function]) -> Plan
     if name.lower() in BUILTINS:
         return PlanError(
             f'"{name}" is a function of Spark',
+            code="duplicate-name",
+            where=function.where,
+            hint="choose another name",
+        )
+    if is_translated(name):
+        return PlanError(
+            f'"{name}" is a function of SQL scripts',
             code="duplicate-name",
             where=function.where,
             hint="choose another name",

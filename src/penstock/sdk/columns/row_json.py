@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk.columns.json_mark import has_json, is_json
+from penstock.sdk.columns.times import has_iso_text, iso_python_text, iso_scalar_text
 
 
 def row_payload(batch: pa.RecordBatch, index: int) -> bytes:
@@ -56,7 +57,7 @@ def _value(value: pa.Scalar, field: pa.Field) -> Any:
         }
     if pa.types.is_nested(type_):
         return [_value(item, type_.value_field) for item in value.values]
-    return value_text(value)
+    return iso_scalar_text(value) if has_iso_text(type_) else str(value.cast(pa.string()))
 
 
 def _has_map(type_: pa.DataType) -> bool:
@@ -70,11 +71,6 @@ def key_text(key: Any) -> str:
     return key if isinstance(key, str) else row_text(key).strip('"')
 
 
-def value_text(value: pa.Scalar) -> str:
-    """Returns the text of a date or timestamp of any year."""
-    return str(value.cast(pa.string()).as_py())
-
-
 def row_text(row: Any) -> str:
     """Returns a row of Python values as one line of JSON."""
     return json.dumps(row, default=_to_jsonable, ensure_ascii=False)
@@ -83,8 +79,10 @@ def row_text(row: Any) -> str:
 def _to_jsonable(value: Any) -> Any:
     if isinstance(value, datetime):
         timestamp = value.astimezone(UTC) if value.tzinfo else value
-        return timestamp.isoformat().replace("+00:00", "Z")
-    if isinstance(value, date | time):
+        return iso_python_text(timestamp).replace("+00:00", "Z")
+    if isinstance(value, time):
+        return iso_python_text(value)
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()

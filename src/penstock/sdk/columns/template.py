@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from penstock.core.errors import OptionError
 from penstock.sdk.columns.checks import check_text_column
-from penstock.sdk.columns.times import iso_text
+from penstock.sdk.columns.times import has_iso_text, iso_text
 
 
 class Template(str):
@@ -85,7 +85,7 @@ class KeyTemplate(Template):
 
 def as_text(column: pa.Array) -> pa.Array:
     """Converts a column to text, with times as in JSON: `2024-01-02T12:00:00Z`."""
-    return iso_text(column) if pa.types.is_timestamp(column.type) else column.cast(pa.string())
+    return iso_text(column) if has_iso_text(column.type) else column.cast(pa.string())
 
 
 def _check_syntax(text: str) -> None:

@@ -1,6 +1,8 @@
-"""Timestamps as ISO 8601 text and as numbers."""
+"""Dates and times as ISO 8601 text and as numbers."""
 
 from __future__ import annotations
+
+from datetime import datetime, time
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,8 +36,33 @@ def milliseconds(times: pa.TimestampArray) -> list[int | None]:
     return list(rounded.cast(pa.int64()).to_pylist())
 
 
+def has_iso_text(type_: pa.DataType) -> bool:
+    """Returns whether the values of a type are dates, times or timestamps."""
+    return bool(pa.types.is_timestamp(type_) or pa.types.is_date(type_) or pa.types.is_time(type_))
+
+
 def iso_text(column: pa.Array) -> pa.StringArray:
-    """Converts timestamps to ISO 8601 with 0, 3 or 6 digits of a second, as JSON has them."""
-    texts = pc.replace_substring(column.cast(pa.string()), " ", "T", max_replacements=1)
+    """Converts dates, times and timestamps to ISO 8601 text, as JSON has them.
+
+    Seconds have 0, 3 or 6 digits of a fraction. Years after 9999 have the sign `+`.
+    """
+    texts = column.cast(pa.string())
+    if not pa.types.is_time(column.type):
+        texts = pc.replace_substring_regex(texts, r"^(\d{5})", r"+\1")
+    if pa.types.is_date(column.type):
+        return texts
+    texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
     texts = pc.replace_substring_regex(texts, r"\.0+(Z?)$", r"\1")
     return pc.replace_substring_regex(texts, r"(\.\d{3})0+(Z?)$", r"\1\2")
+
+
+def iso_scalar_text(value: pa.Scalar) -> str:
+    """Returns the text of a date, time or timestamp (see `iso_text`)."""
+    return str(iso_text(pa.repeat(value, 1))[0].as_py())
+
+
+def iso_python_text(value: datetime | time) -> str:
+    """Returns the text of a Python time, without the offset of UTC (see `iso_text`)."""
+    fraction = value.microsecond
+    digits = "seconds" if not fraction else "microseconds" if fraction % 1000 else "milliseconds"
+    return value.isoformat(timespec=digits)

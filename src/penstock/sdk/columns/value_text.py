@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.sdk.columns.conform import is_list
 from penstock.sdk.columns.json_mark import is_json
-from penstock.sdk.columns.row_json import value_text
+from penstock.sdk.columns.times import has_iso_text, iso_scalar_text
 
 
 def json_of(value: pa.Scalar, field: pa.Field | None = None) -> str:
@@ -50,9 +50,7 @@ def leaf_text(value: pa.Scalar) -> str:
         return format(value.as_py(), "f")
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return base64.b64encode(value.as_py()).decode()
-    if pa.types.is_timestamp(type_):
-        return _time_text(value)
-    return value_text(value) if pa.types.is_date(type_) else str(value.as_py())
+    return iso_scalar_text(value) if has_iso_text(type_) else str(value.as_py())
 
 
 def _float_text(value: pa.Scalar) -> str:
@@ -62,13 +60,6 @@ def _float_text(value: pa.Scalar) -> str:
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
     return repr(number) if pa.types.is_float64(value.type) else str(value.cast(pa.string()))
-
-
-def _time_text(value: pa.Scalar) -> str:
-    """Returns a timestamp in ISO 8601, without zeros at the end of its fraction."""
-    text = value_text(value.cast(pa.timestamp(value.type.unit))).replace(" ", "T", 1)
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{text}Z" if value.type.tz else text
 
 
 def _is_number(value: pa.Scalar) -> bool:

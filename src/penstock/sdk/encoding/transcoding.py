@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import codecs
-from typing import BinaryIO, cast
+from typing import Annotated, BinaryIO, cast
+
+import pyarrow as pa
+from pydantic import AfterValidator
 
 AUTO = "auto"
+BYTE_ENCODINGS = (AUTO, "utf-8", "ascii", "iso8859-1")
+"""Encodings whose line ends are single bytes; with `auto` unless a file has a byte order mark."""
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -26,6 +31,32 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
 ESCAPE = "penstock-escape"
 """The error handler `surrogateescape` for all codecs: UTF-16 has undecodable ASCII bytes."""
 codecs.register_error(ESCAPE, _escape)
+
+
+def _canonical(name: str) -> str:
+    if name == AUTO:
+        return name
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        raise ValueError("expected auto, or an encoding such as utf-8, latin-1 or utf-16") from None
+
+
+Encoding = Annotated[str, AfterValidator(_canonical)]
+"""The option of an encoding: `auto`, or the name of a codec."""
+
+
+def payloads_as_utf8(payloads: pa.BinaryArray, encoding: str) -> pa.BinaryArray:
+    """Returns payloads as UTF-8, which they are with `auto`. Undecodable bytes stay invalid."""
+    if encoding in (AUTO, "utf-8"):
+        return payloads
+    return pa.array([_payload(text, encoding) for text in payloads.to_pylist()], pa.binary())
+
+
+def _payload(payload: bytes | None, encoding: str) -> bytes | None:
+    if payload is None:
+        return None
+    return payload.decode(encoding, errors=ESCAPE).encode(errors="surrogateescape")
 
 
 def as_utf8(file: BinaryIO, encoding: str) -> BinaryIO:

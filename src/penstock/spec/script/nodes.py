@@ -9,9 +9,10 @@ from functools import cached_property
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.arroyo import event_time_of, metadata_name, translate_options
+from penstock.spec.script.arroyo import metadata_name, translate_options
 from penstock.spec.script.assignment import assignment, quoted, union, unique_names
 from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
+from penstock.spec.script.event_times import event_time_of
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.option_tree import OptionTree, Tree

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 
 from penstock.core.errors import SpecError
-from penstock.spec.script.options import read_interval
 from penstock.spec.script.tokens import Text, TokenReader
+from penstock.spec.script.watermark import Watermark, read_watermark
 
 _AFTER_TYPE = ("NOT", "NULL", "PRIMARY", "GENERATED", "METADATA", "COMMENT", ",")
 _TYPES = (
@@ -39,14 +39,6 @@ class TableColumn:
         if self.metadata is None or self.metadata.value != "timestamp" or not is_number:
             return None
         return f"unix_millis(`{self.name.value.replace('`', '``')}`)"
-
-
-@dataclass(frozen=True)
-class Watermark:
-    """`WATERMARK FOR column AS column - INTERVAL delay`."""
-
-    column: Text
-    delay: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +84,7 @@ class _Definition:
             self.primary_key += reader.names("the name of a column")
         elif reader.at("WATERMARK", "FOR"):
             first = reader.name("WATERMARK")
-            watermark = self._read_watermark()
+            watermark = read_watermark(reader)
             if self.watermark is not None:
                 raise SpecError(
                     "a table has at most one watermark",
@@ -130,33 +122,6 @@ class _Definition:
                 hint="rename or remove one of the columns",
             )
         self.columns.append(TableColumn(name, spark_type(type_), generated, metadata))
-
-    def _read_watermark(self) -> Watermark:
-        """Reads `FOR column`, and `AS column - INTERVAL delay` or `DELAY OF INTERVAL delay`."""
-        reader = self._reader
-        reader.expect("FOR")
-        column = reader.name("the name of a column")
-        if reader.accept("DELAY", "OF"):
-            reader.accept("INTERVAL")
-            return Watermark(column, read_interval(reader))
-        if not reader.accept("AS"):
-            return Watermark(column)
-        closing = reader.accept("(")
-        start = reader.name("the name of the column of the watermark")
-        if start.value.lower() != column.value.lower():
-            raise SpecError(
-                f"expected {column.value}, found {start.value}",
-                code="invalid-watermark",
-                where=reader.location(start),
-                hint=f"write AS {column.value} - INTERVAL '5 seconds'",
-            )
-        delay = None
-        if reader.accept("-"):
-            reader.expect("INTERVAL")
-            delay = read_interval(reader)
-        if closing:
-            reader.expect(")")
-        return Watermark(column, delay)
 
 
 def spark_type(type_: Text) -> Text:

@@ -6,6 +6,7 @@ import re
 
 _BLANK = " \t\r\n"
 _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^\r\n])")
+_BREAK = re.compile(r"\r\n?|\n")
 _CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 
 
@@ -20,7 +21,7 @@ def align(value: str, text: str, start: int, end: int) -> list[int]:
     indexes: list[int] = []
     if not quote and value[:1] and value[0] not in _BLANK:
         position = _skip_blanks(text, position, end)
-    elif value and value[0] in _BLANK:
+    elif quote != '"' and value and value[0] in _BLANK:
         position = _skip_indentation(value, text, position, end)
     while len(indexes) < len(value) and position < end:
         if quote == '"' and (continued := _CONTINUED.match(text, position)):
@@ -32,7 +33,7 @@ def align(value: str, text: str, start: int, end: int) -> list[int]:
             indexes.append(position)
             position += 2
         elif text[position] in _BLANK:
-            position = _align_blanks(value, text, position, end, indexes)
+            position = _align_blanks(value, text, position, end, indexes, quote == '"')
         else:
             indexes.append(position)
             position += 1
@@ -57,13 +58,22 @@ def _skip_indentation(value: str, text: str, position: int, end: int) -> int:
     )
 
 
-def _align_blanks(value: str, text: str, position: int, end: int, indexes: list[int]) -> int:
+def _align_blanks(
+    value: str, text: str, position: int, end: int, indexes: list[int], escapes: bool
+) -> int:
+    """Aligns a run of blanks of `text`, and returns its end.
+
+    With `escapes` further blanks of `value` may be escapes after the run.
+    """
     stop = _skip_blanks(text, position, end)
     count = len(indexes)
     blanks = 0
     while count + blanks < len(value) and value[count + blanks] in _BLANK:
         blanks += 1
-    if "\n" not in text[position:stop] and "\r" not in text[position:stop]:
+    breaks = len(_BREAK.findall(text, position, stop))
+    if escapes and breaks:
+        blanks = min(blanks, max(breaks - 1, 1))
+    if not breaks:
         blanks = min(blanks, stop - position)
         indexes.extend(range(position, position + blanks))
         return stop if blanks else max(stop, position + 1)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Call, Sql
 
 _PLACE = re.compile(r"\{(\d+)\}")
+
+
+def rewrite_calls(sql: Sql, templates: Mapping[tuple[str, int], str]) -> Iterator[list[Edit]]:
+    """Yields the edits of the calls with a template, by name in lower case and arguments."""
+    for call in sql.calls(*{name for name, _ in templates}):
+        template = templates.get((sql[call.name].value.lower(), len(call.arguments)))
+        if template:
+            yield rewrite_call(sql, call, template)
 
 
 def rewrite_call(sql: Sql, call: Call, template: str) -> list[Edit]:
@@ -42,6 +50,12 @@ def literal(sql: Sql, part: tuple[int, int]) -> str | None:
     """Returns the value of an argument that is a text in quotes, or None."""
     first, last = part
     return sql[first].value if last - first == 1 and sql[first].kind == "string" else None
+
+
+def is_array_literal(sql: Sql, first: int, last: int) -> bool:
+    """Returns whether an argument is `[a, b]` or `make_array(a, b)`."""
+    opening = first + (sql[first].value.lower() in ("make_array", "make_list"))
+    return sql.closing.get(opening) == last - 1 and (opening > first or sql.is_sign(first, "["))
 
 
 def quote(text: str) -> str:

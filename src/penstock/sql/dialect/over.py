@@ -7,10 +7,7 @@ from collections.abc import Iterator, Mapping
 from penstock.sql.dialect.lineage import Outputs, is_aggregate
 from penstock.sql.dialect.query import Query, Select
 from penstock.sql.dialect.relation import Relation
-from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.tokens import Sql
-
-_FORM = "write OVER (PARTITION BY window ORDER BY ...), where window is a column of windows"
 
 
 def computed_by_window(
@@ -19,38 +16,29 @@ def computed_by_window(
     """Returns whether a query with OVER is computed on the rows of complete windows.
 
     All rows of a window leave its aggregate in the same batch, so PARTITION BY with a column of
-    windows is exact within a batch. Raises DialectError at another OVER on a stream with windows.
+    windows is exact within a batch. A query with another OVER, or with OVER and groups, is
+    updating, or computed from the whole input if the input ends.
     """
     found = [(select, index) for select in query.walk() for index in _overs(sql, select)]
-    if not found:
+    if not found or not any(relation.has_watermark for relation in relations.values()):
         return False
-    if not any(relation.has_watermark for relation in relations.values()):
+    if not all(_is_by_window(sql, select, index, outputs) for select, index in found):
         return False
-    for select, index in found:
-        _check(sql, select, index, outputs)
-    index = found[0][1]
-    for select in query.walk():
-        if select.groups or select.distinct or is_aggregate(sql, select):
-            raise _error(
-                sql, index, "OVER and GROUP BY of a stream are separate queries",
-                "move the query with GROUP BY to CREATE VIEW, or to a transform of its own",
-            )  # fmt: skip
-    return True
+    return not any(
+        select.groups or select.distinct or is_aggregate(sql, select) for select in query.walk()
+    )
 
 
-def _check(sql: Sql, select: Select, index: int, outputs: Outputs) -> None:
-    windows = {name for source in select.sources for name in outputs[source].windows}
-    if sql.is_sign(index + 1, "("):
-        closing = sql.closing.get(index + 1, len(sql))
-        if windows & set(_partition(sql, index + 2, closing)):
-            return
-    if windows:
-        names = " or ".join(sorted(windows))
-        raise _error(sql, index, f"OVER on a stream needs PARTITION BY {names}", _FORM)
-    raise _error(
-        sql, index, "OVER on a stream needs rows that have windows",
-        "group by tumble(...) or hop(...) first, and select the window",
-    )  # fmt: skip
+def _windows(select: Select, outputs: Outputs) -> set[str]:
+    return {name for source in select.sources for name in outputs[source].windows}
+
+
+def _is_by_window(sql: Sql, select: Select, index: int, outputs: Outputs) -> bool:
+    """Returns whether OVER has PARTITION BY with a column of windows."""
+    if not sql.is_sign(index + 1, "("):
+        return False
+    closing = sql.closing.get(index + 1, len(sql))
+    return not _windows(select, outputs).isdisjoint(_partition(sql, index + 2, closing))
 
 
 def _overs(sql: Sql, select: Select) -> Iterator[int]:
@@ -70,7 +58,3 @@ def _partition(sql: Sql, first: int, last: int) -> Iterator[str]:
             return
         if token.is_name:
             yield token.value.lower()
-
-
-def _error(sql: Sql, index: int, message: str, hint: str) -> DialectError:
-    return DialectError(message, sql[index].start, sql[index].end, hint)

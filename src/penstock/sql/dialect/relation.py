@@ -35,3 +35,5 @@ class Relation:
     """The relations of `text` by name in lower case."""
     has_watermark: bool = False
     """Whether the rows come from a stream with a watermark."""
+    ends: bool = False
+    """Whether the input of the pipeline ends."""

@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 DIALECT = "spark"
-_OPENING = {"(": ")", "[": "]"}
+_OPENING = {"(": ")", "[": "]", "{": "}"}
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _NO_OPERANDS = frozenset({
     "ALL", "AND", "ANY", "AS", "ASC", "BETWEEN", "BY", "CASE", "CROSS", "DESC", "DISTINCT", "DIV",
@@ -125,11 +125,13 @@ class Sql:
             return None
         while True:
             token = self.tokens[position]
-            if token.kind == "sign" and token.value in (")", "]"):
+            if token.kind == "sign" and token.value in _OPENING.values():
                 opening = self._opening.get(position)
                 if opening is None:
                     return None
                 position = opening
+                if token.value == "]" and not self._ends_operand(position - 1):
+                    return position
                 if self._is_callee(position - 1) or token.value == "]":
                     position -= 1
                     if token.value == "]":
@@ -176,6 +178,11 @@ class Sql:
             if opening < index < closing and (found is None or opening > found):
                 found = opening
         return found
+
+    def _ends_operand(self, index: int) -> bool:
+        if index < 0 or self.tokens[index].word in _NO_OPERANDS:
+            return False
+        return self.tokens[index].kind != "sign" or self.tokens[index].value in _OPENING.values()
 
     def _is_callee(self, index: int) -> bool:
         return index >= 0 and self.tokens[index].is_name and self.word(index) not in _NO_OPERANDS

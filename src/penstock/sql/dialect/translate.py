@@ -10,6 +10,8 @@ from penstock.sql.dialect.tokens import read_sql
 
 _MAX_ROUNDS = 200
 """More than the depth of nested calls in any query."""
+_MAX_ARGUMENTS = 4
+"""The most arguments of a function with a fixed number of them."""
 
 
 @lru_cache(maxsize=1024)
@@ -34,3 +36,15 @@ def translate(text: str) -> Translation:
             translation = translation.edit(edits)
             sql = read_sql(translation.text)
     return translation
+
+
+def is_translated(function: str) -> bool:
+    """Returns whether calls of a function have another form in Spark SQL, or none."""
+    for count in range(_MAX_ARGUMENTS + 1):
+        call = f"{function}({', '.join(['a'] * count)})"
+        try:
+            if translate(call).text != call:
+                return True
+        except DialectError:
+            return True
+    return False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from penstock.sdk import Capability
+from penstock.sdk.component import Component
 from penstock.sdk.guarantees import guarantees
 
 if TYPE_CHECKING:
@@ -130,10 +132,16 @@ def _create_instance(cls: type[Any]) -> Any:
     """Creates an instance of a contract class, with the capabilities of its variant if known."""
     contract: Any = object.__new__(cls)
     with suppress(Exception):
-        declared = [g for g in guarantees(cls.component) if g.variant == cls.variant]
-        if declared:
-            contract.capabilities = frozenset(declared[0].capabilities)
+        declared = _capabilities(cls.component)
+        if cls.variant in declared:
+            contract.capabilities = declared[cls.variant]
     return contract
+
+
+@cache
+def _capabilities(component: type[Component[Any]]) -> Mapping[str, frozenset[Capability]]:
+    """Returns the capabilities of each variant of a component."""
+    return {each.variant: frozenset(each.capabilities) for each in guarantees(component)}
 
 
 def _find_mark(test: Callable[..., Any], contract: Any, mark: str) -> Any:

@@ -539,3 +539,21 @@ def test_expensive_listings_are_rare(make: Any, put: Any) -> None:
     assert source.latest_offset(offset) == offset
     source._pace.record(0.001)
     assert ids(drain(source, offset)[0]) == [2]
+
+
+def test_a_check_compares_headers_of_files_with_the_columns(make: Any, tmp_path: Path) -> None:
+    from penstock.formats.csv import Csv, CsvConfig
+
+    columns = pa.schema([("id", pa.int64()), ("name", pa.string()), ("day", pa.string())])
+    for day, header in enumerate(["id,name", "", "NAME,id,more", "id,nmae"]):
+        path = tmp_path / "in" / f"day={day}" / "a.csv"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{header}\n1,x\n" if header else "")
+    (tmp_path / "in" / "day=0" / "damaged.csv.gz").write_bytes(b"\x1f\x8b\x08")
+    source = make(path=str(tmp_path / "in" / "**" / "*.csv*"), order="name")
+    source.format, source.columns = Csv(CsvConfig()), columns
+    with pytest.raises(Permanent, match=r'day=3/a\.csv: expected the column "name"') as raised:
+        source.check()
+    assert raised.value.hint is not None and 'did you mean "nmae"?' in raised.value.hint
+    (tmp_path / "in" / "day=3" / "a.csv").unlink()
+    source.check()

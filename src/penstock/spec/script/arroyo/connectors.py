@@ -84,13 +84,13 @@ _REDIS_SINK: Rules = {
 
 CONNECTORS: Mapping[str, Connector] = {
     "kafka": Connector(
-        "kafka", _KAFKA, _KAFKA_SOURCE, _KAFKA_SINK, "timestamp",
+        "kafka", _KAFKA, _KAFKA_SOURCE, _KAFKA_SINK,
         frozenset({"bootstrap_servers"}), {"start": "latest"},
     ),
     "confluent": Connector(
         "kafka",
         {**_KAFKA, "key": Key("auth.username"), "secret": Key("auth.password")},
-        _KAFKA_SOURCE, _KAFKA_SINK, "timestamp",
+        _KAFKA_SOURCE, _KAFKA_SINK,
         frozenset({"bootstrap_servers"}), {"start": "latest", "tls": True},
     ),
     "kinesis": Connector(
@@ -135,7 +135,6 @@ CONNECTORS: Mapping[str, Connector] = {
         },
         {"max_packet_size": Key("max_message_size")},
         {"sink.retain": Key("retain")},
-        "received",
     ),
     "rabbitmq": Connector(
         "rabbitmq_stream",
@@ -161,7 +160,6 @@ CONNECTORS: Mapping[str, Connector] = {
             "endpoint": Key("url"), **_HEADERS,
             "subscription_message": Key("messages", convert=lambda text: [text]),
         },
-        event_time="received",
     ),
     "polling_http": Connector(
         "http_poll",
@@ -179,12 +177,10 @@ CONNECTORS: Mapping[str, Connector] = {
             "event_time_interval": Key("interval", convert=with_unit("us")),
             "message_count": Key("rows"),
         },
-        event_time="time",
     ),
     "nexmark": Connector(
         "nexmark",
         {"event_rate": Key("rate"), "runtime": Refused("limit the number of events with rows")},
-        event_time="time",
     ),
     "stdout": Connector("print"),
     "preview": Connector("print"),

@@ -39,8 +39,6 @@ class Connector:
     both: Rules = field(default_factory=dict)
     source: Rules = field(default_factory=dict)
     sink: Rules = field(default_factory=dict)
-    event_time: str | None = None
-    """The metadata that is the event time of a table without a watermark."""
     marks: frozenset[str] = frozenset()
     """The options that only Arroyo has, which select `defaults`."""
     defaults: Mapping[str, Value] = field(default_factory=dict)

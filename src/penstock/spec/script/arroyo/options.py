@@ -44,15 +44,6 @@ def translate_options(file: File, options: Sequence[Option], kind: Kind) -> list
     return translated
 
 
-def event_time_of(options: Sequence[Option]) -> str | None:
-    """Returns the metadata that is the event time of a table without a watermark, or None."""
-    for option in options:
-        if option.name == "connector" and isinstance(option.value, ScalarNode):
-            connector = CONNECTORS.get(str(option.value.value))
-            return connector.event_time if connector else None
-    return None
-
-
 def metadata_name(name: Text, options: Sequence[Option]) -> Text:
     """Returns the name of metadata in Penstock."""
     is_kafka = any(

@@ -10,20 +10,17 @@ from penstock.sql.dialect.tokens import Sql
 
 _NAMES = {
     "approx_distinct": "approx_count_distinct",
-    "array_concat": "concat", "array_cat": "concat",
-    "array_has": "array_contains",
-    "array_length": "array_size",
-    "array_to_string": "array_join",
     "arrow_typeof": "typeof",
     "covar": "covar_samp",
+    "datetrunc": "date_trunc",
     "ends_with": "endswith",
-    "list_contains": "array_contains",
+    "json_keys": "json_object_keys",
     "make_array": "array",
     "make_list": "array",
-    "mean": "avg",
     "starts_with": "startswith",
     "stddev_sample": "stddev_samp",
     "strpos": "instr",
+    "substr_index": "substring_index",
     "unnest": "explode",
     "var": "var_samp",
     "var_population": "var_pop",
@@ -31,37 +28,33 @@ _NAMES = {
 }  # fmt: skip
 """Functions of DataFusion, and functions of Spark with the same arguments and result."""
 _TEMPLATES = {
-    ("approx_median", 1): "approx_percentile({0}, 0.5D)",
-    ("approx_percentile_cont", 2): "approx_percentile({0}, {1})",
-    ("array_has_any", 2): "arrays_overlap({0}, {1})",
-    ("array_has_all", 2): "(size(array_except({1}, {0})) = 0)",
-    ("array_push_back", 2): "array_append({0}, {1})",
-    ("array_push_front", 2): "array_prepend({1}, {0})",
-    ("list_element", 2): "try_element_at({0}, {1})",
-    ("array_element", 2): "try_element_at({0}, {1})",
-    ("array_extract", 2): "try_element_at({0}, {1})",
-    ("empty", 1): "(size({0}) = 0)",
-    ("array_empty", 1): "(size({0}) = 0)",
+    ("json_from_scalar", 1): "to_json(CAST({0} AS VARIANT))",
+    ("ltrim", 2): "trim(LEADING {1} FROM {0})",
+    ("rtrim", 2): "trim(TRAILING {1} FROM {0})",
+    ("trim", 2): "trim(BOTH {1} FROM {0})",
 }
 _REFUSED = {
-    "approx_percentile_cont_with_weight": "use approx_percentile(value, p, accuracy)",
-    "arrow_cast": "use CAST(a AS TYPE) with a type of Spark",
+    "array_dims": "use size(array) and size(array[0])",
+    "array_ndims": "use typeof(array)",
+    "arrow_field": "use typeof(a)",
+    "arrow_metadata": "use a column: columns have no metadata",
+    "cast_to_type": "use CAST(a AS TYPE)",
+    "file_row_index": "use a column of the file: rows have no index",
+    "list_dims": "use size(array) and size(array[0])",
+    "list_ndims": "use typeof(array)",
     "multi_hash": "use xxhash64(a, b), which is 8 bytes long, or md5(concat_ws(',', a, b))",
-    "array_slice": "use slice(array, first, length)",
-    "to_char": "use date_format(time, 'yyyy-MM-dd HH:mm:ss')",
     "to_local_time": "use from_utc_timestamp(time, 'Europe/Berlin')",
+    "try_cast_to_type": "use TRY_CAST(a AS TYPE)",
+    "union_extract": "use variant_get(a, '$.name', 'TYPE') of a variant",
+    "union_tag": "use schema_of_variant(a) of a variant",
+    "with_metadata": "use a column: columns have no metadata",
 }
-"""Functions whose meaning Spark does not have under this name."""
-_BUILT_IN = ("mean", "array_append", "array_size", "to_char")
-"""Functions that Spark has too. Their meaning is that of Spark."""
 
 
 def edits(sql: Sql) -> Iterator[list[Edit]]:
     """Yields functions of Spark. Raises DialectError at a function without a counterpart."""
     for call in sql.calls():
         name, token = sql[call.name].value.lower(), sql[call.name]
-        if name in _BUILT_IN:
-            continue
         template = _TEMPLATES.get((name, len(call.arguments)))
         if template:
             yield rewrite_call(sql, call, template)

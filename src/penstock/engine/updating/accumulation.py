@@ -1,0 +1,153 @@
+"""Aggregates that accumulate: a partial row for each group instead of the rows of the group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import any_value, col, lit, pmod
+from pyspark.sql.functions import max as maximum
+from pyspark.sql.functions import min as minimum
+from pyspark.sql.functions import sum as total
+from pyspark.sql.types import ByteType, StructField, StructType
+
+from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.updating.accumulators import Buffer, Partials, function_of, is_atomic
+from penstock.engine.updating.catalyst import Catalyst, Weighted
+from penstock.engine.updating.checkpoint import checkpoint
+from penstock.engine.updating.files import BucketFiles
+from penstock.engine.updating.group_task import UpdateGroups
+from penstock.engine.updating.groups import GroupMerge
+from penstock.engine.updating.hashing import hashes
+from penstock.engine.updating.rows import HASH_2, KEY, WEIGHT
+from penstock.engine.updating.task import ADDED, BUCKET, PHASE, REMOVED
+
+_GROUP = "_penstock_group_"
+_FUNCTIONS = {"sum": total, "min": minimum, "max": maximum}
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """An aggregate of a plan that accumulates.
+
+    `functions` are its aggregate expressions, each once, with the values of their buffers.
+    """
+
+    catalyst: Catalyst
+    plan: Any
+    partials: Partials
+    functions: Sequence[tuple[Any, Buffer]]
+
+    @classmethod
+    def of(cls, catalyst: Catalyst, plan: Any, input_: Weighted) -> Accumulation | None:
+        """Returns the accumulation of an aggregate; None if a part of it does not accumulate."""
+        keys = scala_items(plan.groupingExpressions())
+        if not all(class_name(k) == "AttributeReference" and is_atomic(k.dataType()) for k in keys):
+            return None
+        partials = Partials(catalyst, input_)
+        functions = []
+        for aggregate in _aggregates(scala_items(plan.aggregateExpressions())):
+            buffer = partials.buffer(aggregate)
+            if buffer is None:
+                return None
+            functions.append((aggregate, buffer))
+        return cls(catalyst, plan, partials, functions)
+
+    @property
+    def keys(self) -> list[Any]:
+        """The attributes of the group."""
+        return scala_items(self.plan.groupingExpressions())
+
+    def touch(self, files: BucketFiles, buckets: int) -> DataFrame:
+        """Returns the output of `UpdateGroups`, whose computation writes the state."""
+        changes = self._partial_rows(buckets)
+        fields = changes.schema.fields
+        output = [f for f in fields if f.name not in (BUCKET, KEY, HASH_2, WEIGHT)]
+        schema = StructType(
+            [StructField(PHASE, ByteType()), *(StructField(f.name, f.dataType) for f in output)]
+        )
+        partitions = int(self.catalyst.session.conf.get("spark.sql.shuffle.partitions") or buckets)
+        changes = changes.repartition(min(partitions, buckets), BUCKET)
+        task = UpdateGroups(files, GroupMerge(self.partials.functions))
+        return checkpoint(changes.mapInArrow(task, schema))
+
+    def _partial_rows(self, buckets: int) -> DataFrame:
+        """Returns the changes of the batch as one partial row for each group."""
+        column = self.catalyst.column
+        names = [f"{_GROUP}{index}" for index in range(len(self.keys))]
+        keys = [column(key).alias(name) for key, name in zip(self.keys, names, strict=True)]
+        weight = column(self.partials.input.weight).cast("long")
+        partials = [
+            _FUNCTIONS[function](value).alias(name)
+            for (name, function), (value, _) in zip(
+                self.partials.functions.items(), self.partials.columns, strict=True
+            )
+        ]
+        rows = self.catalyst.frame(self.partials.input.plan)
+        groups = rows.groupBy(*keys).agg(total(weight).alias(WEIGHT), *partials)
+        one, other = hashes([col(name) for name in names])
+        return groups.where(col(WEIGHT).isNotNull()).select(
+            pmod(one, lit(buckets)).alias(BUCKET),
+            one.alias(KEY),
+            other.alias(HASH_2),
+            *groups.columns,
+        )
+
+    def changes(self, touched: DataFrame, *, had_state: bool) -> Weighted:
+        """Returns the results of the groups after the batch, and takes back those before it."""
+        if not self.keys:
+            touched = self._with_empty(touched, had_state=had_state)
+        targets, values = list(self.keys), [col(f"{_GROUP}{i}") for i in range(len(self.keys))]
+        for aggregate, buffer in self.functions:
+            for attribute in scala_items(function_of(aggregate).aggBufferAttributes()):
+                targets.append(attribute)
+                values.append(buffer[attribute.name()].cast(attribute.dataType().sql()))
+        columns = [value.alias(f"c{index}") for index, value in enumerate(values)]
+        plan = analyzed_plan(touched.select(*columns, col(PHASE).cast("int").alias(WEIGHT)))
+        *found, weight = scala_items(plan.output())
+        plan = self.catalyst.project(plan, [*self.catalyst.rename(plan, found, targets), weight])
+        results = [(a, function_of(a).evaluateExpression()) for a, _ in self.functions]
+        items = [
+            _replaced(item, results, self.catalyst)
+            for item in scala_items(self.plan.aggregateExpressions())
+        ]
+        return Weighted(self.catalyst.project(plan, [*items, weight]), weight)
+
+    def _with_empty(self, touched: DataFrame, *, had_state: bool) -> DataFrame:
+        """Returns the partial rows of an aggregate without groups, which always has a result."""
+        phases = (ADDED, REMOVED) if had_state else (ADDED,)
+        rows = [
+            touched.where(col(PHASE) == phase).agg(
+                lit(phase).cast("byte").alias(PHASE),
+                *(any_value(col(name)).alias(name) for name in touched.columns if name != PHASE),
+            )
+            for phase in phases
+        ]
+        return rows[0] if len(rows) == 1 else rows[0].unionAll(rows[1])
+
+
+def _aggregates(expressions: Sequence[Any]) -> list[Any]:
+    """Returns the aggregate functions in expressions, each once."""
+    found: dict[Any, Any] = {}
+    pending = list(expressions)
+    while pending:
+        expression = pending.pop(0)
+        if class_name(expression) == "AggregateExpression":
+            found.setdefault(expression.resultId().id(), expression)
+        else:
+            pending += scala_items(expression.children())
+    return list(found.values())
+
+
+def _replaced(expression: Any, results: Sequence[tuple[Any, Any]], catalyst: Catalyst) -> Any:
+    """Returns an expression with the results in place of the aggregate functions."""
+    if class_name(expression) == "AggregateExpression":
+        same = expression.resultId().id()
+        return next(result for aggregate, result in results if aggregate.resultId().id() == same)
+    children = scala_items(expression.children())
+    replaced = [_replaced(child, results, catalyst) for child in children]
+    if all(new is old for new, old in zip(replaced, children, strict=True)):
+        return expression
+    return expression.withNewChildren(catalyst.sequence(replaced))

@@ -1,0 +1,197 @@
+"""Updating transforms of a query: their changes in a batch, and their state after the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.engine.offset_log import OffsetLog
+from penstock.engine.spark_plan import analyzed_plan, scala_items
+from penstock.engine.updating.accumulation import Accumulation
+from penstock.engine.updating.catalyst import Catalyst, weighted_leaf
+from penstock.engine.updating.changelog import to_changes, weigh
+from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
+from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
+from penstock.engine.updating.operator import Input, TouchedRows, touch
+from penstock.engine.updating.plan import IncrementalPlan
+from penstock.engine.updating.rows import WEIGHT
+from penstock.engine.updating.task import UpdateState
+from penstock.engine.updating.template import table_of, template_of
+from penstock.plan.model import Node, Plan
+from penstock.sdk.changes import OPERATION_COLUMN
+
+BUCKETS = 16
+"""The number of buckets of keys, which stays the same for the life of a state."""
+_REMOVALS = 20
+"""How often rows are removed within `updating_ttl`."""
+
+Select = Callable[[Node, Mapping[str, DataFrame]], Mapping[str, DataFrame]]
+"""A function that returns the chosen rows of the weighted inputs of a transform."""
+
+
+@dataclass
+class UpdatingBatch:
+    """The updating transforms of a query in one attempt of a batch.
+
+    Their state before the batch is `version`. The computation of their changes writes the state
+    after the batch, which `commit` makes the current one. `time` is that of the batch, in
+    milliseconds: the same in each attempt. `select` chooses the computed rows.
+    """
+
+    plan: Plan
+    session: SparkSession
+    directory: StateDirectory
+    number: int
+    time: int
+    version: StateVersion
+    select: Select | None = None
+    _weighted: dict[str, DataFrame] = field(default_factory=dict)
+    _operators: dict[str, tuple[BucketFiles, DataFrame]] = field(default_factory=dict)
+    _cached: list[DataFrame] = field(default_factory=list)
+    _inserts_only: set[str] = field(default_factory=set)
+
+    @classmethod
+    def begin(
+        cls, plan: Plan, session: SparkSession, checkpoint: Path, number: int
+    ) -> UpdatingBatch:
+        """Begins an attempt of a batch. Raises StateError if the state is damaged."""
+        directory = StateDirectory(checkpoint / "updating", BUCKETS)
+        time = OffsetLog(checkpoint).time(number)
+        return cls(plan, session, directory, number, time, directory.before(number))
+
+    def again(self, select: Select | None = None) -> UpdatingBatch:
+        """Returns the batch for another computation, which replaces that of the same transforms.
+
+        `commit` of both batches makes the state after the last computation the current one.
+        """
+        return replace(self, select=select, _weighted={})
+
+    @property
+    def _catalyst(self) -> Catalyst:
+        return Catalyst(self.session)
+
+    def derive(self, node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """Returns the changes of an updating transform, with their operations."""
+        catalyst = self._catalyst
+        weighted: Mapping[str, DataFrame]
+        weighted = {name: self._input(name, frames) for name in node.inputs}
+        if self.select is not None:
+            weighted = self.select(node, weighted)
+        leaves = leaves_of(weighted, self.session)
+        template = template_of(table_of(node, {**weighted, **leaves}, self.session))
+        inputs = {rdd_of(leaf): weighted[name] for name, leaf in leaves.items()}
+        inserts = frozenset(rdd_of(leaves[name]) for name in self._inserts_only & leaves.keys())
+        rows = IncrementalPlan(catalyst, inputs, self, node.name, inserts).changes(template)
+        plan = catalyst.project(rows.plan, [*scala_items(template.output()), rows.weight])
+        frame = self._cache(catalyst.frame(plan))
+        self._weighted[node.name] = frame
+        if rows.inserts_only:
+            self._inserts_only.add(node.name)
+        return to_changes(frame, node.primary_key, node.operation or OPERATION_COLUMN)
+
+    def _cache(self, rows: DataFrame) -> DataFrame:
+        """Caches the changes of a transform: all readers get the same rows, or all fail.
+
+        Without a cache Spark leaves out columns that a reader does not need, and their failures.
+        """
+        # Adaptive execution would compute the rows of the cache before an action.
+        with changed_setting(self.session, ADAPTIVE, "false"):
+            rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+        self._cached.append(rows)
+        return rows
+
+    def _input(self, name: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """Returns the rows of an input with weights, or without weights of a static table."""
+        node, frame = self.plan.nodes[name], frames[name]
+        if name not in self.plan.streams:
+            return frame
+        if name not in self._weighted:
+            weighted = weigh(frame, node.operation)
+            if node.operation is None:
+                self._inserts_only.add(name)
+            if node.operation is not None and node.primary_key:
+                weighted = self._replaced(node, weighted)
+            self._weighted[name] = weighted
+        return self._weighted[name]
+
+    def _replaced(self, node: Node, changes: DataFrame) -> DataFrame:
+        """Returns the rows that changes add and take back in the table with the primary key."""
+        catalyst = self._catalyst
+        plan = analyzed_plan(_empty(changes.drop(WEIGHT), self.session))
+        input_ = weighted_leaf(catalyst, changes, plan)
+        names = changes.columns
+        attributes = scala_items(plan.output())
+        key = [attributes[names.index(column)] for column in node.primary_key]
+        touched, _ = self.touch(f"{node.name}-rows", [Input(input_, key)], replaces=True)
+        rows = touched.changes(0)
+        return catalyst.frame(catalyst.project(rows.plan, [*attributes, rows.weight]))
+
+    def touch(
+        self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
+    ) -> tuple[TouchedRows, bool]:
+        """Returns the rows of the keys that changes touch, and whether the operator had state."""
+        files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
+        task = UpdateState(files, self.number, self.time, self._expired(), replaces)
+        touched = touch(self._catalyst, inputs, task, self.version.buckets)
+        self._operators[operator] = files, touched.frame
+        return touched, operator in self.version.chains
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether aggregates may accumulate: no rows expire."""
+        return self.plan.spec.runtime.updating_ttl is None
+
+    def accumulate(self, operator: str, accumulation: Accumulation) -> tuple[DataFrame, bool]:
+        """Returns the groups that changes change, and whether the operator had state."""
+        files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
+        touched = accumulation.touch(files, self.version.buckets)
+        self._operators[operator] = files, touched
+        return touched, operator in self.version.chains
+
+    def _expired(self) -> int | None:
+        """Returns the time before which rows are removed in this batch; None for no removal."""
+        ttl = self.plan.spec.runtime.updating_ttl
+        if ttl is None:
+            return None
+        period = max(round(ttl * 1000) // _REMOVALS, 1)
+        due = self.time // period > self.version.time // period
+        return self.time - round(ttl * 1000) if due else None
+
+    def commit(self) -> None:
+        """Makes the state after the batch the current one."""
+        chains = {}
+        for operator, (files, frame) in self._operators.items():
+            frame.count()
+            chains[operator] = files.written()
+        version = StateVersion(self.number, self.version.buckets, chains, self.time)
+        self.directory.save(version)
+
+    def release(self) -> None:
+        """Removes the rows of the batch from memory."""
+        for rows in self._cached:
+            rows.unpersist()
+        for _, frame in self._operators.values():
+            analyzed_plan(frame).rdd().unpersist(False)
+
+
+def leaves_of(weighted: Mapping[str, DataFrame], session: SparkSession) -> dict[str, DataFrame]:
+    """Returns an empty table in place of each input with weights."""
+    return {
+        name: _empty(frame.drop(WEIGHT), session)
+        for name, frame in weighted.items()
+        if WEIGHT in frame.columns
+    }
+
+
+def _empty(rows: DataFrame, session: SparkSession) -> DataFrame:
+    """Returns an empty table with the columns of rows, which Spark does not optimize away."""
+    return session.createDataFrame(session.sparkContext.emptyRDD(), rows.schema)
+
+
+def rdd_of(leaf: DataFrame) -> int:
+    """Returns the ID of the RDD of an empty table."""
+    return int(analyzed_plan(leaf).rdd().id())

@@ -1,0 +1,126 @@
+"""Weighted plans: logical plans of Spark whose rows are changes of a multiset.
+
+One column of a weighted plan is a weight: 1 for a row that is added, -1 for a row that is taken
+back.
+The other columns have the expression IDs of the plan in whose place the weighted plan is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
+
+from penstock.engine.spark_plan import analyzed_plan, frame_of, scala_items, scala_sequence
+from penstock.engine.updating.rows import WEIGHT
+
+
+@dataclass(frozen=True)
+class Catalyst:
+    """Construction of logical plans in a session."""
+
+    session: SparkSession
+
+    @cached_property
+    def java(self) -> Any:
+        """The JVM of the session."""
+        return self.session._jvm
+
+    @cached_property
+    def expressions(self) -> Any:
+        """Spark's package of expressions."""
+        return self.java.org.apache.spark.sql.catalyst.expressions
+
+    @cached_property
+    def plans(self) -> Any:
+        """Spark's package of logical plans."""
+        return self.java.org.apache.spark.sql.catalyst.plans.logical
+
+    def sequence(self, items: Sequence[Any]) -> Any:
+        """Returns Java objects as a Scala sequence."""
+        return scala_sequence(self.java, items)
+
+    def column(self, expression: Any) -> Column:
+        """Returns an expression as a column."""
+        return Column(self.java.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+
+    def expression(self, column: Column) -> Any:
+        """Returns a column as an expression."""
+        java_column: Any = column._jc
+        return self.java.org.apache.spark.sql.classic.ExpressionUtils.expression(java_column)
+
+    def frame(self, plan: Any) -> DataFrame:
+        """Returns the DataFrame of a plan."""
+        return frame_of(plan, self.session)
+
+    def with_column(self, plan: Any, value: Column, name: str) -> tuple[Any, Any]:
+        """Returns a plan with another column, and the attribute of this column."""
+        plan = analyzed_plan(self.frame(plan).select("*", value.alias(name)))
+        return plan, scala_items(plan.output())[-1]
+
+    def project(self, plan: Any, attributes: Sequence[Any]) -> Any:
+        """Returns a plan with only these attributes."""
+        return self.plans.Project(self.sequence(attributes), plan)
+
+    def rename(self, plan: Any, columns: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
+        """Returns expressions of a plan as named expressions with the IDs of other attributes."""
+        none = self.java.scala.Option.empty()
+        empty = self.sequence([])
+        return [
+            self.expressions.Alias(column, target.name(), target.exprId(), empty, none, empty)
+            for column, target in zip(columns, targets, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A weighted plan. Without a weight, the rows are those of a static table.
+
+    With `inserts_only` no batch takes rows back.
+    """
+
+    plan: Any
+    weight: Any | None
+    inserts_only: bool = False
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the rows are no changes."""
+        return self.weight is None
+
+
+def weighted_leaf(
+    catalyst: Catalyst, rows: DataFrame, leaf: Any, *, inserts_only: bool = False
+) -> Weighted:
+    """Returns rows with the column `WEIGHT`, their last one, with the attributes of a leaf."""
+    plan = analyzed_plan(rows)
+    *columns, weight = scala_items(plan.output())
+    targets = scala_items(leaf.output())
+    named = catalyst.rename(plan, columns, targets)
+    return Weighted(catalyst.project(plan, [*named, weight]), weight, inserts_only)
+
+
+def union(catalyst: Catalyst, first: Weighted, second: Weighted, output: Sequence[Any]) -> Weighted:
+    """Returns the rows of two weighted plans with the attributes `output` of the first one."""
+    names = [f"c{index}" for index in range(len(output))]
+    one = catalyst.project(first.plan, [*output, first.weight])
+    other = catalyst.frame(catalyst.project(second.plan, [*output, second.weight]))
+    other = analyzed_plan(other.toDF(*names, WEIGHT))
+    plan = catalyst.plans.Union(catalyst.sequence([one, other]), False, False)
+    return Weighted(plan, first.weight, first.inserts_only and second.inserts_only)
+
+
+def signed(catalyst: Catalyst, plan: Any, sign: int) -> Weighted:
+    """Returns a plan whose rows are all added (1) or all taken back (-1)."""
+    plan, weight = catalyst.with_column(plan, lit(sign), WEIGHT)
+    return Weighted(plan, weight)
+
+
+def named(name: str) -> Column:
+    """Returns a column by its name, whatever its characters."""
+    quoted = name.replace("`", "``")
+    return col(f"`{quoted}`")

@@ -1,0 +1,106 @@
+"""Checks of the rows of updating transforms: the rows on which SQL fails below all state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+
+from penstock.engine.checked_plan import without_ctes
+from penstock.engine.fallible import find_failures
+from penstock.engine.row_checks import Check, CheckSearch
+from penstock.engine.spark_plan import class_name, scala_items
+from penstock.engine.updating.batch import leaves_of, rdd_of
+from penstock.engine.updating.catalyst import Catalyst, named
+from penstock.engine.updating.row_parts import row_values
+from penstock.engine.updating.rows import WEIGHT
+from penstock.engine.updating.template import table_of
+from penstock.plan.model import Node
+from penstock.sdk import Operation
+
+
+@dataclass(frozen=True)
+class UpdatingChecks:
+    """The search for the checks of one input of an updating transform.
+
+    `plan` is that of the transform over empty tables, `leaf` the table in place of the input, and
+    `leaves` are the RDDs of all these tables.
+    """
+
+    session: SparkSession
+    plan: Any
+    leaf: DataFrame
+    leaves: frozenset[int]
+
+    @classmethod
+    def of(
+        cls, node: Node, weighted: Mapping[str, DataFrame], session: SparkSession
+    ) -> dict[str, UpdatingChecks]:
+        """Returns the search of each input with weights."""
+        leaves = leaves_of(weighted, session)
+        plan = without_ctes(table_of(node, {**weighted, **leaves}, session))
+        rdds = frozenset(map(rdd_of, leaves.values()))
+        return {name: cls(session, plan, leaf, rdds) for name, leaf in leaves.items()}
+
+    def find(self, numbered: DataFrame) -> list[Check]:
+        """Returns the checks of the input. Reads no data.
+
+        The checks read the rows from `numbered`: the columns of the input, `WEIGHT` and `ROW`.
+        """
+        search = _Search(self, numbered)
+        search.visit(self.plan)
+        return search.checks
+
+
+class _Search(CheckSearch):
+    """A search for checks up to the first operators that combine changes."""
+
+    def __init__(self, checks: UpdatingChecks, numbered: DataFrame) -> None:
+        super().__init__(checks.session, checks.leaf, numbered)
+        self._rdd, self._leaves = rdd_of(checks.leaf), checks.leaves
+        self._catalyst = Catalyst(checks.session)
+
+    def visit(self, plan: Any) -> Any | None:
+        if class_name(plan) == "LogicalRDD" and int(plan.rdd().id()) == self._rdd:
+            return self._rows(plan)
+        return super().visit(plan)
+
+    def reads(self, plan: Any) -> bool:
+        return any(rdd == self._rdd for rdd in _rdds(plan))
+
+    def visit_aggregate(self, plan: Any) -> None:
+        self.check(self.visit(plan.child()), row_values(plan, self._catalyst))
+
+    def _rows(self, leaf: Any) -> Any:
+        """Returns the numbered rows with the attributes of the leaf."""
+        *columns, _, row = scala_items(self.identified.output())
+        renamed = self._catalyst.rename(self.identified, columns, scala_items(leaf.output()))
+        return self._catalyst.project(self.identified, [*renamed, row])
+
+    def visit_join(self, plan: Any) -> Any | None:
+        sides = [plan.left(), plan.right()]
+        if not all(self._leaves.intersection(_rdds(side)) for side in sides):
+            return super().visit_join(plan)
+        condition = plan.condition()
+        for side in sides:
+            passing = self.visit(side)
+            if passing is not None and condition.isDefined() and find_failures(condition.get()):
+                self.check_join(plan, side, passing)
+        return None
+
+
+def _rdds(plan: Any) -> list[int]:
+    """Returns the RDDs of the tables that a plan reads."""
+    leaves = scala_items(plan.collectLeaves())
+    return [int(leaf.rdd().id()) for leaf in leaves if class_name(leaf) == "LogicalRDD"]
+
+
+def added_rows(rows: DataFrame, operation: str | None) -> DataFrame:
+    """Returns the weighted rows that are added, with their operation in place of the weight."""
+    added = rows.where(named(WEIGHT) > 0)
+    if operation is not None:
+        added = added.withColumn(operation, lit(Operation.INSERT.value))
+    return added.drop(WEIGHT)

@@ -1,0 +1,176 @@
+"""Operators with state: the rows of all keys that a batch touches, before and after the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import lit, monotonically_increasing_id, pmod, struct
+from pyspark.sql.types import ByteType, LongType, StructField, StructType
+
+from penstock.engine.spark_plan import analyzed_plan, scala_items
+from penstock.engine.updating.catalyst import Catalyst, Weighted, named
+from penstock.engine.updating.checkpoint import checkpoint
+from penstock.engine.updating.hashing import hashes
+from penstock.engine.updating.rows import HASH_1, HASH_2, KEY, ORDER, SIDE, WEIGHT
+from penstock.engine.updating.task import (
+    ADDED,
+    BUCKET,
+    KEPT,
+    KEY_2,
+    NO_SIDE,
+    PHASE,
+    REMOVED,
+    VALUES,
+    UpdateState,
+)
+
+BEFORE, AFTER = (KEPT, REMOVED), (KEPT, ADDED)
+"""The phases of the rows before and after a batch."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of an operator: changes, and the expressions of their key."""
+
+    changes: Weighted
+    key: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class TouchedRows:
+    """The rows of the keys that a batch touches: the output of `UpdateState`."""
+
+    catalyst: Catalyst
+    frame: DataFrame
+    inputs: Sequence[Input]
+
+    def rows(self, side: int, phases: Sequence[int]) -> Any:
+        """Returns the plan of the rows of an input in these phases, without a weight."""
+        plan, attributes, _ = self._side(side, phases)
+        return self.catalyst.project(plan, attributes)
+
+    def changes(self, side: int) -> Weighted:
+        """Returns the rows of an input that the batch adds or takes back."""
+        plan, attributes, phase = self._side(side, (ADDED, REMOVED))
+        plan = self.catalyst.project(plan, [*attributes, phase])
+        weight = self.catalyst.column(phase).cast("int")
+        plan, added = self.catalyst.with_column(plan, weight, WEIGHT)
+        *values, _, _ = scala_items(plan.output())
+        plan = self.catalyst.project(plan, [*values, added])
+        return Weighted(plan, added, self.inputs[side].changes.inserts_only)
+
+    def _side(self, side: int, phases: Sequence[int]) -> tuple[Any, list[Any], Any]:
+        """Returns the plan of rows, their values with the IDs of the input, and their phase."""
+        chosen = (self.frame[SIDE] == side) & self.frame[PHASE].isin(*phases)
+        plan = analyzed_plan(self.frame.where(chosen).select("*"))
+        names = self.frame.columns
+        output = scala_items(plan.output())
+        values, phase = output[names.index(f"{VALUES}_{side}")], output[names.index(PHASE)]
+        targets = _values(self.inputs[side].changes)
+        none = self.catalyst.java.scala.Option.empty()
+        fields = [
+            self.catalyst.expressions.GetStructField(values, index, none)
+            for index in range(len(targets))
+        ]
+        return plan, self.catalyst.rename(plan, fields, targets), phase
+
+
+def touch(
+    catalyst: Catalyst,
+    inputs: Sequence[Input],
+    task: UpdateState,
+    buckets: int,
+) -> TouchedRows:
+    """Returns the rows of all keys that the changes of the inputs touch.
+
+    The computation of the frame writes the state after the batch. The inputs have equal keys in one
+    bucket.
+    """
+    types = [_value_type(catalyst, input_) for input_ in inputs]
+    parts = [
+        _changes(catalyst, inputs, types, side, buckets, replaces=task.replaces)
+        for side in range(len(inputs))
+    ]
+    if task.expired is not None:
+        parts.append(_names_of_buckets(catalyst, buckets, parts[0].schema))
+    changes = reduce(DataFrame.unionAll, parts)
+    partitions = int(catalyst.session.conf.get("spark.sql.shuffle.partitions") or buckets)
+    changes = changes.repartition(min(partitions, buckets), BUCKET)
+    output = StructType(
+        [
+            StructField(PHASE, ByteType(), False),
+            StructField(SIDE, LongType(), False),
+            *(StructField(f"{VALUES}_{side}", type_) for side, type_ in enumerate(types)),
+        ]
+    )
+    frame = checkpoint(changes.mapInArrow(task, output))
+    return TouchedRows(catalyst, frame, inputs)
+
+
+def _values(changes: Weighted) -> list[Any]:
+    """Returns the attributes of changes without their weight."""
+    assert changes.weight is not None
+    weight = changes.weight.exprId()
+    return [a for a in scala_items(changes.plan.output()) if not a.exprId().equals(weight)]
+
+
+def _value_type(catalyst: Catalyst, input_: Input) -> StructType:
+    attributes = _values(input_.changes)
+    plan = catalyst.project(input_.changes.plan, attributes)
+    fields = catalyst.frame(plan).schema.fields
+    types = [StructField(f"c{i}", field.dataType) for i, field in enumerate(fields)]
+    return StructType(types or [StructField("c0", ByteType())])
+
+
+def _changes(
+    catalyst: Catalyst,
+    inputs: Sequence[Input],
+    types: Sequence[StructType],
+    side: int,
+    buckets: int,
+    *,
+    replaces: bool,
+) -> DataFrame:
+    """Returns the changes of one input as rows of `engine.updating.rows`."""
+    input_ = inputs[side]
+    values = [catalyst.column(attribute) for attribute in _values(input_.changes)]
+    key = [catalyst.column(expression) for expression in input_.key]
+    key_hash, other_key_hash = hashes(key)
+    first, second = hashes([lit(side), *values])
+    packed = [value.alias(f"c{index}") for index, value in enumerate(values)]
+    columns = [
+        pmod(key_hash, lit(buckets)).alias(BUCKET),
+        key_hash.alias(KEY),
+        *([other_key_hash.alias(KEY_2)] if replaces else []),
+        first.alias(HASH_1),
+        second.alias(HASH_2),
+        lit(side).cast("long").alias(SIDE),
+        catalyst.column(input_.changes.weight).cast("long").alias(WEIGHT),
+        *(_packed(packed, type_, index == side, index) for index, type_ in enumerate(types)),
+        monotonically_increasing_id().alias(ORDER),
+    ]
+    return catalyst.frame(input_.changes.plan).select(*columns)
+
+
+def _names_of_buckets(catalyst: Catalyst, buckets: int, columns: StructType) -> DataFrame:
+    """Returns a row without a change for each bucket."""
+    known = {BUCKET: named("id"), SIDE: lit(NO_SIDE)}
+    rows = catalyst.session.range(buckets)
+    return rows.select(
+        *(
+            known.get(field.name, lit(0 if field.dataType == LongType() else None))
+            .cast(field.dataType)
+            .alias(field.name)
+            for field in columns
+        )
+    )
+
+
+def _packed(values: Sequence[Column], type_: StructType, is_own: bool, side: int) -> Column:
+    empty = [lit(None).cast("byte").alias("c0")]
+    value = struct(*(values or empty)) if is_own else lit(None)
+    return value.cast(type_).alias(f"{VALUES}_{side}")

@@ -1,0 +1,68 @@
+"""Parts of the plan of an updating transform that compute each row by itself, below all state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import when
+
+from penstock.engine.checked_plan import aggregated_values, without_ctes
+from penstock.engine.spark_plan import class_name, scala_items
+from penstock.engine.updating.catalyst import Catalyst
+from penstock.engine.updating.template import table_of
+from penstock.plan.model import Node
+
+_COMBINING = frozenset({
+    "Aggregate", "Deduplicate", "Distinct", "Except", "GlobalLimit", "Intersect", "Join",
+    "LocalLimit", "Offset", "Window",
+})  # fmt: skip
+"""Operators that combine rows."""
+
+
+def row_parts(
+    node: Node, tables: Mapping[str, DataFrame], session: SparkSession
+) -> list[DataFrame]:
+    """Returns the frames of an updating transform below the first operators that combine rows."""
+    catalyst = Catalyst(session)
+    plan = without_ctes(table_of(node, tables, session))
+    return list(_parts(plan, catalyst))
+
+
+def _parts(plan: Any, catalyst: Catalyst) -> Iterator[DataFrame]:
+    children = scala_items(plan.children())
+    if any(map(_combines, children)):
+        for child in children:
+            yield from _parts(child, catalyst)
+    elif class_name(plan) == "Aggregate":
+        values = [catalyst.column(value) for value in row_values(plan, catalyst)]
+        named = [value.alias(f"c{index}") for index, value in enumerate(values)]
+        yield catalyst.frame(plan.child()).select(*named)
+    elif class_name(plan) in _COMBINING:
+        yield from map(catalyst.frame, children)
+    else:
+        yield catalyst.frame(plan)
+
+
+def _combines(plan: Any) -> bool:
+    return class_name(plan) in _COMBINING or any(map(_combines, scala_items(plan.children())))
+
+
+def row_values(aggregate: Any, catalyst: Catalyst) -> list[Any]:
+    """Returns the groups of an aggregation and the inputs of its functions, filtered ones too."""
+    values = aggregated_values(aggregate)
+    pending = scala_items(aggregate.aggregateExpressions())
+    while pending:
+        expression = pending.pop()
+        if class_name(expression) != "AggregateExpression":
+            pending += scala_items(expression.children())
+        elif expression.filter().isDefined():
+            condition = expression.filter().get()
+            chosen = catalyst.column(condition)
+            inputs = scala_items(expression.aggregateFunction().children())
+            values.append(condition)
+            values += [
+                catalyst.expression(when(chosen, catalyst.column(input_))) for input_ in inputs
+            ]
+    return values

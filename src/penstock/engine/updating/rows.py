@@ -1,0 +1,182 @@
+"""State of an updating operator: a multiset of rows, found by the hash of their key.
+
+A table of state or of changes has these columns, of type int64, and columns with values:
+
+* `KEY`: a hash of the key. Keys with the same hash are changed together.
+* `HASH_1`, `HASH_2`: hashes of the row and its side, the same for equal rows only
+* `SIDE`: the input of the operator
+* `WEIGHT`: how often the row occurs, negative for a row that is taken back
+* `ORDER`: the order of arrival; of equal rows that of the first one
+* `TIME`: the time of the batch, in milliseconds; of equal rows that of the last one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+KEY = "_penstock_key"
+HASH_1 = "_penstock_hash_1"
+HASH_2 = "_penstock_hash_2"
+SIDE = "_penstock_side"
+WEIGHT = "_penstock_weight"
+ORDER = "_penstock_order"
+TIME = "_penstock_time"
+
+_IDENTITY = [KEY, HASH_1, HASH_2, SIDE]
+_LEVEL_FACTOR = 2
+"""A chunk is merged with the one before that has less than this many times its rows."""
+
+Numbers = npt.NDArray[np.int64]
+Merge = Callable[[pa.Table], pa.Table]
+
+
+class Touched(NamedTuple):
+    """The rows of the keys that changes have touched, before and after these changes.
+
+    `before` and `after` are the weights of each row of `rows`. A row may have weight 0 in one of
+    them, and a negative weight if it was taken back before it was added.
+    """
+
+    rows: pa.Table
+    before: Numbers
+    after: Numbers
+
+
+@dataclass
+class RowState:
+    """The rows of one bucket of keys.
+
+    `chunks` are sorted by key, the largest ones first. A row may be in several chunks: its weight
+    is the sum. Adding n changes costs O(n log n) on average, and finding a key O(log n) for each
+    chunk. `merge` makes one chunk of the rows of several ones.
+    """
+
+    chunks: list[pa.Table] = field(default_factory=list)
+    merge: Merge = field(default_factory=lambda: consolidate)
+
+    @property
+    def size(self) -> int:
+        """The number of stored rows."""
+        return sum(chunk.num_rows for chunk in self.chunks)
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes of the stored rows."""
+        return sum(chunk.nbytes for chunk in self.chunks)
+
+    def touch(self, changes: pa.Table) -> Touched:
+        """Returns the rows of all keys of the changes, without adding the changes."""
+        keys = np.unique(_numbers(changes, KEY))
+        stored = self.find(keys)
+        parts = [
+            *(
+                _with_weights(rows, _numbers(rows, WEIGHT), _numbers(rows, WEIGHT))
+                for rows in stored
+            ),
+            _with_weights(changes, np.zeros(changes.num_rows, np.int64), _numbers(changes, WEIGHT)),
+        ]
+        rows = _consolidate(pa.concat_tables(parts), (_BEFORE, _AFTER)).sort_by(ORDER)
+        before, after = _numbers(rows, _BEFORE), _numbers(rows, _AFTER)
+        return Touched(rows.drop_columns([_BEFORE, _AFTER]), before, after)
+
+    def find(self, keys: Numbers) -> list[pa.Table]:
+        """Returns the rows of keys, which are sorted, in each chunk."""
+        return [_find(chunk, keys) for chunk in self.chunks]
+
+    def expired(self, limit: int, changes: pa.Table) -> pa.Table:
+        """Returns changes that take back the rows of the keys whose rows are all before a time.
+
+        Keys of `changes` do not expire.
+        """
+        rows = self.table()
+        if rows is None or not rows.num_rows:
+            return changes.slice(0, 0)
+        keys = _numbers(rows, KEY)
+        starts = np.flatnonzero(np.diff(keys, prepend=keys[0] - 1))
+        newest = np.maximum.reduceat(_numbers(rows, TIME), starts)
+        old = keys[starts][newest < limit]
+        old = old[~np.isin(old, _numbers(changes, KEY))]
+        return negate(_find(rows, old)).select(changes.schema.names)
+
+    def add(self, changes: pa.Table) -> None:
+        """Adds changes to the rows."""
+        self.chunks.append(self.merge(changes))
+        while (
+            len(self.chunks) > 1
+            and self.chunks[-2].num_rows < _LEVEL_FACTOR * self.chunks[-1].num_rows
+        ):
+            self.chunks[-2:] = [self.merge(pa.concat_tables(self.chunks[-2:]))]
+
+    def table(self) -> pa.Table | None:
+        """Returns all rows, each once; None without chunks."""
+        return self.merge(pa.concat_tables(self.chunks)) if self.chunks else None
+
+
+def consolidate(rows: pa.Table) -> pa.Table:
+    """Returns each row once, with the sum of its weights, sorted by key; no row has weight 0."""
+    merged = _consolidate(rows, (WEIGHT,))
+    order = np.argsort(_numbers(merged, KEY), kind="stable")
+    return merged.take(pa.array(order)).combine_chunks()
+
+
+_BEFORE, _AFTER, _INDEX = "_penstock_before", "_penstock_after", "_penstock_index"
+
+
+def _consolidate(rows: pa.Table, weights: Sequence[str]) -> pa.Table:
+    """Returns each row once, with the sums of the columns `weights`, which are not all 0."""
+    identity = rows.select([*_IDENTITY, ORDER, TIME, *weights])
+    identity = identity.append_column(_INDEX, pa.array(np.arange(rows.num_rows)))
+    aggregates = [
+        (_INDEX, "min"),
+        (ORDER, "min"),
+        (TIME, "max"),
+        *((name, "sum") for name in weights),
+    ]
+    groups = identity.group_by(_IDENTITY, use_threads=False).aggregate(aggregates)
+    kept = np.zeros(groups.num_rows, np.bool_)
+    for name in weights:
+        kept |= _numbers(groups, f"{name}_sum") != 0
+    groups = groups.filter(pa.array(kept))
+    merged = rows.drop_columns(list(weights)).take(groups.column(f"{_INDEX}_min"))
+    merged = _set(merged, ORDER, groups.column(f"{ORDER}_min"))
+    merged = _set(merged, TIME, groups.column(f"{TIME}_max"))
+    for name in weights:
+        merged = merged.append_column(name, groups.column(f"{name}_sum"))
+    return merged
+
+
+def _find(chunk: pa.Table, keys: Numbers) -> pa.Table:
+    """Returns the rows of a chunk with one of the keys, which are sorted."""
+    stored = _numbers(chunk, KEY)
+    start, stop = np.searchsorted(stored, keys, "left"), np.searchsorted(stored, keys, "right")
+    counts = stop - start
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    index = np.arange(total) - np.repeat(ends - counts, counts) + np.repeat(start, counts)
+    return chunk.take(pa.array(index))
+
+
+def _with_weights(rows: pa.Table, before: Numbers, after: Numbers) -> pa.Table:
+    rows = rows.drop_columns([WEIGHT])
+    return rows.append_column(_BEFORE, pa.array(before)).append_column(_AFTER, pa.array(after))
+
+
+def _set(rows: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), name, values)
+
+
+def _numbers(rows: pa.Table, name: str) -> Numbers:
+    values: Numbers = rows.column(name).to_numpy()
+    return values
+
+
+def negate(rows: pa.Table) -> pa.Table:
+    """Returns the rows with negated weights."""
+    return _set(rows, WEIGHT, pc.negate(rows.column(WEIGHT)))

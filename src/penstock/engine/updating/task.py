@@ -1,0 +1,135 @@
+"""Tasks of updating operators: add the changes of a batch to the state of their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.core.error_codec import encode_errors
+from penstock.engine.updating.files import BucketFiles
+from penstock.engine.updating.rows import (
+    KEY,
+    ORDER,
+    SIDE,
+    TIME,
+    WEIGHT,
+    Numbers,
+    RowState,
+    Touched,
+    negate,
+)
+
+BUCKET = "_penstock_bucket"
+PHASE = "_penstock_phase"
+VALUES = "_penstock_values"
+"""The prefix of the columns with the rows of each side, as structs."""
+
+KEY_2 = "_penstock_key_2"
+"""A second hash of the key, for operators that replace rows."""
+_IDENTITY = [KEY, KEY_2]
+_INDEX = "_penstock_index"
+NO_SIDE = -1
+_BATCH_ROWS = 10_000
+_ORDER_BITS = 32
+
+KEPT, REMOVED, ADDED = 0, -1, 1
+"""The values of `PHASE`: rows before and after the batch, rows only before, rows only after."""
+
+
+@dataclass(frozen=True)
+class UpdateState:
+    """A function for `mapInArrow`: adds changes to the state, and returns the rows of their keys.
+
+    The input has the columns of `engine.updating.rows` but `TIME`, and `BUCKET`, with all changes
+    of a bucket in one partition. Rows whose side is `NO_SIDE` only name a bucket. The output has
+    `PHASE`, `SIDE` and the columns with values, a row for each occurrence, in the order of arrival.
+
+    `time` is the time of the batch in milliseconds. Keys whose rows are all before `expired` are
+    removed, in all buckets of the input. With `replaces` a change is the new row of its key, or
+    with a negative weight its delete.
+    """
+
+    files: BucketFiles
+    batch: int
+    time: int
+    expired: int | None = None
+    replaces: bool = False
+
+    @encode_errors
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        changes = list(batches)
+        if not changes:
+            return
+        table = _nullable(pa.Table.from_batches(changes))
+        for bucket in pc.unique(table.column(BUCKET)).to_pylist():
+            chosen = table.filter(pc.equal(table.column(BUCKET), bucket))
+            chosen = chosen.filter(pc.not_equal(chosen.column(SIDE), NO_SIDE))
+            touched = self._update(bucket, self._arranged(chosen.drop_columns([BUCKET])))
+            if touched is not None:
+                yield from _rows(touched)
+
+    def _arranged(self, changes: pa.Table) -> pa.Table:
+        """Returns changes with their time, in the order of arrival, after those of before."""
+        changes = changes.sort_by(ORDER)
+        order = pa.array(np.arange(changes.num_rows) + (self.batch << _ORDER_BITS))
+        changes = changes.set_column(changes.schema.get_field_index(ORDER), ORDER, order)
+        time = pa.array(np.full(changes.num_rows, self.time, np.int64))
+        return changes.append_column(TIME, time)
+
+    def _update(self, bucket: int, changes: pa.Table) -> Touched | None:
+        state = self.files.load(bucket)
+        if self.replaces:
+            changes = _replacements(state, changes)
+        if self.expired is not None:
+            changes = pa.concat_tables([changes, state.expired(self.expired, changes)])
+        if not changes.num_rows:
+            return None
+        touched = state.touch(changes)
+        state.add(changes)
+        self.files.save(bucket, state, changes)
+        return touched
+
+
+def _nullable(rows: pa.Table) -> pa.Table:
+    """Returns rows with columns that can be null, as those of the stored rows."""
+    schema = pa.schema([column.with_nullable(True) for column in rows.schema])
+    return pa.Table.from_arrays(rows.columns, schema=schema)
+
+
+def _replacements(state: RowState, changes: pa.Table) -> pa.Table:
+    """Returns the changes that replace the rows of each key by its last row in order of arrival."""
+    indexed = changes.select(_IDENTITY).append_column(_INDEX, pa.array(range(changes.num_rows)))
+    last = indexed.group_by(_IDENTITY, use_threads=False).aggregate([(_INDEX, "max")])
+    changes = changes.take(last.column(f"{_INDEX}_max"))
+    touched = state.touch(changes)
+    stored = touched.rows.append_column(WEIGHT, pa.array(touched.before))
+    replaced = (touched.before != 0) & np.isin(_pairs(stored), _pairs(changes))
+    stored = negate(stored.filter(pa.array(replaced)))
+    added = changes.filter(pc.greater(changes.column(WEIGHT), 0))
+    return pa.concat_tables([stored.select(changes.schema.names), added])
+
+
+def _pairs(rows: pa.Table) -> npt.NDArray[np.void]:
+    """Returns both hashes of the key of each row as one value."""
+    pairs: Numbers = np.stack([rows.column(name).to_numpy() for name in _IDENTITY], axis=1)
+    return np.ascontiguousarray(pairs).view([("one", np.int64), ("other", np.int64)]).ravel()
+
+
+def _rows(touched: Touched) -> Iterator[pa.RecordBatch]:
+    """Yields each row as often as it occurs before or after the batch, with its phase."""
+    before, after = np.maximum(touched.before, 0), np.maximum(touched.after, 0)
+    kept = np.minimum(before, after)
+    counts = np.stack([kept, before - kept, after - kept], axis=1).ravel()
+    phases = np.repeat(np.tile(np.array([KEPT, REMOVED, ADDED], np.int8), len(kept)), counts)
+    index = np.repeat(np.repeat(np.arange(len(kept)), 3), counts)
+    names = [SIDE, *(name for name in touched.rows.schema.names if name.startswith(VALUES))]
+    rows = touched.rows.select(names)
+    for start in range(0, len(index), _BATCH_ROWS):
+        part = slice(start, start + _BATCH_ROWS)
+        batch = rows.take(pa.array(index[part])).add_column(0, PHASE, pa.array(phases[part]))
+        yield from batch.combine_chunks().to_batches()

@@ -1,0 +1,56 @@
+"""Plans of updating transforms over tables, in the form in which their changes are computed.
+
+Only some of Spark's optimizations are applied, in a fixed order: the columns of the state must be
+the same in each batch and after a restart.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.engine.checked_plan import without_ctes
+from penstock.plan.model import Node
+
+_REWRITES = (
+    "PullupCorrelatedPredicates", "RewriteExceptAll", "RewriteIntersectAll",
+    "ReplaceIntersectWithSemiJoin", "ReplaceExceptWithAntiJoin", "ReplaceDistinctWithAggregate",
+    "RewriteCorrelatedScalarSubquery", "RewriteLateralSubquery", "RewritePredicateSubquery",
+    "PullOutGroupingExpressions",
+)  # fmt: skip
+"""The rules that replace subqueries and set operations by joins and aggregates by columns."""
+_OPTIMIZATIONS = ("PushDownPredicates", "ColumnPruning", "CollapseProject", "RemoveNoopOperators")
+_ROUNDS = 3
+
+
+def table_of(node: Node, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
+    """Returns the output of a transform over tables. The inputs become temporary views."""
+    assert node.relation is not None
+    relation = copy.copy(node.relation)
+    relation.operation_column = None
+    for name, frame in inputs.items():
+        frame.createOrReplaceTempView(name)
+    return relation.relate(inputs, session)
+
+
+def template_of(table: DataFrame) -> Any:
+    """Returns the plan of a table of `table_of`."""
+    analysis = _catalyst(table.sparkSession).analysis
+    plan = analysis.EliminateView.apply(without_ctes(table))
+    return rewritten(analysis.EliminateSubqueryAliases.apply(plan), table.sparkSession)
+
+
+def rewritten(plan: Any, session: SparkSession) -> Any:
+    """Returns a plan without set operations and subqueries, but uncorrelated scalar subqueries."""
+    rules = _catalyst(session).optimizer
+    for rule in (*_REWRITES, *_OPTIMIZATIONS * _ROUNDS):
+        plan = getattr(rules, rule).apply(plan)
+    return plan
+
+
+def _catalyst(session: SparkSession) -> Any:
+    java: Any = session._jvm
+    return java.org.apache.spark.sql.catalyst

@@ -1,0 +1,196 @@
+"""examples/nexmark, with a restart between two halves of the files, against DuckDB."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from blocks import Reader, blocks
+
+from command_line import CommandLine
+
+pytestmark = [pytest.mark.docs, pytest.mark.spark]
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "nexmark"
+ANSWERS = Path(__file__).parent / "nexmark"
+"""The queries in the SQL of DuckDB."""
+TIMES = {
+    "person": ["datetime"],
+    "auction": ["datetime", "expires"],
+    "bid": ["datetime", "arrival"],
+    "side_input": [],
+}
+"""The columns of each table that are times."""
+QUERIES = tuple(f"q{number}" for number in range(23))
+WINDOWED = ("q5", "q7", "q8", "q11", "q12")
+"""Windows that are open in the middle are not written then."""
+KEYS = {
+    "q4": ("category",),
+    "q6": ("id",),
+    "q9": ("id",),
+    "q15": ("day",),
+    "q16": ("channel", "day"),
+    "q17": ("auction", "day"),
+    "q18": ("bidder", "auction"),
+    "q19": ("auction", "place"),
+}
+"""The primary keys of the queries that write changes."""
+CONTINUOUS = [name for name in QUERIES if name not in WINDOWED]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The files that a query has written: before the restart, and at the end."""
+
+    half: Sequence[Path]
+    whole: Sequence[Path]
+
+
+Run = Callable[[str], Ran]
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory, cli: CommandLine) -> Path:
+    """Carries out the README and returns its directory."""
+    where = tmp_path_factory.mktemp("nexmark") / "example"
+    shutil.copytree(EXAMPLE, where, ignore=shutil.ignore_patterns("data", "out", ".penstock"))
+    with closing(Reader(where, cli=cli)) as reader:
+        for block in blocks(where / "README.md"):
+            reader.perform(block)
+    return where
+
+
+@pytest.fixture(scope="module")
+def database(example: Path) -> duckdb.DuckDBPyConnection:
+    """Loads the events into two schemas: `half` has a file of each table, `whole` has all."""
+    connection = duckdb.connect()
+    for part, count in (("half", 1), ("whole", None)):
+        connection.execute(f"CREATE SCHEMA {part}")
+        for table, times in TIMES.items():
+            paths = [str(path) for path in in_order(example / "data" / table)[:count]]
+            naive = ", ".join(f"{name}::TIMESTAMP AS {name}" for name in times)
+            columns = f"* REPLACE ({naive})" if times else "*"
+            connection.execute(
+                f"CREATE TABLE {part}.{table} AS SELECT {columns} FROM read_parquet({paths})"
+            )
+    return connection
+
+
+@pytest.fixture(scope="module")
+def run(example: Path, cli: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Returns a function that runs a query once, with a restart after the first files."""
+
+    @cache
+    def run_query(name: str) -> Ran:
+        where = tmp_path_factory.mktemp(name)
+        shutil.copy(example / f"{name}.sql", where)
+        found = []
+        last = _watching(name) if name in KEYS else []
+        for index, options in enumerate((last or ["--until-caught-up"], last)):
+            for table in TIMES:
+                (where / "data" / table).mkdir(parents=True, exist_ok=True)
+                for path in in_order(example / "data" / table)[index : index + 1]:
+                    shutil.copy(path, where / "data" / table)
+            done = cli(where, "run", f"{name}.sql", "--quiet", *options)
+            assert done.returncode == 0, done.stdout + done.stderr
+            found.append(in_order(where / "out" / name))
+        return Ran(*found)
+
+    return run_query
+
+
+def _watching(name: str) -> list[str]:
+    """Returns options with which a query that is never final writes changes: endless input."""
+    script = (EXAMPLE / f"{name}.sql").read_text()
+    tables = [table for table in TIMES if f"CREATE TABLE {table} " in script]
+    watch = [f"--set=sources.{table}.watch=true" for table in tables]
+    return ["--until-caught-up", *watch]
+
+
+def in_order(directory: Path) -> list[Path]:
+    """Returns the files of a directory in the order of their batches and partitions."""
+    return sorted(directory.rglob("part-*"), key=lambda path: path.stem.split("-")[-2:])
+
+
+def load(
+    database: duckdb.DuckDBPyConnection, name: str, part: str, files: Sequence[Path], scratch: Path
+) -> None:
+    """Creates the table `expected`, the answer of DuckDB, and the table `written`."""
+    database.execute(f"SET schema = '{part}'")
+    query = (ANSWERS / f"{name}.sql").read_text()
+    database.execute(f"CREATE OR REPLACE TABLE main.expected AS {query}")
+    described = database.execute("DESCRIBE main.expected").fetchall()
+    types = {column: type_ for column, type_, *_ in described}
+    if name in KEYS:
+        changes = (json.loads(line) for path in files for line in path.open())
+        files = [scratch / "rows.jsonl"]
+        files[0].write_text("".join(f"{json.dumps(row)}\n" for row in fold(changes, KEYS[name])))
+    paths = [str(path) for path in files]
+    database.execute(
+        f"CREATE OR REPLACE TABLE main.written AS SELECT {', '.join(types)} FROM read_json("
+        f"{paths}, columns = {types}, hive_partitioning = true, hive_types_autocast = false)"
+    )
+
+
+def fold(changes: Iterable[Any], key: Sequence[str]) -> Iterable[Any]:
+    """Returns the rows of a table after changes."""
+    rows = {}
+    for change in changes:
+        row = change["before"] if change["op"] == "d" else change["after"]
+        identity = tuple(row[column] for column in key)
+        if change["op"] == "d":
+            rows.pop(identity, None)
+        else:
+            rows[identity] = row
+    return rows.values()
+
+
+def rows_only_in(database: duckdb.DuckDBPyConnection, one: str, other: str) -> list[Any]:
+    """Returns up to five rows of a table that another one has less often."""
+    query = f"FROM main.{one} EXCEPT ALL FROM main.{other} LIMIT 5"
+    return database.execute(query).fetchall()
+
+
+def test_scripts_and_answers_are_complete() -> None:
+    assert {path.stem for path in EXAMPLE.glob("q*.sql")} == {*QUERIES}
+    assert {path.stem for path in ANSWERS.glob("*.sql")} == {*QUERIES}
+    changes = {path.stem for path in EXAMPLE.glob("q*.sql") if "debezium" in path.read_text()}
+    assert changes == {*KEYS}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_rows_at_the_end(
+    name: str, run: Run, database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    load(database, name, "whole", run(name).whole, tmp_path)
+    assert not rows_only_in(database, "expected", "written")
+    assert not rows_only_in(database, "written", "expected")
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_rows_before_the_restart(
+    name: str, run: Run, database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    files = run(name).half
+    assert files, "nothing is written"
+    load(database, name, "half", files, tmp_path)
+    assert not rows_only_in(database, "expected", "written")
+    assert not rows_only_in(database, "written", "expected")
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+def test_windows_before_the_restart(
+    name: str, run: Run, database: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    load(database, name, "whole", run(name).half, tmp_path)
+    assert rows_only_in(database, "expected", "written"), "the rest follows"
+    assert not rows_only_in(database, "written", "expected")

@@ -1,0 +1,265 @@
+"""Aggregates of updating queries that accumulate, batch by batch, against Spark over all rows."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from penstock import app
+from penstock.engine.spark_plan import class_name, scala_items
+from penstock.engine.updating.accumulation import Accumulation
+from penstock.engine.updating.batch import UpdatingBatch, leaves_of, rdd_of
+from penstock.engine.updating.catalyst import Catalyst, Weighted
+from penstock.engine.updating.changelog import to_changes
+from penstock.engine.updating.files import StateDirectory
+from penstock.engine.updating.plan import IncrementalPlan
+from penstock.engine.updating.rows import WEIGHT
+from penstock.engine.updating.template import template_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.plan.model import Plan
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = (
+    "k string, g int, i int NOT NULL, b bigint, d decimal(20,3), small decimal(7,2), f double, "
+    "s string, t date, flag boolean"
+)
+PIPELINE = """\
+name: accumulated
+sources: {rows: {type: generate, fields: {id: sequence}}}
+sinks: {out: {type: blackhole, from: rows}}
+"""
+Row = tuple[Any, ...]
+
+TAKEN_BACK = """
+    SELECT k, g, count(*) AS n, count(b) AS nb, count(b, d) AS nbd, sum(i) AS ti, sum(b) AS tb,
+        sum(d) AS td, sum(small) AS ts, avg(i) AS ai, avg(b) AS ab, avg(d) AS ad,
+        avg(small) AS sa, sum(b) FILTER (WHERE i > 5) AS few, count(*) FILTER (WHERE flag) AS nf,
+        count_if(i > 3) AS ni, round(sum(d) / count(*), 2) + max(1) AS ratio
+    FROM rows GROUP BY k, g
+"""
+INSERTED = """
+    SELECT k, min(s) AS s1, max(s) AS s2, min(f) AS f1, max(f) AS f2, sum(f) AS tf, avg(f) AS af,
+        min(t) AS t1, max(d) AS d2, bool_and(flag) AS every, bool_or(flag) AS some,
+        max(f) FILTER (WHERE g = 1) AS one, min(struct(i).i) AS i1, avg(d) AS ad
+    FROM rows GROUP BY k
+"""
+GLOBAL = "SELECT count(*) AS n, sum(b) AS tb, avg(d) AS ad FROM rows WHERE i > 2"
+NESTED = """
+    SELECT n, count(*) AS keys, sum(total) AS total
+    FROM (SELECT k, count(*) AS n, sum(b) AS total FROM rows GROUP BY k HAVING count(*) > 1)
+    GROUP BY n
+"""
+DISTINCT = "SELECT DISTINCT g, flag FROM rows"
+
+
+@dataclass
+class Updates:
+    """A query that is computed batch by batch, and all rows of its input."""
+
+    session: SparkSession
+    plan: Plan
+    sql: str
+    directory: Path
+    rows: Counter[Row] = field(default_factory=Counter)
+    result: Counter[str] = field(default_factory=Counter)
+    batch: int = 0
+
+    def apply(self, added: Sequence[Row], removed: Sequence[Row] = (), *, inserts: bool) -> int:
+        """Computes a batch, and compares the result. Returns the number of changes."""
+        changes = [(*row, 1) for row in added] + [(*row, -1) for row in removed]
+        self.rows.update(added)
+        self.rows.subtract(removed)
+        weighted = self.session.createDataFrame(changes, f"{COLUMNS}, {WEIGHT} int")
+        leaf, plan = template(self.session, self.sql, weighted)
+        state = StateDirectory(self.directory, 4)
+        batch = UpdatingBatch(
+            self.plan, self.session, state, self.batch, 0, state.before(self.batch)
+        )
+        catalyst, only = Catalyst(self.session), frozenset([leaf] if inserts else [])
+        changed = IncrementalPlan(catalyst, {leaf: weighted}, batch, "q", only).changes(plan)
+        output = scala_items(plan.output())
+        frame = catalyst.frame(catalyst.project(changed.plan, [*output, changed.weight]))
+        found = frame.collect()
+        batch.commit()
+        batch.release()
+        self.batch += 1
+        for *values, weight in found:
+            self.result[repr(values)] += weight
+        self._compare(frame)
+        return len(found)
+
+    def _compare(self, frame: DataFrame) -> None:
+        stored = self.session.createDataFrame(list(self.rows.elements()), COLUMNS)
+        stored.createOrReplaceTempView("rows")
+        expected = self.session.sql(self.sql)
+        types = [field.dataType for field in expected.schema]
+        assert [field.dataType for field in frame.schema][:-1] == types
+        rows = Counter(repr(list(row)) for row in expected.collect())
+        assert {row: count for row, count in self.result.items() if count} == rows
+
+    def restart(self, directory: Path) -> None:
+        """Continues with a copy of the files of the state, which no process has in memory."""
+        shutil.copytree(self.directory, directory)
+        self.directory = directory
+
+    def columns(self) -> set[str]:
+        """Returns the columns of the files of the state."""
+        files = self.directory.rglob("*.arrow")
+        return {name for file in files for name in pa.ipc.open_file(file).schema.names}
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    """The plan of a pipeline without a limit of the age of state."""
+    return plan_with(tmp_path, "{}")
+
+
+def plan_with(directory: Path, runtime: str) -> Plan:
+    path = directory / "pipeline.yaml"
+    path.write_text(PIPELINE + f"runtime: {runtime}\n")
+    return app.plan(path)
+
+
+@pytest.fixture
+def session(penstock_spark: SparkSession) -> SparkSession:
+    """A session with few partitions."""
+    session = penstock_spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    return session
+
+
+def template(session: SparkSession, sql: str, weighted: DataFrame) -> tuple[int, Any]:
+    """Returns the ID of the leaf of a query over `rows`, and the optimized plan."""
+    leaf = leaves_of({"rows": weighted}, session)["rows"]
+    leaf.createOrReplaceTempView("rows")
+    return rdd_of(leaf), template_of(session.sql(sql))
+
+
+def made_up(source: random.Random, count: int) -> list[Row]:
+    """Returns rows with nulls and extreme values."""
+    return [
+        (
+            source.choice(["u", "v", None]), source.choice([1, 2, None]), source.randint(0, 9),
+            source.choice([None, -7, 0, 2**40, 5]),
+            source.choice([None, Decimal("99999999999999999.999"), Decimal("-1.005")]),
+            source.choice([None, Decimal("99999.99"), Decimal("0.01")]),
+            source.choice([None, 0.25, -8.5, 3.0, float("nan"), float("inf")]),
+            source.choice([None, "", "ä", "z", "zz"]),
+            source.choice([None, date(1969, 12, 31), date(2026, 2, 28)]),
+            source.choice([None, True, False]),
+        )
+        for _ in range(count)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sql", [TAKEN_BACK, GLOBAL, NESTED, DISTINCT], ids=["grouped", "global", "nested", "distinct"]
+)
+def test_rows_are_added_and_taken_back(
+    tmp_path: Path, session: SparkSession, plan: Plan, sql: str
+) -> None:
+    source = random.Random(5)
+    updates = Updates(session, plan, sql, tmp_path / "one")
+    first, second = made_up(source, 14), made_up(source, 10)
+    updates.apply(first, inserts=False)
+    updates.apply(second, first[::2], inserts=False)
+    updates.restart(tmp_path / "two")
+    updates.apply([], [*first[1::2], *second], inserts=False)
+    assert not +updates.rows
+
+
+def test_rows_are_inserted(tmp_path: Path, session: SparkSession, plan: Plan) -> None:
+    source = random.Random(6)
+    updates = Updates(session, plan, INSERTED, tmp_path / "one")
+    updates.apply(made_up(source, 3), inserts=True)
+    updates.restart(tmp_path / "two")
+    updates.apply(made_up(source, 9), inserts=True)
+
+
+def test_partial_rows_are_stored_and_unchanged_groups_are_not_returned(
+    tmp_path: Path, session: SparkSession, plan: Plan
+) -> None:
+    updates = Updates(
+        session,
+        plan,
+        "SELECT g + 1 AS h, max(i) AS top FROM rows GROUP BY g + 1",
+        tmp_path / "state",
+    )
+    blank = (None,) * 7
+    assert updates.apply([("u", 1, 5, *blank), ("u", 2, 5, *blank)], inserts=True) == 2
+    assert updates.apply([("u", 1, 4, *blank), ("u", 2, 6, *blank)], inserts=True) == 2
+    assert "_penstock_partial_0" in updates.columns()
+    assert "_penstock_side" not in updates.columns()
+
+
+def test_rows_that_expire_do_not_accumulate(tmp_path: Path, session: SparkSession) -> None:
+    plan = plan_with(tmp_path, "{updating_ttl: 1 day}")
+    sql = "SELECT g + 1 AS h, count(*) AS n FROM rows GROUP BY g + 1"
+    updates = Updates(session, plan, sql, tmp_path / "state")
+    updates.apply([("u", 1, 5, *(None,) * 7)], inserts=True)
+    assert "_penstock_side" in updates.columns()
+
+
+def test_a_sum_that_overflows_is_an_error(
+    tmp_path: Path, session: SparkSession, plan: Plan
+) -> None:
+    updates = Updates(
+        session,
+        plan,
+        "SELECT g + 1 AS h, sum(b) AS total FROM rows GROUP BY g + 1",
+        tmp_path / "state",
+    )
+    blank = (None,) * 6
+    most = ("u", 1, 0, 2**63 - 1, *blank)
+    updates.apply([most], inserts=False)
+    with pytest.raises(Exception, match="OVERFLOW"):
+        updates.apply([("u", 1, 0, 1, *blank)], inserts=False)
+
+
+def test_rows_with_nulls_in_different_columns_are_different(session: SparkSession) -> None:
+    rows = session.createDataFrame(
+        [(None, 1, 1), (1, None, -1)], f"a int, b int, {WEIGHT} int"
+    )  # fmt: skip
+    changes = to_changes(rows, [], "op").collect()
+    assert sorted(map(tuple, changes), key=str) == [(1, None, "d"), (None, 1, "i")]
+
+
+@pytest.mark.parametrize(
+    ("inserts", "functions", "accumulates"),
+    [
+        (False, "count(*), sum(i), avg(d)", True),
+        (True, "count(*), sum(f), avg(f), max(s), bool_and(flag)", True),
+        (False, "max(i)", False),
+        (False, "sum(f)", False),
+        (True, "count(DISTINCT s)", False),
+        (True, "first(s)", False),
+        (True, "try_sum(i)", False),
+        (True, "sum(cast(d AS decimal(38,3)))", False),
+        (True, "max(array(i))", False),
+        (True, "count(*), collect_list(i)", False),
+    ],
+    ids=lambda value: str(value).replace(" ", ""),
+)  # fmt: skip
+def test_which_aggregates_accumulate(
+    session: SparkSession, inserts: bool, functions: str, accumulates: bool
+) -> None:
+    weighted = session.createDataFrame([], f"{COLUMNS}, {WEIGHT} int")
+    _, plan = template(session, f"SELECT {functions} FROM rows GROUP BY k", weighted)
+    while class_name(plan) != "Aggregate":
+        plan = plan.child()
+    input_ = Weighted(plan.child(), scala_items(plan.child().output())[0], inserts)
+    assert (Accumulation.of(Catalyst(session), plan, input_) is not None) == accumulates

@@ -1,0 +1,146 @@
+"""Rows on which SQL of updating transforms fails: dead letters, and the other rows are counted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+import pytest
+from pipelines import Row, Workspace, dump
+
+from penstock.core.errors import StateError
+
+pytestmark = pytest.mark.spark
+
+SOURCES = """\
+runtime: {partitions: 2}
+sources:
+  orders:
+    type: files
+    path: orders/*.jsonl
+    order: name
+    max_files: 1
+    watch: true
+    schema: id LONG, city STRING, x LONG, text STRING
+"""
+PRICES = """\
+  prices:
+    type: files
+    path: prices/*.jsonl
+    order: name
+    max_files: 1
+    watch: true
+    schema: y LONG, price LONG
+"""
+BATCHES: list[list[Row]] = [
+    [
+        {"id": 1, "city": "Oslo", "x": 1, "text": "1"},
+        {"id": 2, "city": "Oslo", "x": 0, "text": "2"},
+        {"id": 3, "city": "Rome", "x": 5, "text": "x"},
+    ],
+    [
+        {"id": 4, "city": "Rome", "x": 5, "text": "4"},
+        {"id": 5, "city": "Oslo", "x": 10, "text": "1"},
+        {"id": 6, "city": "Oslo", "x": 2, "text": "1"},
+    ],
+]
+BY_ZERO, NO_NUMBER = "divide-by-zero", "cast-invalid-input"
+
+
+def pipeline(
+    queries: Mapping[str, str], sources: str = SOURCES, outputs: Collection[str] = ()
+) -> str:
+    """Returns a pipeline with a sink of changes for each query, or for `outputs`."""
+    transforms = "".join(
+        f"  {name}: {{type: sql, sql: {json.dumps(sql)}}}\n" for name, sql in queries.items()
+    )
+    sinks = "".join(
+        f"  {name}_out: {{type: files, from: {name}, path: {name}, format: debezium_json}}\n"
+        for name in outputs or queries
+    )
+    return f"{sources}transforms:\n{transforms}sinks:\n{sinks}"
+
+
+def table(workspace: Workspace, name: str) -> list[tuple[object, ...]]:
+    """Returns the rows that remain after all changes of a directory, in order."""
+    rows: Counter[tuple[object, ...]] = Counter()
+    for path in sorted((workspace.root / name).glob("part-*")):
+        for line in path.read_text("utf-8").splitlines():
+            change = json.loads(line)
+            for side, weight in (("before", -1), ("after", 1)):
+                if change[side] is not None:
+                    rows[tuple(change[side].values())] += weight
+    assert all(count >= 0 for count in rows.values()), rows
+    return sorted(rows.elements(), key=str)
+
+
+def put_orders(workspace: Workspace, *batches: list[Row], first: int = 0) -> None:
+    for number, batch in enumerate(batches, first):
+        workspace.put(f"orders/{number}.jsonl", map(dump, batch))
+
+
+def letters(workspace: Workspace) -> dict[str, list[tuple[object, str]]]:
+    """Returns the dead letters of each node: their IDs or cities, and their codes."""
+    found: dict[str, list[tuple[object, str]]] = {}
+    for letter in workspace.letters():
+        row = json.loads(letter["payload"])
+        found.setdefault(letter["node"], []).append((row.get("id", row["city"]), letter["code"]))
+    return {node: sorted(each, key=str) for node, each in found.items()}
+
+
+def test_rows_fail_below_the_state(workspace: Workspace) -> None:
+    put_orders(workspace, *BATCHES)
+    workspace.put("prices/0.jsonl", [dump({"y": 2, "price": 7}), dump({"y": 1, "price": 8})])
+    workspace.run(
+        pipeline(
+            {
+                "sums": "SELECT city, count(*) AS n, sum(10 DIV x) AS total "
+                "FROM orders GROUP BY city",
+                "totals": "SELECT sum(100 DIV (total - 16)) AS s FROM sums",
+                "kept": "SELECT id, city AS place FROM orders",
+                "pairs": "SELECT id, n FROM kept JOIN sums ON place = city",
+                "casts": "SELECT CAST(text AS INT) AS k, count(*) FILTER (WHERE 10 DIV x > 1) AS n "
+                "FROM orders WHERE id > 0 GROUP BY 1",
+                "joined": "SELECT id, price FROM orders LEFT JOIN prices ON 10 DIV x = y",
+                "halves": "SELECT 10 DIV q AS h, count(*) AS n FROM "
+                "(SELECT x AS q FROM orders WHERE id < 4 "
+                "UNION ALL SELECT x + 1 FROM orders WHERE id < 4) GROUP BY 1",
+            },
+            SOURCES + PRICES,
+            ("totals", "pairs", "casts", "joined", "halves"),
+        ),
+        until="caught_up",
+    )
+    assert table(workspace, "totals") == [(-8,)]
+    assert table(workspace, "pairs") == [(1, 3), (2, 3), (3, 2), (4, 2), (5, 3), (6, 3)]
+    assert table(workspace, "casts") == [(1, 2), (4, 1)]
+    assert table(workspace, "joined") == [(1, None), (3, 7), (4, 7), (5, 8), (6, None)]
+    assert table(workspace, "halves") == [(1, 1), (10, 1), (2, 1), (5, 1)]
+    assert letters(workspace) == {
+        "sums": [(2, BY_ZERO)],
+        "totals": [("Oslo", BY_ZERO)],
+        "casts": [(2, BY_ZERO), (3, NO_NUMBER)],
+        "joined": [(2, BY_ZERO)],
+        "halves": [(2, BY_ZERO)],
+    }
+
+
+def test_a_row_of_the_result_fails(workspace: Workspace) -> None:
+    text = pipeline({"sums": "SELECT city, 10 DIV (sum(x) - 6) AS q FROM orders GROUP BY city"})
+    put_orders(workspace, BATCHES[1][2:], [{"id": 7, "city": "Oslo", "x": 4, "text": "7"}])
+    handle = workspace.start(text, until="caught_up")
+    outcome = handle.wait(120)
+    assert outcome is not None and outcome.ending == "failed"
+    (error,) = outcome.errors.values()
+    assert error.code == BY_ZERO
+    assert 'transform "sums"' in error.message and "a row of its result" in error.message
+    assert "Division by zero" in error.message
+    assert table(workspace, "sums") == [("Oslo", -2)]
+    text = text.replace("10 DIV (sum(x) - 6)", "try_divide(10, sum(x) - 6)")
+    with pytest.raises(StateError, match="has changed"):
+        workspace.start(text, until="caught_up").wait(120)
+    shutil.rmtree(workspace.root / "sums")
+    workspace.run(text, until="caught_up", fresh=True)
+    assert table(workspace, "sums") == [("Oslo", None)]

@@ -1,0 +1,107 @@
+"""The rows of an updating operator: multisets, found by key."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from penstock.engine.updating.rows import (
+    HASH_1,
+    HASH_2,
+    KEY,
+    ORDER,
+    SIDE,
+    TIME,
+    WEIGHT,
+    RowState,
+)
+
+Row = tuple[int, str]
+
+
+def changes(rows: list[tuple[Row, int]], order: int = 0, time: int = 0) -> pa.Table:
+    """Returns changes of rows (key, value) with weights."""
+    return pa.table({
+        KEY: pa.array([key for (key, _), _ in rows], pa.int64()),
+        HASH_1: pa.array([hash(row) for row, _ in rows], pa.int64()),
+        HASH_2: pa.array([hash((7, row)) for row, _ in rows], pa.int64()),
+        SIDE: pa.array([0] * len(rows), pa.int64()),
+        WEIGHT: pa.array([weight for _, weight in rows], pa.int64()),
+        ORDER: pa.array(range(order, order + len(rows)), pa.int64()),
+        TIME: pa.array([time] * len(rows), pa.int64()),
+        "value": pa.array([value for (_, value), _ in rows], pa.string()),
+    })  # fmt: skip
+
+
+def count(rows: pa.Table, weights: list[int]) -> Counter[Row]:
+    """Returns the weight of each row that has one."""
+    pairs = zip(rows.column(KEY).to_pylist(), rows.column("value").to_pylist(), strict=True)
+    weighted = zip(pairs, weights, strict=True)
+    return Counter({row: weight for row, weight in weighted if weight})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_of_touched_keys_before_and_after_random_changes(seed: int) -> None:
+    chance = random.Random(seed)
+    state, expected = RowState(), Counter[Row]()
+    for number in range(60):
+        rows = [
+            ((chance.randrange(20), chance.choice("abc")), chance.choice((1, 1, -1)))
+            for _ in range(chance.randrange(1, 30))
+        ]
+        batch = changes(rows, order=number * 100)
+        touched = state.touch(batch)
+        state.add(batch)
+        keys = {key for (key, _), _ in rows}
+        before = Counter({row: n for row, n in expected.items() if row[0] in keys and n})
+        for row, weight in rows:
+            expected[row] += weight
+        after = Counter({row: n for row, n in expected.items() if row[0] in keys and n})
+        assert count(touched.rows, touched.before.tolist()) == before
+        assert count(touched.rows, touched.after.tolist()) == after
+    table = state.table()
+    assert table is not None
+    stored = count(table, table.column(WEIGHT).to_pylist())
+    assert stored == Counter({row: n for row, n in expected.items() if n})
+    assert table.num_rows == len(stored)
+
+
+def test_chunks_are_few_and_hold_each_row_a_bounded_number_of_times() -> None:
+    state = RowState()
+    for number in range(200):
+        state.add(changes([((number * 10 + i, "a"), 1) for i in range(10)], order=number * 10))
+    assert state.size == 2000
+    assert len(state.chunks) <= 12
+
+
+def test_equal_rows_keep_the_order_of_the_first_and_the_time_of_the_last() -> None:
+    state = RowState()
+    state.add(changes([((1, "a"), 1)], order=5, time=100))
+    state.add(changes([((1, "a"), 1)], order=9, time=200))
+    table = state.table()
+    assert table is not None
+    assert table.select([WEIGHT, ORDER, TIME]).to_pylist() == [{WEIGHT: 2, ORDER: 5, TIME: 200}]
+
+
+def test_touched_rows_are_in_the_order_of_arrival() -> None:
+    state = RowState()
+    state.add(changes([((1, "c"), 1), ((1, "a"), 1)], order=1))
+    touched = state.touch(changes([((1, "b"), 1), ((1, "c"), -1)], order=10))
+    assert touched.rows.column("value").to_pylist() == ["c", "a", "b"]
+    assert (touched.before.tolist(), touched.after.tolist()) == ([1, 1, 0], [0, 1, 1])
+
+
+def test_keys_expire_after_their_newest_row() -> None:
+    state = RowState()
+    state.add(changes([((1, "old"), 2), ((2, "old"), 1), ((3, "old"), 1)], time=100))
+    state.add(changes([((2, "new"), 1)], order=10, time=300))
+    arriving = changes([((3, "now"), 1)], order=20, time=400)
+    expired = state.expired(200, arriving)
+    assert count(expired, expired.column(WEIGHT).to_pylist()) == {(1, "old"): -2}
+    assert expired.schema.equals(arriving.schema)
+    state.add(expired)
+    assert state.expired(200, arriving).num_rows == 0
+    assert state.size == 3
