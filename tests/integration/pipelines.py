@@ -31,11 +31,12 @@ class Workspace:
     def __init__(self, root: Path, spark: SparkSession) -> None:
         self.root, self._spark = root, spark
         self.counts: Row = {}
+        self.file = "pipeline.yaml"
         memory.clear()
 
     def write(self, text: str) -> Path:
         """Writes the pipeline file."""
-        path = self.root / "pipeline.yaml"
+        path = self.root / self.file
         path.write_text(text)
         return path
 

@@ -141,7 +141,7 @@ def _print(explanation: Explanation) -> None:
 def _row(node: NodeFacts) -> tuple[str, str, str, str]:
     facts = [
         f"format {node.format}" if node.format else "",
-        "static" if node.static else "",
+        "lookup" if node.lookup else "static" if node.static else "",
         f"watermark {node.watermark}" if node.watermark else "",
         f"keeps {node.state}" if node.state else "",
     ]

@@ -33,6 +33,8 @@ from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
 from penstock.engine.late_candidates import LateCapture
 from penstock.engine.late_rows import STAGES, LateNode, LateRows, find_exact_paths
+from penstock.engine.lookup_rows import apply_changes
+from penstock.engine.lookup_table import LOOKUPS, LookupTask
 from penstock.engine.merged import divide, merge
 from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
@@ -55,11 +57,12 @@ from penstock.engine.watermark import (
     sentinel_rows,
     watermark_id,
 )
+from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.plan.queries import end_nodes, stream_sources, unread_queries
-from penstock.sdk import ReplayableSource
-from penstock.spec.models import SourceSpec, Watermark
+from penstock.sdk import Capability, ReplayableSource
+from penstock.spec.models import Lookup, SourceSpec, Watermark
 from penstock.sql.facts import reads_clock
 
 Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]
@@ -92,6 +95,7 @@ class Builder:
     updating: UpdatingBatch | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)
     _static: dict[str, DataFrame] = field(default_factory=dict)
+    _lookups: dict[tuple[Path, str], DataFrame] = field(default_factory=dict)
     _watermarks: dict[str, str] = field(default_factory=dict)
     _verified: set[str] = field(default_factory=set)
     _registered: set[object] = field(default_factory=set)
@@ -131,7 +135,7 @@ class Builder:
         `derive` takes the place of the method of the same name.
         """
         session = root.sparkSession
-        frames = {name: self.read_static(name) for name in self._static_above(query)}
+        frames = {name: self.read_table(name, query) for name in self._static_above(query)}
         frames[query.root] = root
         starts = {name: divide(root, name) for name in query.merged} or {query.root: root}
         for name, start in starts.items():
@@ -230,16 +234,54 @@ class Builder:
             shutil.rmtree(folder, ignore_errors=True)
 
     def read_static(self, name: str) -> DataFrame:
-        """Returns a static table, read on the first call."""
+        """Returns a table, read on the first call. A lookup table has its rows at this time."""
         if name not in self._static:
             node = self.plan.nodes[name]
-            query = Query(name, name, (), (), (), dead_letter_nodes=frozenset([name]))
             with locate_errors(self.plan, node):
-                task = self.make_source_task(node, query)
+                task = self._table_task(node)
+                columns = table_columns(node, task.rows)
                 table = pa.Table.from_batches(read_all(task), schema=task.rows)
-                frame = self.session.createDataFrame(table, to_spark(task.rows))
-                self._static[name] = mark_variants(frame, task.rows)
+                if node.lookup:
+                    key, operation = node.primary_key, lookup_operation(node)
+                    table = apply_changes(columns.empty_table(), table, key, operation)
+                frame = self.session.createDataFrame(table, to_spark(columns))
+                self._static[name] = mark_variants(frame, columns)
         return self._static[name]
+
+    def _table_task(self, node: Node) -> SourceTask:
+        """Returns the task of reading a table, whose dead letters have a spool of their own."""
+        query = Query(node.name, node.name, (), (), (), dead_letter_nodes=frozenset([node.name]))
+        return self.make_source_task(node, query)
+
+    def read_table(self, name: str, query: Query) -> DataFrame:
+        """Returns a table of a query. A lookup table has its rows at the start of each batch.
+
+        Without a checkpoint the batches have no numbers, and a lookup table is read once.
+        """
+        node = self.plan.nodes[name]
+        if self.checkpoint is None or not node.lookup or not node.can(Capability.LOOKUP):
+            return self.read_static(name)
+        key = self.checkpoint, name
+        if key not in self._lookups:
+            with locate_errors(self.plan, node):
+                self._lookups[key] = self._read_lookup(node, query, node.lookup, self.checkpoint)
+        return self._lookups[key]
+
+    def _read_lookup(
+        self, node: Node, query: Query, options: Lookup, checkpoint: Path
+    ) -> DataFrame:
+        """Returns a lookup table, which tasks read. Spark estimates its size by the first rows."""
+        task = self._table_task(node)
+        reports = self.report_dead_letters and node.name in query.dead_letter_nodes
+        spool = replace(task.spool, report_dead_letters=reports, by_content=True)
+        task = replace(task, spool=spool)
+        columns = table_columns(node, task.rows)
+        directory = str(checkpoint / LOOKUPS / node.name)
+        lookup = LookupTask(
+            task, columns, lookup_operation(node), options.cache.ttl, directory, self.run_id
+        )
+        numbers = self.session.range(0, max(lookup.table(isolated=True).num_rows, 1), 1, 1)
+        return mark_variants(numbers.mapInArrow(lookup, to_spark(columns)), columns)
 
     def types(
         self, errors: dict[str, PenstockError] | None = None, *, unread: bool = False
@@ -287,7 +329,7 @@ class Builder:
     def _empty_table(self, node: Node, query: Query) -> DataFrame:
         """Returns a static table without its rows."""
         with locate_errors(self.plan, node):
-            rows = self.make_source_task(node, query).rows
+            rows = table_columns(node, self.make_source_task(node, query).rows)
             frame = mark_variants(self.session.createDataFrame([], to_spark(rows)), rows)
             frame.createOrReplaceTempView(node.name)
         return frame
@@ -321,7 +363,10 @@ class Builder:
                     frame = self._computed_event_time(node, watermark, frame, frames, query)
                 frame.createOrReplaceTempView(node.name)
             return frame
-        frame = self.read_static(node.name) if node.static else self._stream(node, query, pushdown)
+        if node.static:
+            frame = self.read_table(node.name, query)
+        else:
+            frame = self._stream(node, query, pushdown)
         frame.createOrReplaceTempView(node.name)
         return frame
 

@@ -72,7 +72,7 @@ class FailingRowErrors:
         frames = {}
         for name in node.inputs:
             static = self.builder.plan.nodes[name].static
-            frames[name] = self.builder.read_static(name) if static else input_
+            frames[name] = self.builder.read_table(name, self.query) if static else input_
             frames[name].createOrReplaceTempView(name)
         return self.builder.derive(node, frames, self.query, self.session)
 

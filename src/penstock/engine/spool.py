@@ -64,7 +64,8 @@ class Spool:
 
     A batch that is computed again for one sink without its failing rows (`engine.separation`) may
     have other partitions. `recomputed_for` names that sink and keeps these dead letters apart.
-    With `by_query` a record has an ID of its own in each query.
+    With `by_query` a record has an ID of its own in each query, with `by_content` another record at
+    the same position has another ID.
     """
 
     pipeline: str
@@ -77,6 +78,7 @@ class Spool:
     attempt: int = 1
     recomputed_for: str = ""
     by_query: bool = False
+    by_content: bool = False
 
     @property
     def keeps_bad_records(self) -> bool:
@@ -208,8 +210,10 @@ class DeadLetterWriter:
             key.append(part)
         if self.spool.by_query:
             key.append(self.spool.query)
+        content = hashlib.sha1(payload or b"").hexdigest()
+        if self.spool.by_content:
+            key.append(content)
         if origin is None or position is None:
-            content = hashlib.sha1(payload or b"").hexdigest()
             key = [self.spool.node, self.spool.query, self.batch, content]
         return hashlib.sha1(json.dumps(key).encode()).hexdigest()[:20]
 

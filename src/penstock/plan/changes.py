@@ -58,7 +58,7 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
         columns = sorted({input_.operation for input_ in inputs if input_.operation})
         operation = columns[0] if len(columns) == 1 else None
         if isinstance(node.spec, SourceSpec):
-            operation = source_operation(node.spec, node.source)
+            operation = None if node.lookup else source_operation(node.spec, node.source)
         elif isinstance(node.spec, TransformSpec):
             node = _with_operation_of_input(node, operation)
             operation = _output_operation(node, operation)

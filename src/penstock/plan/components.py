@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.core.text import did_you_mean
 from penstock.plan.changes import source_operation, with_operation
+from penstock.plan.lookups import prepare_lookup
 from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
 from penstock.sdk.changes import OPERATION_COLUMN
 from penstock.sdk.columns.ddl import arrow_schema
@@ -67,8 +68,8 @@ class Components:
     ) -> Component[Any] | None:
         subject = f'{kind} "{name}" (type: {spec.type})'
         known = list(fields_at(type(spec), ()))
-        # A static table is read once and needs no state.
-        static = isinstance(spec, SourceSpec) and spec.static
+        # A table is read as a whole and needs no state.
+        static = isinstance(spec, SourceSpec) and (spec.static or spec.lookup_table is not None)
         state = None if static else self.state / "nodes" / name
         project = self.source_map.base(())
         base = self._base(route)
@@ -148,6 +149,8 @@ class Components:
     ) -> None:  # fmt: skip
         """Sets format, columns and metadata. Of a stand-in only its own options are checked."""
         source.columns, source.primary_key = declared, tuple(spec.primary_key)
+        if usable and spec.lookup_table is not None:
+            self._collect_errors((*route, "lookup"), lambda: prepare_lookup(source, spec))
         if not usable:
             source.format = self._stand_in_format(source, route, spec)
             source.metadata_columns = _metadata_columns(spec)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock.core.units import duration_text
 from penstock.plan.guarantee import Guarantee, guarantee
+from penstock.plan.lookups import table_columns
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import registry
@@ -42,6 +43,7 @@ class NodeFacts:
     columns: tuple[Column, ...] | None
     format: str | None
     static: bool
+    lookup: bool
     bounded: bool | None
     watermark: str | None
     state: str | None
@@ -143,6 +145,7 @@ def _node(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> NodeFacts:
         columns=_columns(plan, node, known),
         format=_format(node),
         static=node.static,
+        lookup=node.lookup is not None,
         bounded=source.is_bounded() if source else None,
         watermark=f"{watermark.column}{delay}" if watermark else None,
         state=_describe_state(plan, node),
@@ -157,7 +160,7 @@ def _columns(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> tuple[Co
     if node.name in known:
         return columns_of(known[node.name])
     declared = node.source.columns if node.kind == "source" else None
-    return columns_of(declared) if declared is not None else None
+    return columns_of(table_columns(node, declared)) if declared is not None else None
 
 
 def _format(node: Node) -> str | None:

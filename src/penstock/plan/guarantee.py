@@ -69,7 +69,9 @@ def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
     for node in (*above, sink):
         if node.on_error == "drop":
             yield f"{node.label} drops failing records"
-        if node.static:
+        if node.lookup:
+            yield f"{node.label} is read when it changes; a batch keeps its rows when it is retried"
+        elif node.static:
             yield f"{node.label} is read at each start and may have changed"
         watermark = node.watermark
         if watermark and any(other.stateful and not other.updating for other in above):

@@ -13,6 +13,7 @@ from penstock.plan.functions.model import Function
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
 from penstock.spec.models import (
     Late,
+    Lookup,
     OnError,
     PipelineSpec,
     SinkSpec,
@@ -74,8 +75,13 @@ class Node:
 
     @property
     def static(self) -> bool:
-        """Whether the source is a table, read once, instead of a stream."""
-        return isinstance(self.spec, SourceSpec) and self.spec.static
+        """Whether the source is a table instead of a stream: read once, or a lookup table."""
+        return isinstance(self.spec, SourceSpec) and (self.spec.static or self.lookup is not None)
+
+    @property
+    def lookup(self) -> Lookup | None:
+        """The options of a lookup table, which is read again when it changes; None for others."""
+        return self.spec.lookup_table if isinstance(self.spec, SourceSpec) else None
 
     @property
     def batch_function(self) -> Transform[Any] | None:

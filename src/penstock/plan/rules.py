@@ -13,6 +13,7 @@ from penstock.plan.changes import (
     unsupported_changes,
     unsupported_state,
 )
+from penstock.plan.lookups import lookups_read_with_changes
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.plan.reached_watermarks import windows_have_watermarks
@@ -27,7 +28,7 @@ Rule = Callable[[Plan], Iterator[PlanError]]
 def static_sources_end(plan: Plan) -> Iterator[PlanError]:
     """Checks that the source of a static table ends."""
     for node in plan.of("source"):
-        if node.static and not node.source.is_bounded():
+        if node.static and not node.lookup and not node.source.is_bounded():
             hint = "Remove static, or the option that makes the source unbounded."
             yield _error(node, "has no end, so it cannot be static", "static-unbounded", hint)
 
@@ -142,6 +143,17 @@ def transforms_keep_operations(plan: Plan) -> Iterator[PlanError]:
         yield from (error for error in errors if error is not None)
 
 
+def changes_meet_the_same_rows(plan: Plan) -> Iterator[PlanError]:
+    """Checks that an updating transform does not take back rows that it joined with a lookup."""
+    for node, name in lookups_read_with_changes(plan):
+        problem = f'joins changes with the lookup table "{name}", upstream of an updating query'
+        hint = (
+            f'Remove lookup from "{name}": as a stream of changes it is joined with the changes. '
+            "A change of a row must meet the rows that the row met."
+        )
+        yield _error(node, problem, "lookup-of-changes", hint)
+
+
 def deletes_have_keys(plan: Plan) -> Iterator[PlanError]:
     """Checks that a source whose records without value are deletes has a primary key."""
     for node in plan.of("source"):
@@ -201,6 +213,7 @@ ALL: tuple[Rule, ...] = (
     operations_fit_sinks,
     transforms_keep_operations,
     deletes_have_keys,
+    changes_meet_the_same_rows,
     named_columns_exist,
     sources_are_read_once,
     windows_have_watermarks,

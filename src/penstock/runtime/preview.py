@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -139,7 +140,7 @@ class PreviewRun:
             self._collector.collect(running.query.name, running.runner.written)
         for node in self.plan.of("source"):
             if node.static:
-                self._collector.collect(node.name, 0)
+                self._collector.collect(node.name, sys.maxsize if node.lookup else 0)
 
 
 def preview(

@@ -14,6 +14,7 @@ from penstock.core.log import Log
 from penstock.engine.batch import Written
 from penstock.engine.build import Builder
 from penstock.engine.checked_queries import ChecksRequired
+from penstock.engine.lookup_table import LOOKUPS, read_state
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
@@ -174,6 +175,7 @@ class Supervisor:
                 self._poll_query(run, builder, until)
             if self.stop.requested.is_set():
                 self._stop_all()
+                self._collect_tables(self.dead_letters.collect_with_retries)
                 return
             self._tick()
             time.sleep(POLL_SECONDS)
@@ -358,9 +360,17 @@ class Supervisor:
             execution.run()
 
     def _collect_tables(self, collect: Callable[[str, int | None], bool]) -> None:
-        """Collects dead letters of static tables once; each phase reads the tables again."""
+        """Collects dead letters of static tables once; each phase reads the tables again.
+
+        Those of a lookup table are collected for each content.
+        """
         for node in self.plan.of("source"):
-            if node.static and node.name not in self._reported_tables and collect(node.name, 0):
+            if node.lookup:
+                for query in self.plan.queries:
+                    checkpoint = self.state.checkpoint(query.name)
+                    if node.name in query.dead_letter_nodes:
+                        collect(node.name, read_state(checkpoint / LOOKUPS / node.name).version)
+            elif node.static and node.name not in self._reported_tables and collect(node.name, 0):
                 self._reported_tables.add(node.name)
 
     def _collect_committed(self, query: str) -> None:

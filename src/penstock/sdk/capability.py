@@ -18,6 +18,8 @@ class Capability(StrEnum):
     """One task reads or writes records in order."""
     TAIL = "tail"
     """Data that arrives during a run is read."""
+    LOOKUP = "lookup"
+    """A stream can be joined with the current rows (`lookup: true`)."""
     BYTES = "bytes"
     """Records are payloads, which a format decodes into rows and encodes from rows."""
     ROWS = "rows"

@@ -114,6 +114,13 @@ class Source(Component[C]):
         """The delivery guarantee from the system to Penstock."""
         return "exactly once" if Capability.REPLAY in self.capabilities else "at most once"
 
+    def prepare_lookup(self) -> None:
+        """Prepares the source to be read as a lookup table, for a source that declares LOOKUP.
+
+        Called by the planner, which has set `primary_key`. Raises PlanError if the options do not
+        describe a table.
+        """
+
     def reads_once(self) -> bool:
         """Returns whether committed records are removed, so that only one query may read them."""
         return False
@@ -160,6 +167,14 @@ class ReplayableSource(Source[C]):
         BYTES: batches with the columns of `PAYLOAD`, then the columns of `read.metadata`.
         ROWS: batches with the columns of the declared schema, then the columns of `read.metadata`.
         """
+
+    def table_version(self) -> Any:
+        """Returns the version of the rows of a lookup table as JSON. Any other version is newer.
+
+        The rows are read again as a whole when the version changes. None: the records after the
+        last offset replace rows with their keys.
+        """
+        return None
 
     def commit(self, end: Offset) -> None:
         """Acknowledges all records before `end`, which all sinks have committed.

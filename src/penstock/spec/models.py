@@ -112,6 +112,21 @@ class Watermark(StrictModel):
     """
 
 
+class LookupCache(StrictModel):
+    """The use of a lookup table that was read."""
+
+    ttl: Duration = 0.0
+    """The time for which the rows are used before the source is compared again. By default it is
+    compared for each batch."""
+
+
+class Lookup(StrictModel):
+    """A lookup table."""
+
+    cache: LookupCache = LookupCache()
+    """The use of the rows that were read."""
+
+
 class SourceSpec(NodeModel):
     """A source: a system to read from."""
 
@@ -143,6 +158,14 @@ class SourceSpec(NodeModel):
     """Metadata columns: a list of names, or a map of column to name."""
     static: bool = False
     """Read the source once at the start, as a table for joins, instead of as a stream."""
+    lookup: bool | Lookup = False
+    """Read the source as a table for joins, and again when it changes: a batch is joined with the
+    rows at its start. With `primary_key` the table has the last row of each key."""
+
+    @property
+    def lookup_table(self) -> Lookup | None:
+        """The options of the lookup table; None for another source."""
+        return self.lookup if isinstance(self.lookup, Lookup) else Lookup() if self.lookup else None
 
 
 class TransformSpec(NodeModel):

@@ -48,7 +48,8 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
 
     Large uncompressed files of lines are split into ranges; small files share a partition. The
     discovered files are recorded in the state directory. A file that was modified or deleted
-    between discovery and reading is handled by `on_changed` and `on_missing`.
+    between discovery and reading is handled by `on_changed` and `on_missing`. With `lookup: true` a
+    stream is joined with the rows of all files, which are read again when a file changes.
 
     ```yaml
     type: files
@@ -67,6 +68,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             Capability.BOUNDED,
             Capability.TAIL,
             Capability.ORDERED,
+            Capability.LOOKUP,
             Capability.ROWS,
         }
     )
@@ -205,6 +207,21 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
     def lag(self, current: Offset, latest: Offset) -> int:
         ranges = self._open_log().ranges(int(current["files"]), int(latest["files"]))
         return sum(range_.bytes for range_ in ranges)
+
+    def prepare_lookup(self) -> None:
+        for option in ("watch", "tail", "after_read"):
+            if getattr(self.config, option) not in (False, "keep"):
+                raise PlanError(
+                    f"{option} has no meaning for a lookup table: all files are its rows",
+                    code="unused-option",
+                    hint=f"Remove {option}: changed files are read again.",
+                )
+
+    def table_version(self) -> list[list[str | int | None]]:
+        return [
+            [storage.url(entry.path), entry.size, entry.modified, entry.inode]
+            for storage, entry in self._discovery().entries()
+        ]
 
     def reads_once(self) -> bool:
         return self.config.after_read != "keep"

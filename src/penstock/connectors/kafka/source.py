@@ -19,7 +19,7 @@ from penstock.connectors.kafka.metadata import METADATA, record_batch, with_vali
 from penstock.connectors.kafka.offsets import Partition, TopicOffsets, limit_offsets
 from penstock.connectors.kafka.reader import PartitionReader, Range, ReaderConfig, read_ranges
 from penstock.connectors.kafka.start import start_offsets
-from penstock.core.errors import DecodeError
+from penstock.core.errors import DecodeError, PlanError
 from penstock.sdk import Capability, Offset, Read, ReplayableSource
 
 STARTUP_TIMEOUT = 2.0
@@ -38,7 +38,8 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     state. They are also committed to a consumer group for monitoring of the lag.
 
     A compacted topic is a table of the latest record of each key. With `tombstones: delete` and a
-    `primary_key` its records are changes: updates of rows, and deletes.
+    `primary_key` its records are changes: updates of rows, and deletes. With `lookup: true` a
+    stream is joined with the table.
 
     ```yaml
     type: kafka
@@ -58,6 +59,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
             Capability.LIMIT,
             Capability.ORDERED,
             Capability.TAIL,
+            Capability.LOOKUP,
             Capability.BYTES,
         }
     )
@@ -186,6 +188,15 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
         if self._group is None:
             self._group = ConsumerGroup(self.config, self._group_name)
         self._group.commit(TopicOffsets.parse(end).offsets)
+
+    def prepare_lookup(self) -> None:
+        if not self.primary_key:
+            raise PlanError(
+                "a lookup table in a topic has the last record of each key, and no primary key",
+                code="missing-option",
+                hint="Set primary_key: [COLUMN, ...].",
+            )
+        self.deletes_by_key = True
 
     def lag(self, current: Offset, latest: Offset) -> int:
         ranges = TopicOffsets.parse(current).ranges(TopicOffsets.parse(latest))

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Literal
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
@@ -27,7 +28,7 @@ from penstock.spec.script.statements import (
 )
 from penstock.spec.script.table import TableColumn, TableColumns
 from penstock.spec.script.tokens import Text
-from penstock.spec.yaml.nodes import File, Node
+from penstock.spec.yaml.nodes import File, Node, ScalarNode
 
 EVENT_TIME = "_timestamp"
 _HIDDEN_TIME = re.compile(r"\b(?:tumble|hop|session|row_time)\s*\(", re.IGNORECASE)
@@ -120,8 +121,6 @@ class ScriptNodes:
             options.add("metadata", map_node(self._file, metadata), table.name)
         if columns.primary_key:
             options.add("primary_key", self._names(columns.primary_key), columns.primary_key[0])
-        if table.lookup:
-            options.add("static", derived_node(self._file, True, table.name), table.name)
         if watermark is not None and not columns.has_generated:
             options.add(*watermark)
         entries = [watermark] if watermark is not None else []
@@ -192,7 +191,7 @@ class ScriptNodes:
         self, table: CreateTable, metadata: dict[Text, Node]
     ) -> tuple[str, Node, Text] | None:
         """Returns the event time that Arroyo assumes, and adds its column, if windows need it."""
-        name = event_time_of(table.options or [])
+        name = None if _is_lookup(table) else event_time_of(table.options or [])
         declared = any(option.path[0].value == "event_time_field" for option in table.options or [])
         if name is None or declared or not self._uses_windows:
             return None
@@ -343,14 +342,20 @@ class ScriptNodes:
             )
         self.sections[section][name] = node
 
-    def _options(self, table: CreateTable, kind: str) -> OptionTree:
+    def _options(self, table: CreateTable, kind: Literal["source", "sink"]) -> OptionTree:
         """Returns the options of a table as a node. Raises SpecError."""
-        is_sink = kind == "sink"
-        translated = translate_options(
-            self._file, table.options or [], "sink" if is_sink else "source"
-        )
-        options = OptionTree(self._file, translated)
+        use = "lookup" if _is_lookup(table) else kind
+        if use == "lookup" and kind == "sink":
+            raise SpecError(
+                f'the table "{table.name.value}" is a lookup table and cannot be written',
+                code="read-only-table",
+                where=self._file.location(table.name.start, table.name.end),
+                hint="create another table for writing",
+            )
+        options = OptionTree(self._file, translate_options(self._file, table.options or [], use))
         options.check_kind(table.name, kind, _KINDS)
+        if use == "lookup" and not options.has("lookup"):
+            options.add("lookup", derived_node(self._file, True, table.name), table.name)
         return options
 
     def _helper(self, name: Text, suffix: str) -> Text:
@@ -365,6 +370,14 @@ class ScriptNodes:
 
     def _key(self, name: str) -> Text:
         return Text(name, 0, 0)
+
+
+def _is_lookup(table: CreateTable) -> bool:
+    """Returns whether a table is read for joins, as its statement or an option states."""
+    options = {option.name: option.value for option in table.options or []}
+    kind = options.get("type")
+    declared = isinstance(kind, ScalarNode) and kind.value == "lookup"
+    return table.lookup or declared or any(name.startswith("lookup.") for name in options)
 
 
 def _typed(column: TableColumn) -> str:

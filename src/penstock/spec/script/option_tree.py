@@ -92,6 +92,10 @@ class OptionTree:
         """Removes an option. Returns its key and its value, or None."""
         return self._tree.take(name)
 
+    def has(self, name: str) -> bool:
+        """Returns whether the node has an option."""
+        return name in self._tree.names()
+
     def check_kind(self, table: Text, kind: str, kinds: Collection[str]) -> None:
         """Checks `connector` and `type`. Raises SpecError."""
         where = self._file.location(table.start, table.end)

@@ -30,7 +30,7 @@ class CreateTable:
     """None without WITH: the table is the result of a query."""
     query: Text | None
     lookup: bool = False
-    """Whether the table is TEMPORARY: read for joins, as a whole."""
+    """Whether the table is TEMPORARY: a lookup table."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ COMMON: Rules = {
     "framing": Key("format.framing", {"newline": "lines"}),
     "framing.method": Key("format.framing", {"newline": "lines"}),
     "framing.newline.max_length": Refused("limit messages with max_message_size"),
-    "lookup.cache.max_bytes": Refused("a lookup table is read once, as a whole"),
-    "lookup.cache.ttl": Refused("a lookup table is read once, as a whole"),
+    "lookup.cache.max_bytes": Key(),
     "connection_profile": Refused(
         "write the options here, or define connections in a YAML file that the script is run with"
     ),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["source", "sink"]
+Kind = Literal["source", "lookup", "sink"]
 Value = str | int | float | bool | list[str] | dict[str, str]
 
 
@@ -45,8 +45,8 @@ class Connector:
     """Options of a source, where Arroyo has another default."""
 
     def rules(self, kind: Kind) -> dict[str, Rule]:
-        """Returns the rules of a source or sink."""
-        return {**self.both, **(self.source if kind == "source" else self.sink)}
+        """Returns the rules of a source, a lookup table or a sink."""
+        return {**self.both, **(self.sink if kind == "sink" else self.source)}
 
 
 def is_true(text: str) -> bool:

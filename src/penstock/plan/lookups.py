@@ -1,0 +1,70 @@
+"""Lookup tables of a plan: sources whose current rows are joined with streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.errors import PlanError
+from penstock.plan.changes import source_operation
+from penstock.plan.model import Node, Plan
+from penstock.plan.queries import upstream
+from penstock.sdk import Capability, Source, registry
+from penstock.spec.models import SourceSpec
+
+
+def prepare_lookup(source: Source[Any], spec: SourceSpec) -> None:
+    """Prepares a source to be read as a lookup table. Raises PlanError if it cannot be one."""
+    if Capability.LOOKUP not in source.capabilities:
+        raise PlanError(
+            f"a lookup table cannot be read from {spec.type}",
+            code="no-lookup",
+            hint=f"Use one of {', '.join(lookup_types())}, or read the table once: static: true.",
+        )
+    if spec.static:
+        raise PlanError(
+            "static: true reads a table once, and lookup reads it again",
+            code="static-lookup",
+            hint="Remove one of the two options.",
+        )
+    source.prepare_lookup()
+
+
+def lookup_types() -> list[str]:
+    """Returns the types of sources that can be lookup tables."""
+    types = registry.types("source")
+    return [name for name in types if _is_lookup(name)]
+
+
+def _is_lookup(type_: str) -> bool:
+    return Capability.LOOKUP in getattr(registry.find("source", type_), "capabilities", ())
+
+
+def lookups_read_with_changes(plan: Plan) -> Iterator[tuple[Node, str]]:
+    """Yields the transforms that join a lookup table with changes of an updating query."""
+    updating = [node.name for node in plan.nodes.values() if node.updating]
+    members = {*updating, *upstream(updating, plan.nodes)}
+    for node in plan.of("transform"):
+        inputs = [plan.nodes[name] for name in node.inputs]
+        if node.name not in members or not any(input_.operation for input_ in inputs):
+            continue
+        tables = [input_.name for input_ in inputs if input_.name not in plan.streams]
+        for name in sorted({*tables, *upstream(tables, plan.nodes)}):
+            if plan.nodes[name].lookup:
+                yield node, name
+
+
+def lookup_operation(node: Node) -> str | None:
+    """Returns the column of the rows of a source that holds the operation, for a lookup table."""
+    assert isinstance(node.spec, SourceSpec)
+    return source_operation(node.spec, node.source)
+
+
+def table_columns(node: Node, rows: pa.Schema) -> pa.Schema:
+    """Returns the columns of a table whose source has these rows."""
+    operation = lookup_operation(node) if node.lookup else None
+    if operation is None:
+        return rows
+    return rows.remove(rows.get_field_index(operation))

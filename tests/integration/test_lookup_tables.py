@@ -1,0 +1,206 @@
+"""Lookup tables over files: read again when they change, with one content for each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from integration.pipelines import Workspace
+from penstock.connectors import memory
+from penstock.runtime.handle import RunHandle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SOURCES = """\
+sources:
+  orders:
+    {{type: files, path: in/*.jsonl, watch: {watch}, format: json, max_files: 1, order: name,
+      schema: "id INT, user STRING, at TIMESTAMP", watermark: {{column: at}}}}
+  users: {{type: files, path: users.csv, schema: "user STRING, city STRING", lookup: {lookup}}}
+"""
+JOINED = """\
+transforms:
+  joined: {type: sql, sql: "SELECT id, at, city FROM orders LEFT JOIN users USING (user)"}
+"""
+ROWS = """\
+sinks:
+  out: {type: memory, from: joined, name: out}
+"""
+UPDATES = """\
+  counted: {type: sql, sql: "SELECT city, count(*) AS n FROM joined GROUP BY city"}
+sinks:
+  out: {type: memory, from: counted, name: out, primary_key: [city]}
+"""
+WINDOWS = """\
+  counted:
+    type: sql
+    sql: SELECT city, count(*) AS n FROM joined GROUP BY window(at, '1 hour'), city
+sinks:
+  out: {type: memory, from: counted, name: out}
+"""
+
+
+def pipeline(rest: str, *, watch: str = "true", lookup: str = "true") -> str:
+    return SOURCES.format(watch=watch, lookup=lookup) + JOINED + rest
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, penstock_spark: SparkSession) -> Workspace:
+    return Workspace(tmp_path, penstock_spark)
+
+
+@pytest.fixture
+def handles() -> Iterator[list[RunHandle]]:
+    started: list[RunHandle] = []
+    yield started
+    for handle in started:
+        handle.stop()
+        handle.wait(60)
+
+
+def put_users(workspace: Workspace, *lines: str) -> None:
+    workspace.put("users.csv", ["user,city", *lines])
+
+
+def put_order(workspace: Workspace, number: int, user: str = "ann", hour: int = 10) -> None:
+    row = f'{{"id": {number}, "user": "{user}", "at": "2026-01-01T{hour}:00:00Z"}}'
+    workspace.put(f"in/{number}.jsonl", [row])
+
+
+def cities(workspace: Workspace) -> list[tuple[Any, ...]]:
+    return sorted(workspace.result().select("id", "city").rows())
+
+
+def test_a_batch_is_joined_with_the_rows_at_its_start(
+    workspace: Workspace, handles: list[RunHandle]
+) -> None:
+    put_users(workspace, "ann,Rome")
+    put_order(workspace, 1)
+    handles.append(workspace.start(pipeline(ROWS)))
+    workspace.await_rows(handles[0], "out", 1)
+    put_users(workspace, "ann,Oslo", "bob,Bern")
+    put_order(workspace, 2)
+    put_order(workspace, 3, "bob")
+    workspace.await_rows(handles[0], "out", 3)
+    put_users(workspace, "bob,Bern")
+    put_order(workspace, 4)
+    workspace.await_rows(handles[0], "out", 4)
+    assert cities(workspace) == [(1, "Rome"), (2, "Oslo"), (3, "Bern"), (4, None)]
+
+
+def test_rows_are_joined_before_windows_and_updates(
+    workspace: Workspace, handles: list[RunHandle]
+) -> None:
+    """The join is then part of the stream's plan, which Spark makes once."""
+    put_users(workspace, "ann,Rome")
+    put_order(workspace, 1)
+    handles.append(workspace.start(pipeline(WINDOWS)))
+    put_order(workspace, 2, hour=12)
+    workspace.await_rows(handles[0], "out", 1)
+    put_users(workspace, "ann,Oslo")
+    put_order(workspace, 3, hour=13)
+    put_order(workspace, 4, hour=13)
+    put_order(workspace, 5, hour=15)
+    workspace.await_rows(handles[0], "out", 3)
+    assert workspace.result().rows() == [("Rome", 1), ("Rome", 1), ("Oslo", 2)]
+
+
+def test_updating_queries_count_by_the_rows_of_their_batches(
+    workspace: Workspace, handles: list[RunHandle]
+) -> None:
+    put_users(workspace, "ann,Rome")
+    put_order(workspace, 1)
+    endless = pipeline(UPDATES).replace(", watermark: {column: at}", "")
+    handles.append(workspace.start(endless))
+    workspace.await_rows(handles[0], "out", 1)
+    put_users(workspace, "ann,Oslo")
+    put_order(workspace, 2)
+    workspace.await_rows(handles[0], "out", 2)
+    assert sorted(workspace.result().rows()) == [("Oslo", 1), ("Rome", 1)]
+
+
+def test_rows_are_used_for_their_ttl_and_read_again_by_the_next_run(
+    workspace: Workspace, handles: list[RunHandle]
+) -> None:
+    put_users(workspace, "ann,Rome")
+    put_order(workspace, 1)
+    text = pipeline(ROWS, watch="false", lookup="{cache: {ttl: 1 hour}}")
+    handles.append(workspace.start(text.replace("watch: false", "watch: true")))
+    workspace.await_rows(handles[0], "out", 1)
+    put_users(workspace, "ann,Oslo")
+    put_order(workspace, 2)
+    workspace.await_rows(handles[0], "out", 2)
+    handles[0].stop()
+    assert handles[0].wait(60) is not None
+    put_order(workspace, 3)
+    workspace.run(text)
+    assert cities(workspace) == [(1, "Rome"), (2, "Rome"), (3, "Oslo")]
+
+
+def test_a_batch_that_is_written_again_has_the_rows_of_its_first_attempt(
+    workspace: Workspace,
+) -> None:
+    put_users(workspace, "ann,Rome")
+    put_order(workspace, 1)
+    text = pipeline(ROWS, watch="false")
+    workspace.run(text)
+    commits = workspace.root / ".penstock/pipeline/checkpoints/orders/commits"
+    (commits / "0").unlink()
+    (commits / ".0.crc").unlink(missing_ok=True)
+    memory.clear()
+    put_users(workspace, "ann,Oslo")
+    put_order(workspace, 2)
+    workspace.run(text)
+    assert cities(workspace) == [(1, "Rome"), (2, "Oslo")]
+
+
+def test_bad_lines_of_each_content_are_dead_letters(
+    workspace: Workspace, handles: list[RunHandle]
+) -> None:
+    workspace.put("users.csv", ["user,city,born"])
+    text = pipeline(ROWS).replace('"user STRING, city STRING"', '"user STRING, city INT"')
+    put_users(workspace, "ann,1", "bob,Rome")
+    put_order(workspace, 1)
+    handles.append(workspace.start(text))
+    workspace.await_rows(handles[0], "out", 1)
+    put_users(workspace, "ann,2", "eve,Oslo", "bob,Rome")
+    put_order(workspace, 2)
+    workspace.await_rows(handles[0], "out", 2)
+    handles[0].stop()
+    outcome = handles[0].wait(60)
+    assert outcome is not None and outcome.errors == {}
+    assert cities(workspace) == [(1, 1), (2, 2)]
+    payloads = {letter["payload"] for letter in workspace.letters()}
+    assert payloads == {b"bob,Rome", b"eve,Oslo"}
+
+
+def test_cases_give_the_rows_of_lookup_tables(cli: Any, tmp_path: Path) -> None:
+    """Also for a topic, whose records are changes."""
+    (tmp_path / "shop.yaml").write_text("""
+sources:
+  orders: {type: files, path: in/*.jsonl, schema: "id INT, user INT"}
+  users:
+    {type: kafka, brokers: "localhost:1", topic: users, schema: "user INT, city STRING",
+     primary_key: [user], lookup: true}
+transforms:
+  joined: {type: sql, sql: "SELECT id, city FROM orders LEFT JOIN users USING (user)"}
+sinks:
+  out: {type: print, from: joined}
+tests:
+  - name: cities
+    given:
+      orders: [{id: 1, user: 1}, {id: 2, user: 2}]
+      users: [{user: 1, city: Rome}, {user: 2, city: Bern}, {user: 1, city: Oslo}]
+    expect:
+      joined: [{id: 1, city: Oslo}, {id: 2, city: Bern}]
+""")
+    tested = cli(tmp_path, "test", "shop.yaml")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    explained = cli(tmp_path, "explain", "shop.yaml", "--static")
+    assert "lookup; user INT, city STRING\n" in explained.stdout
