@@ -69,6 +69,10 @@ Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFram
 """A function that returns the output of a transform (see `Builder.derive`)."""
 
 
+_STREAM_IN_SUBQUERY = "INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY"
+"""Spark's name of the error of a stream in a subquery, which it computes on batches only."""
+
+
 @dataclass
 class Builder:
     """The builder of the DataFrames of one plan in one session.
@@ -119,7 +123,8 @@ class Builder:
         frames = (
             {} if any(nodes[n].kind == "source" for n in ends) else self._typed_frames(query, {})
         )
-        if not all(name in frames for name in ends):
+        computed = [frame for name, frame in frames.items() if name in self.plan.streams]
+        if not all(name in frames for name in ends) or not all(f.isStreaming for f in computed):
             return {}
         pushdowns = find_pushdowns(frames[name] for name in ends)
         members = (nodes[name] for name in (*query.stream_nodes, *query.batch_nodes))
@@ -156,10 +161,10 @@ class Builder:
         with locate_errors(self.plan, node):
             if node.relation is not None:
                 self._register(session)
-                frame = self.relate(node, inputs, session)
+                frame = self._relate_rows(node, inputs, query, session)
                 if self.plan.functions:
                     frame = name_columns(frame)
-                self._verify(node, frame, inputs)
+                self._verify(node, frame, inputs, query)
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
@@ -170,6 +175,27 @@ class Builder:
             check_operation(node, frame)
             frame.createOrReplaceTempView(node.name)
         return frame
+
+    def _relate_rows(
+        self, node: Node, inputs: Mapping[str, DataFrame], query: Query, session: SparkSession
+    ) -> DataFrame:
+        """Returns the output of a relation. Of one that is computed on batches, for streams that
+        Spark cannot compute, the columns without rows."""
+        try:
+            return self.relate(node, inputs, session)
+        except AnalysisException as error:
+            if error.getCondition() != _STREAM_IN_SUBQUERY or node.name in query.stream_nodes:
+                raise
+        try:
+            empty = {
+                name: session.createDataFrame([], rows.schema) for name, rows in inputs.items()
+            }
+            for name, frame in empty.items():
+                frame.createOrReplaceTempView(name)
+            return self.relate(node, empty, session)
+        finally:
+            for name, frame in inputs.items():
+                frame.createOrReplaceTempView(name)
 
     def relate(
         self, node: Node, inputs: Mapping[str, DataFrame], session: SparkSession
@@ -200,11 +226,13 @@ class Builder:
             register_functions(self.plan.functions, session)
             self._registered.add(key)
 
-    def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
+    def _verify(
+        self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame], query: Query
+    ) -> None:
         """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
         if node.name not in self._verified:
             streams = {name: inputs[name] for name in inputs if name in self.plan.streams}
-            check_decisions(node, frame, streams)
+            check_decisions(node, frame, streams, as_stream=node.name in query.stream_nodes)
             self._verified.add(node.name)
 
     def make_step(self, node: Node, columns: StructType, query: Query) -> Step:

@@ -26,10 +26,13 @@ _JOINS = frozenset({"Join", "LateralJoin", "AsOfJoin", "NearestByJoin"})
 _CLOCKS = frozenset({"CurrentTimestamp", "CurrentDate", "CurrentTime", "LocalTimestamp", "Now"})
 
 
-def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFrame]) -> None:
+def check_decisions(
+    node: Node, frame: DataFrame, streams: Mapping[str, DataFrame], *, as_stream: bool
+) -> None:
     """Raises PlanError if Spark's analysis of a relation contradicts the plan.
 
-    `frame` is the output of `node`, and `streams` are its inputs that are streams.
+    `frame` is the output of `node`, and `streams` are its inputs that are streams. With `as_stream`
+    Spark computes it as a stream, otherwise on batches.
     """
     relation = node.relation
     assert relation is not None
@@ -56,7 +59,7 @@ def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFram
             hint="Set scope: batch to compute the query on each batch, or call built-in functions "
             "by their names.",
         )
-    if analysis.null_keys is not None:
+    if analysis.null_keys is not None and as_stream:
         raise PlanError(
             f"{node.label}: a FULL OUTER JOIN of streams matches null keys with each other, and "
             f"both sides of {analysis.null_keys} can be null",

@@ -11,7 +11,7 @@ without a window, is computed once, from the whole input.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from penstock.core.errors import PlanError, raise_all
@@ -231,9 +231,14 @@ def _output_mode(sink: Node, root: str, nodes: Mapping[str, Node]) -> OutputMode
     if not nodes[root].stateful or not sink.can(Capability.UPSERT):
         return "append"
     mode = getattr(sink.spec, "mode", None)
-    if mode == "upsert" or (mode is None and _never_final(root, nodes)):
-        return "update"
-    return "append"
+    final = is_final(root, nodes) if _is_endless(root, nodes) else not _never_final(root, nodes)
+    return "update" if mode == "upsert" or (mode is None and not final) else "append"
+
+
+def _is_endless(root: str, nodes: Mapping[str, Node]) -> bool:
+    """Returns whether a stream upstream of a node has no end."""
+    above = (nodes[name] for name in upstream([root], nodes) if nodes[name].kind == "source")
+    return not all(node.static or node.source.is_bounded() for node in above)
 
 
 def _updates_rows(root: str, nodes: Mapping[str, Node]) -> bool:
@@ -244,16 +249,32 @@ def _updates_rows(root: str, nodes: Mapping[str, Node]) -> bool:
 
 
 def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
-    """Returns whether the watermarks upstream do not complete the rows of the root.
-
-    Windows upstream have columns that may complete its groups.
-    """
-    node, above = nodes[root], [nodes[name] for name in upstream([root], nodes)]
+    """Returns whether the watermarks upstream do not complete the rows of the root."""
+    node = nodes[root]
     if node.relation is None or not node.stateful:
         return False
-    windows = any(other.relation is not None and other.relation.calls_windows() for other in above)
-    event_times = {watermark.column for watermark in watermarks_above(root, nodes)}
-    return node.relation.needs_whole_input(None if windows else event_times)
+    streaming = frozenset(name for name in node.inputs if not nodes[name].static)
+    return node.relation.needs_whole_input(streaming, _times_of_inputs(node, nodes))
+
+
+def _times_of_inputs(node: Node, nodes: Mapping[str, Node]) -> frozenset[str] | None:
+    """Returns the columns of the inputs that may have event times; None if they are unknown."""
+    times: set[str] = set()
+    for name in node.inputs:
+        columns = _time_columns(nodes[name], nodes)
+        if columns is None:
+            return None
+        times |= columns
+    return frozenset(times)
+
+
+def _time_columns(node: Node, nodes: Mapping[str, Node]) -> Set[str] | None:
+    """Returns the columns of a node that may have event times or windows; None if unknown."""
+    if node.watermark is not None:
+        return {node.watermark.column}
+    times = _times_of_inputs(node, nodes)
+    # A function over batches drops the watermark.
+    return node.relation.time_columns(times) if node.relation and times is not None else set()
 
 
 def is_final(root: str, nodes: Mapping[str, Node]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -119,12 +119,20 @@ class Relation(Component[C]):
         """Returns the columns of the output that identify a group; none without groups."""
         return ()
 
-    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
+    def needs_whole_input(self, streaming: Set[str], times: Set[str] | None) -> bool:
         """Returns whether rows are final at the end of the input only, in spite of watermarks.
 
-        `event_times` are the columns of the watermarks upstream, or None if they are unknown.
+        `streaming` are the inputs that are streams. `times` are the columns of the inputs that may
+        have event times or windows, or None if they are unknown.
         """
         return False
+
+    def time_columns(self, times: Set[str]) -> Set[str] | None:
+        """Returns the columns of the output that may have event times or windows, by name.
+
+        `times` are those of the inputs. None if they are unknown.
+        """
+        return times
 
     def calls_windows(self) -> bool:
         """Returns whether rows are grouped by windows of event time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -71,7 +71,7 @@ class Facts:
         if self.tree is None:
             return True
         streams = {name.lower() for name in streaming}
-        queries = (*self.stateful_queries, *self._subqueries)
+        queries = (*self.stateful_queries, *self.subqueries)
         if any(self._reads(query, streams) > 0 for query in queries):
             return True
         return self._joins_streams(streams)
@@ -81,7 +81,7 @@ class Facts:
         if self.tree is None:
             return False
         streams = {name.lower() for name in streaming}
-        queries = (*self.stateful_queries, *self._subqueries)
+        queries = (*self.stateful_queries, *self.subqueries)
         return not any(self._reads(query, streams) for query in queries) and not any(
             join.side or join.kind in ("SEMI", "ANTI") for join in self.tree.find_all(exp.Join)
         )
@@ -90,27 +90,6 @@ class Facts:
     def calls_windows(self) -> bool:
         """Whether the query calls a window function of event time."""
         return not called_functions(self.text).isdisjoint(_WINDOW_FUNCTIONS)
-
-    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
-        """Returns whether rows are final at the end of the input only.
-
-        That is so with ORDER BY, LIMIT, OFFSET or OVER, and for groups that have neither a window
-        nor one of the columns `event_times`. None stands for unknown columns.
-        """
-        if self.tree is None:
-            return False
-        queries = self.tree.find_all(exp.Query)
-        if any(query.args.get(key) for query in queries for key in ("order", "limit", "offset")):
-            return True
-        if self.tree.find(exp.Window):
-            return True
-        aggregates = self._aggregates or self.tree.find(exp.AggFunc)
-        if event_times is None or not aggregates or self.calls_windows:
-            return False
-        names = {name.lower() for name in event_times}
-        groups = self.tree.find_all(exp.Group)
-        columns = (column for group in groups for column in group.find_all(exp.Column))
-        return all(column.name.lower() not in names for column in columns)
 
     @property
     def simply_aggregates(self) -> bool:
@@ -193,7 +172,20 @@ class Facts:
         return (*unknown, *(any_ for any_ in self.tree.find_all(exp.Any) if not _is_pattern(any_)))
 
     @cached_property
-    def _subqueries(self) -> tuple[exp.Expr, ...]:
+    def aggregating_queries(self) -> tuple[exp.Expr, ...]:
+        """The queries in the tree that aggregate their rows, also those without GROUP BY."""
+        assert self.tree is not None
+        calls = [call for call in self.tree.find_all(exp.AggFunc, exp.Group) if not _is_over(call)]
+        nodes = (*calls, *(call for call in self._aggregates if not _is_over(call)))
+        scopes = (node.find_ancestor(exp.Select) for node in nodes)
+        return tuple({id(scope): scope for scope in scopes if scope is not None}.values())
+
+    def count_reads_in(self, tree: exp.Expr, streams: Set[str]) -> int:
+        """Returns the number of reads of streams, by name in lower case, in a part of the tree."""
+        return self._reads(tree, set(streams))
+
+    @cached_property
+    def subqueries(self) -> tuple[exp.Expr, ...]:
         """The queries in conditions and expressions, which compare rows with other rows."""
         assert self.tree is not None
         return tuple(
@@ -265,6 +257,14 @@ def _is_stateful(node: exp.Expr) -> bool:
         (isinstance(node, exp.Pivot) and node.args.get("unpivot"))
         or (isinstance(node, exp.TableSample) and node.args.get("percent"))
     )
+
+
+def _is_over(call: exp.Expr) -> bool:
+    """Returns whether a call is one of a window function, with OVER."""
+    parent = call.parent
+    while isinstance(parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+        parent = parent.parent
+    return isinstance(parent, exp.Window)
 
 
 def _is_pattern(any_: exp.Any) -> bool:

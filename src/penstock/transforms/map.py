@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
+from penstock.sql.completeness import mentions_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +39,10 @@ class Map(Relation[MapConfig]):
 
     def sql_texts(self) -> Sequence[SqlText]:
         return [read_sql_text(("set", name), text) for name, text in self.config.set.items()]
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        computed = self.config.set.items()
+        return {*times, *(name for name, text in computed if mentions_time(text, times))}
 
     def deterministic(self) -> bool:
         return facts.deterministic(*self.config.set.values(), functions=self.context.functions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
@@ -30,6 +30,9 @@ class Rename(Relation[RenameConfig]):
     """
 
     incremental = True
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        return {*times, *(new for old, new in self.config.columns.items() if old in times)}
 
     def output_operation(self, column: str) -> str | None:
         return self.config.columns.get(column, column)

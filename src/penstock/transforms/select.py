@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
+from penstock.sql.completeness import mentions_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +40,12 @@ class Select(Relation[SelectConfig]):
         columns = self.config.columns
         items = enumerate(columns) if isinstance(columns, list) else columns.items()
         return [read_sql_text(("columns", key), text) for key, text in items]
+
+    def time_columns(self, times: Set[str]) -> Set[str]:
+        columns = self.config.columns
+        items = [(text, text) for text in columns] if isinstance(columns, list) else columns.items()
+        found = (name for name, text in items if mentions_time(text, times))
+        return {*times, *(name.split()[-1].strip("`") for name in found)}
 
     def deterministic(self) -> bool:
         columns = self.config.columns

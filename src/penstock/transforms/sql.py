@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +12,7 @@ from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
 from penstock.sql.changes import rewrite_for_changes
+from penstock.sql.completeness import needs_whole_input, time_columns
 from penstock.sql.dialect.bind import Bound, bind
 from penstock.sql.dialect.relation import Output
 from penstock.sql.dialect.relation import Relation as ReadRelation
@@ -112,8 +113,11 @@ class Sql(Relation[SqlConfig]):
     def group_columns(self) -> tuple[str, ...]:
         return self._bound_facts.group_columns()
 
-    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
-        return self._bound_facts.needs_whole_input(event_times)
+    def needs_whole_input(self, streaming: Set[str], times: Set[str] | None) -> bool:
+        return needs_whole_input(self._bound_facts, streaming, times)
+
+    def time_columns(self, times: Set[str]) -> Set[str] | None:
+        return time_columns(self._bound_facts, times)
 
     def calls_windows(self) -> bool:
         return self._bound_facts.calls_windows

@@ -1,0 +1,118 @@
+"""Rows that no watermark completes: whether a query's rows are final at the end of the input only.
+
+A watermark completes windows, groups of event times, and outer joins of rows whose times are near
+each other. The columns with event times are found by their names, also through aliases. A column
+that may have a time counts as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+
+from sqlglot import exp
+
+from penstock.sql.facts import Facts
+
+WINDOW_FUNCTIONS = frozenset(
+    {"window", "session_window", "window_time", "tumble", "hop", "session"}
+)
+
+
+def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None) -> bool:
+    """Returns whether rows of a query are final at the end of the input only.
+
+    That is so with ORDER BY, LIMIT, OFFSET or OVER, for groups without an event time, for outer,
+    semi and anti joins without one, and for subqueries of streams. `times` are the columns of the
+    inputs with event times; None stands for unknown columns.
+    """
+    tree = facts.tree
+    if tree is None:
+        return False
+    queries = tree.find_all(exp.Query)
+    if any(query.args.get(key) for query in queries for key in ("order", "limit", "offset")):
+        return True
+    if tree.find(exp.Window):
+        return True
+    streams = {name.lower() for name in streaming}
+    if any(facts.count_reads_in(query, streams) for query in facts.subqueries):
+        return True
+    if times is None:
+        return False
+    names = time_columns(facts, times)
+    return _groups_without_time(facts, streams, names) or any(
+        _is_incomplete(facts, join, streams, names) for join in tree.find_all(exp.Join)
+    )
+
+
+def time_columns(facts: Facts, times: Set[str]) -> frozenset[str]:
+    """Returns the names that may be columns with event times, in lower case."""
+    names = {"window", *(name.lower() for name in times)}
+    tree = facts.tree
+    if tree is None:
+        return frozenset(names)
+    for alias in tree.find_all(exp.TableAlias):
+        names |= {column.name.lower() for column in alias.args.get("columns") or ()}
+    aliases = [alias for alias in tree.find_all(exp.Alias) if alias.alias]
+    while True:
+        found = {alias.alias.lower() for alias in aliases if _has_time(alias.this, names)}
+        if found <= names:
+            return frozenset(names)
+        names |= found
+
+
+def mentions_time(expression: str, times: Set[str]) -> bool:
+    """Returns whether the text of an expression has the name of a column with event times."""
+    words = {word.lower() for word in re.findall(r"\w+", expression)}
+    return not words.isdisjoint({"window", *(name.lower() for name in times)})
+
+
+def _has_time(expression: exp.Expr, names: Set[str]) -> bool:
+    """Returns whether an expression has a name of a time, or calls a function of windows."""
+    identifiers = expression.find_all(exp.Identifier)
+    calls = expression.find_all(exp.Anonymous)
+    return any(each.name.lower() in names for each in identifiers) or any(
+        call.name.lower() in WINDOW_FUNCTIONS for call in calls
+    )
+
+
+def _groups_without_time(facts: Facts, streams: Set[str], names: Set[str]) -> bool:
+    """Returns whether a query in the tree aggregates a stream without a time in its groups."""
+    return any(
+        isinstance(query, exp.Select)
+        and facts.count_reads_in(query, streams) > 0
+        and not any(_has_time(key, names) for key in _group_keys(query))
+        for query in facts.aggregating_queries
+    )
+
+
+def _group_keys(query: exp.Select) -> Iterator[exp.Expr]:
+    """Yields the keys of the groups of a query. A position stands for a column of the output."""
+    group = query.args.get("group")
+    if group is None:
+        return
+    if group.args.get("all"):
+        yield from query.expressions
+    yield group
+    for key in group.expressions:
+        if isinstance(key, exp.Literal) and key.is_int and int(key.name) <= len(query.expressions):
+            yield query.expressions[int(key.name) - 1]
+
+
+def _is_incomplete(facts: Facts, join: exp.Join, streams: Set[str], names: Set[str]) -> bool:
+    """Returns whether no time limits an outer, semi or anti join of streams."""
+    kind, select = join.kind.upper(), join.parent
+    if not (join.side or kind in ("SEMI", "ANTI")) or join.method or not isinstance(
+        select, exp.Select
+    ):  # fmt: skip
+        return False
+    source = select.args.get("from_") or select.args.get("from")
+    joins = select.args.get("joins") or []
+    left = [source, *joins[: joins.index(join)]]
+    reads_left = any(side is not None and facts.count_reads_in(side, streams) for side in left)
+    if not reads_left or not facts.count_reads_in(join.this, streams):
+        return False
+    if kind == "ANTI":
+        return True
+    condition = [join.args.get("on"), *(join.args.get("using") or ())]
+    return not any(part is not None and _has_time(part, names) for part in condition)
