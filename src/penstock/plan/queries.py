@@ -113,7 +113,8 @@ def unread_queries(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[
             continue
         root = roots.get(name, name)
         updating = _follows_updating(node, nodes)
-        mode: OutputMode = "update" if not updating and _updates_rows(root, nodes) else "append"
+        never_final = _updates_rows(root, nodes) or not is_final(root, nodes)
+        mode: OutputMode = "update" if never_final and not updating else "append"
         query = replace(_query(name, _parts(root), (name,), nodes), updating=updating)
         queries.append(replace(query, sinks=(), output_mode=mode))
     return tuple(queries)

@@ -1,0 +1,57 @@
+"""Queries whose rows no watermark completes."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.sql.completeness import needs_whole_input, time_columns
+from penstock.sql.facts import parse_facts
+
+WINDOWED = "SELECT window.start AS start, k, count(*) AS n FROM a GROUP BY window(at, '1 h'), k"
+GROUPED = "SELECT k, sum(y) AS t FROM b GROUP BY k"
+COMPLETED = [
+    WINDOWED,
+    "SELECT at, count(*) FROM a GROUP BY at",
+    "SELECT k, at AS t, count(*) FROM a GROUP BY 1, 2",
+    f"SELECT start, sum(n) FROM ({WINDOWED}) w GROUP BY start",
+    f"WITH w AS ({WINDOWED}) SELECT * FROM w LEFT JOIN ({WINDOWED}) v ON w.start = v.start",
+    "SELECT 1 FROM a LEFT JOIN b ON a.k = b.k AND a.at BETWEEN b.at AND b.at + INTERVAL 1 HOUR",
+    "SELECT 1 FROM a LEFT SEMI JOIN b ON a.at = b.at",
+    "SELECT 1 FROM a JOIN b ON a.k = b.k",
+    "SELECT 1 FROM a LEFT JOIN fixed ON a.k = fixed.k",
+    "SELECT 1 FROM a WHERE k IN (SELECT k FROM fixed)",
+    "SELECT a.k FROM a JOIN (SELECT k, max(v) AS v FROM fixed GROUP BY k) f ON a.k = f.k",
+]
+NOT_COMPLETED = [
+    "SELECT k, count(*) FROM a GROUP BY k",
+    "SELECT count(*) FROM a",
+    f"SELECT w.k, n, t FROM ({WINDOWED}) w JOIN ({GROUPED}) q USING (k)",
+    f"SELECT k, sum(n) FROM ({WINDOWED}) w GROUP BY k",
+    "SELECT 1 FROM a LEFT JOIN b ON a.k = b.k AND b.y > 4",
+    "SELECT 1 FROM a FULL JOIN b USING (k)",
+    "SELECT 1 FROM a LEFT SEMI JOIN b ON a.k = b.k",
+    "SELECT 1 FROM a LEFT ANTI JOIN b ON a.at = b.at",
+    "SELECT 1 FROM fixed RIGHT JOIN a USING (k) LEFT JOIN b USING (k)",
+    "SELECT 1 FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.at = b.at)",
+    "SELECT 1 FROM a WHERE k NOT IN (SELECT k FROM b)",
+    "SELECT 1 FROM a ORDER BY at",
+]
+
+
+def needs(sql: str) -> bool:
+    return needs_whole_input(parse_facts(sql), frozenset("ab"), frozenset({"at"}))
+
+
+@pytest.mark.parametrize("sql", COMPLETED)
+def test_a_watermark_completes_rows_with_times(sql: str) -> None:
+    assert not needs(sql)
+
+
+@pytest.mark.parametrize("sql", NOT_COMPLETED)
+def test_no_watermark_completes_other_rows(sql: str) -> None:
+    assert needs(sql)
+
+
+def test_times_have_names_of_aliases() -> None:
+    found = time_columns(parse_facts(f"SELECT start AS hour, n FROM ({WINDOWED}) w"), {"at"})
+    assert {"window", "at", "start", "hour"} <= found and not found & {"n", "k"}
