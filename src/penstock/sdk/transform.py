@@ -115,6 +115,10 @@ class Relation(Component[C]):
         """Whether the relation is one aggregation whose groups only ever get new rows."""
         return True
 
+    def sorts_without_limit(self) -> bool:
+        """Returns whether the relation sorts all its rows."""
+        return False
+
     def group_columns(self) -> tuple[str, ...]:
         """Returns the columns of the output that identify a group; none without groups."""
         return ()

@@ -123,6 +123,12 @@ class Facts:
         others = (exp.Distinct, exp.Having, exp.Window, exp.Limit, exp.Order, exp.Join, exp.Qualify)
         return self.tree.find(*others) is None
 
+    @property
+    def sorts_without_limit(self) -> bool:
+        """Whether the query sorts all its rows."""
+        args = {} if self.tree is None else self.tree.args
+        return bool(args.get("order")) and not (args.get("limit") or args.get("offset"))
+
     def group_columns(self) -> tuple[str, ...]:
         """Returns the columns of the output that hold all groups of the query; none otherwise."""
         tree = self.tree

@@ -109,6 +109,9 @@ class Sql(Relation[SqlConfig]):
     def simply_aggregates(self) -> bool:
         return self._bound_facts.simply_aggregates
 
+    def sorts_without_limit(self) -> bool:
+        return self._bound_facts.sorts_without_limit
+
     def group_columns(self) -> tuple[str, ...]:
         return self._bound_facts.group_columns()
 
