@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.text import did_you_mean
 from penstock.engine.analysis import locate_errors, sql_texts, streaming_error
+from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.column_checks import (
     check_duplicate_columns,
     check_operation,
@@ -159,7 +160,7 @@ class Builder:
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
-                frame = variants_to_json(frame).mapInArrow(Chain([step]), to_spark(step.rows))
+                frame = map_in_arrow(variants_to_json(frame), Chain([step]), to_spark(step.rows))
                 frame = mark_variants(frame, step.rows)
             check_duplicate_columns(node, frame)
             check_primary_key(node, frame)
