@@ -272,6 +272,7 @@ class Builder:
 
     def _typed_frames(self, query: Query, errors: dict[str, PenstockError]) -> dict[str, DataFrame]:
         frames: dict[str, DataFrame] = {}
+        inputs: dict[str, DataFrame] = {}
         for name in dict.fromkeys(
             (*self._static_above(query), *query.stream_nodes, *query.batch_nodes)
         ):
@@ -281,9 +282,18 @@ class Builder:
                     frames[name] = (
                         self._empty_table(node, query)
                         if node.static
-                        else self._frame(node, frames, query)
+                        else self._frame(node, inputs, query)
                     )
+                    inputs[name] = self._input_of_batch(name, frames[name], query)
         return frames
+
+    def _input_of_batch(self, name: str, frame: DataFrame, query: Query) -> DataFrame:
+        """Returns a frame as the nodes of a query read it, which is a table in a single batch."""
+        if not query.whole_input or not frame.isStreaming:
+            return frame
+        table = self.session.createDataFrame([], frame.schema)
+        table.createOrReplaceTempView(name)
+        return table
 
     def _empty_table(self, node: Node, query: Query) -> DataFrame:
         """Returns a static table without its rows."""

@@ -253,7 +253,13 @@ def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
         return False
     windows = any(other.relation is not None and other.relation.calls_windows() for other in above)
     event_times = {watermark.column for watermark in watermarks_above(root, nodes)}
-    return node.relation.needs_whole_input(None if windows else event_times)
+    streaming = frozenset(name for name in node.inputs if _is_stream(name, nodes))
+    return node.relation.needs_whole_input(None if windows else event_times, streaming)
+
+
+def _is_stream(name: str, nodes: Mapping[str, Node]) -> bool:
+    above = (nodes[each] for each in upstream([name], nodes) | {name})
+    return any(node.kind == "source" and not node.static for node in above)
 
 
 def is_final(root: str, nodes: Mapping[str, Node]) -> bool:

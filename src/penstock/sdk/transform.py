@@ -123,10 +123,13 @@ class Relation(Component[C]):
         """Returns the columns of the output that identify a group; none without groups."""
         return ()
 
-    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
+    def needs_whole_input(
+        self, event_times: Collection[str] | None, streaming: frozenset[str]
+    ) -> bool:
         """Returns whether rows are final at the end of the input only, in spite of watermarks.
 
         `event_times` are the columns of the watermarks upstream, or None if they are unknown.
+        `streaming` are the names of the inputs that are streams.
         """
         return False
 

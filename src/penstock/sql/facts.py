@@ -91,26 +91,61 @@ class Facts:
         """Whether the query calls a window function of event time."""
         return not called_functions(self.text).isdisjoint(_WINDOW_FUNCTIONS)
 
-    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
+    def needs_whole_input(
+        self, event_times: Collection[str] | None, streaming: frozenset[str]
+    ) -> bool:
         """Returns whether rows are final at the end of the input only.
 
-        That is so with ORDER BY, LIMIT, OFFSET or OVER, and for groups that have neither a window
-        nor one of the columns `event_times`. None stands for unknown columns.
+        That is so with ORDER BY, LIMIT, OFFSET or OVER, for subqueries of `streaming` relations in
+        expressions, and for groups, distinct rows and outer joins that have neither a window nor
+        one of the columns `event_times`. None stands for unknown columns.
         """
         if self.tree is None:
             return False
         queries = self.tree.find_all(exp.Query)
         if any(query.args.get(key) for query in queries for key in ("order", "limit", "offset")):
             return True
-        if self.tree.find(exp.Window):
+        streams = {name.lower() for name in streaming}
+        if self.tree.find(exp.Window) or any(self._reads(q, streams) for q in self._subqueries):
             return True
-        aggregates = self._aggregates or self.tree.find(exp.AggFunc)
-        if event_times is None or not aggregates or self.calls_windows:
+        if event_times is None or self.calls_windows:
             return False
         names = {name.lower() for name in event_times}
+        return (
+            self._groups_without(names)
+            or self._is_distinct_without(names)
+            or any(_joins_without(join, names) for join in self._outer_joins(streams))
+        )
+
+    def _groups_without(self, names: Collection[str]) -> bool:
+        """Returns whether the query aggregates, and none of its groups is one of the columns."""
+        assert self.tree is not None
+        if not self._aggregates and not self.tree.find(exp.AggFunc):
+            return False
         groups = self.tree.find_all(exp.Group)
         columns = (column for group in groups for column in group.find_all(exp.Column))
         return all(column.name.lower() not in names for column in columns)
+
+    def _is_distinct_without(self, names: Collection[str]) -> bool:
+        """Returns whether rows are compared that have none of the columns."""
+        assert self.tree is not None
+        queries = [query for query in self.tree.find_all(exp.Query) if query.args.get("distinct")]
+        compared = [query.left if isinstance(query, exp.Union) else query for query in queries]
+        return any(
+            not select.is_star
+            and all(column.name.lower() not in names for column in select.selects)
+            for select in compared
+        )
+
+    def _outer_joins(self, streams: set[str]) -> Iterator[exp.Join]:
+        """Yields the joins of streams that also return rows without a match."""
+        assert self.tree is not None
+        for join in self.tree.find_all(exp.Join):
+            select = join.parent
+            if (join.side or join.kind in ("SEMI", "ANTI")) and isinstance(select, exp.Select):
+                reading = [side for side in _sides(select) if self._reads(side, streams)]
+                if len(reading) > 1 and join in reading:
+                    yield join
 
     @property
     def simply_aggregates(self) -> bool:
@@ -247,6 +282,16 @@ def _output_name(key: exp.Expr, outputs: Sequence[exp.Expr]) -> str:
         if named or output.unalias() == key:
             return str(output.alias_or_name)
     return ""
+
+
+def _joins_without(join: exp.Join, names: Collection[str]) -> bool:
+    """Returns whether the condition of a join has no range, and none of the columns."""
+    condition = join.args.get("on")
+    if condition is not None and condition.find(exp.Between, exp.LT, exp.LTE, exp.GT, exp.GTE):
+        return False
+    columns = [*(condition.find_all(exp.Column) if condition is not None else ())]
+    used = [column.name for column in (*columns, *(join.args.get("using") or ()))]
+    return all(name.lower() not in names for name in used)
 
 
 def _sides(select: exp.Select) -> Iterator[exp.Expr]:

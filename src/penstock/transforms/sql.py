@@ -115,8 +115,10 @@ class Sql(Relation[SqlConfig]):
     def group_columns(self) -> tuple[str, ...]:
         return self._bound_facts.group_columns()
 
-    def needs_whole_input(self, event_times: Collection[str] | None) -> bool:
-        return self._bound_facts.needs_whole_input(event_times)
+    def needs_whole_input(
+        self, event_times: Collection[str] | None, streaming: frozenset[str]
+    ) -> bool:
+        return self._bound_facts.needs_whole_input(event_times, streaming)
 
     def calls_windows(self) -> bool:
         return self._bound_facts.calls_windows
