@@ -272,7 +272,6 @@ class Builder:
 
     def _typed_frames(self, query: Query, errors: dict[str, PenstockError]) -> dict[str, DataFrame]:
         frames: dict[str, DataFrame] = {}
-        inputs: dict[str, DataFrame] = {}
         for name in dict.fromkeys(
             (*self._static_above(query), *query.stream_nodes, *query.batch_nodes)
         ):
@@ -282,18 +281,25 @@ class Builder:
                     frames[name] = (
                         self._empty_table(node, query)
                         if node.static
-                        else self._frame(node, inputs, query)
+                        else self._frame(node, self._analyzable(node, frames, query), query)
                     )
-                    inputs[name] = self._input_of_batch(name, frames[name], query)
         return frames
 
-    def _input_of_batch(self, name: str, frame: DataFrame, query: Query) -> DataFrame:
-        """Returns a frame as the nodes of a query read it, which is a table in a single batch."""
-        if not query.whole_input or not frame.isStreaming:
-            return frame
-        table = self.session.createDataFrame([], frame.schema)
-        table.createOrReplaceTempView(name)
-        return table
+    def _analyzable(
+        self, node: Node, frames: Mapping[str, DataFrame], query: Query
+    ) -> Mapping[str, DataFrame]:
+        """Returns the inputs of a node, as tables if it has subqueries of the whole input.
+
+        Spark does not analyze subqueries of streams.
+        """
+        streaming = frozenset(node.inputs) & self.plan.streams
+        relation = node.relation
+        if not query.whole_input or relation is None or not relation.has_subqueries(streaming):
+            return frames
+        tables = {name: self.session.createDataFrame([], frames[name].schema) for name in streaming}
+        for name, table in tables.items():
+            table.createOrReplaceTempView(name)
+        return {**frames, **tables}
 
     def _empty_table(self, node: Node, query: Query) -> DataFrame:
         """Returns a static table without its rows."""

@@ -133,6 +133,10 @@ class Relation(Component[C]):
         """
         return False
 
+    def has_subqueries(self, streaming: frozenset[str]) -> bool:
+        """Returns whether expressions have subqueries of `streaming` inputs."""
+        return False
+
     def calls_windows(self) -> bool:
         """Returns whether rows are grouped by windows of event time."""
         return False

@@ -105,16 +105,23 @@ class Facts:
         queries = self.tree.find_all(exp.Query)
         if any(query.args.get(key) for query in queries for key in ("order", "limit", "offset")):
             return True
-        streams = {name.lower() for name in streaming}
-        if self.tree.find(exp.Window) or any(self._reads(q, streams) for q in self._subqueries):
+        if self.tree.find(exp.Window) or self.has_subqueries(streaming):
             return True
         if event_times is None or self.calls_windows:
             return False
         names = {name.lower() for name in event_times}
+        streams = {name.lower() for name in streaming}
         return (
             self._groups_without(names)
             or self._is_distinct_without(names)
             or any(_joins_without(join, names) for join in self._outer_joins(streams))
+        )
+
+    def has_subqueries(self, streaming: frozenset[str]) -> bool:
+        """Returns whether expressions have subqueries of `streaming` relations."""
+        streams = {name.lower() for name in streaming}
+        return self.tree is not None and any(
+            self._reads(query, streams) for query in self._subqueries
         )
 
     def _groups_without(self, names: Collection[str]) -> bool:

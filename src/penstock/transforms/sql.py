@@ -120,6 +120,9 @@ class Sql(Relation[SqlConfig]):
     ) -> bool:
         return self._bound_facts.needs_whole_input(event_times, streaming)
 
+    def has_subqueries(self, streaming: frozenset[str]) -> bool:
+        return self._bound_facts.has_subqueries(streaming)
+
     def calls_windows(self) -> bool:
         return self._bound_facts.calls_windows
 
