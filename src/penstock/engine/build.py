@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.text import did_you_mean
 from penstock.engine.analysis import locate_errors, sql_texts, streaming_error
+from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.column_checks import (
     check_duplicate_columns,
     check_operation,
@@ -67,10 +68,6 @@ from penstock.sql.facts import reads_clock
 
 Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]
 """A function that returns the output of a transform (see `Builder.derive`)."""
-
-
-_STREAM_IN_SUBQUERY = "INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY"
-"""Spark's name of the error of a stream in a subquery, which it computes on batches only."""
 
 
 @dataclass
@@ -168,7 +165,7 @@ class Builder:
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
-                frame = variants_to_json(frame).mapInArrow(Chain([step]), to_spark(step.rows))
+                frame = map_in_arrow(variants_to_json(frame), Chain([step]), to_spark(step.rows))
                 frame = mark_variants(frame, step.rows)
             check_duplicate_columns(node, frame)
             check_primary_key(node, frame)
@@ -179,20 +176,20 @@ class Builder:
     def _relate_rows(
         self, node: Node, inputs: Mapping[str, DataFrame], query: Query, session: SparkSession
     ) -> DataFrame:
-        """Returns the output of a relation. Of one that is computed on batches, for streams that
-        Spark cannot compute, the columns without rows."""
-        try:
+        """Returns the output of a relation.
+
+        Spark does not analyze subqueries of streams. A relation that is computed on batches has no
+        rows here if it has such subqueries.
+        """
+        assert node.relation is not None
+        streams = frozenset(name for name, rows in inputs.items() if rows.isStreaming)
+        if node.name in query.stream_nodes or not node.relation.has_subqueries(streams):
             return self.relate(node, inputs, session)
-        except AnalysisException as error:
-            if error.getCondition() != _STREAM_IN_SUBQUERY or node.name in query.stream_nodes:
-                raise
         try:
-            empty = {
-                name: session.createDataFrame([], rows.schema) for name, rows in inputs.items()
-            }
-            for name, frame in empty.items():
-                frame.createOrReplaceTempView(name)
-            return self.relate(node, empty, session)
+            tables = {name: session.createDataFrame([], inputs[name].schema) for name in streams}
+            for name, table in tables.items():
+                table.createOrReplaceTempView(name)
+            return self.relate(node, {**inputs, **tables}, session)
         finally:
             for name, frame in inputs.items():
                 frame.createOrReplaceTempView(name)

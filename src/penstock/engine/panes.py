@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import lit, pmod, timestamp_micros, unix_micros
 from pyspark.sql.types import LongType, StructField, StructType
 
+from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.columns import to_arrow
 from penstock.engine.pane_aggregates import Aggregates, Unsupported
 from penstock.engine.pane_rows import PaneRows
@@ -189,7 +190,7 @@ class _Panes:
                 fields[index] = StructField(fields[index].name, LongType())
         columns = StructType(fields)
         function = PaneRows(to_arrow(columns), [_PANE, *aggregates.keys], kinds)
-        return frame.mapInArrow(function, columns)
+        return map_in_arrow(frame, function, columns)
 
     def _named(self, value: Any, column: Any, metadata: Any | None = None) -> Any:
         """Returns a value under the name and the ID of a column."""

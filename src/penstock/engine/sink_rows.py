@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number, when
 
 from penstock.engine import task as spark_task
+from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.batch_record import Partitioning
 from penstock.engine.columns import has_variant, sink_schema
 from penstock.engine.executed_plan import PhysicalRows
@@ -112,7 +113,7 @@ def receipts_of(
     if ordered:
         rows = rows.sortWithinPartitions(ORDER).drop(ORDER)
     writer = PartitionWriter(task, columns if has_variant(columns) else None)
-    return rows.mapInArrow(writer, RECEIPT_DDL)
+    return map_in_arrow(rows, writer, RECEIPT_DDL)
 
 
 def last_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> DataFrame:

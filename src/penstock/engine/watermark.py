@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
+from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.event_time import find_out_of_range, out_of_range
 from penstock.engine.function import Chain, Step
@@ -94,13 +95,13 @@ def check_event_times(
     context = Context(spool.pipeline, f"{spool.node} (event time)")
     check = EventTimeCheck(EventTimeColumn(column=column), context)
     step = Step(check, rows, spool, run_id, event_time=column, late=late)
-    return frame.mapInArrow(Chain([step]), to_spark(rows))
+    return map_in_arrow(frame, Chain([step]), to_spark(rows))
 
 
 def sentinel_rows(sources: Sequence[DataFrame], columns: StructType, event_time: str) -> DataFrame:
     """Returns the sentinel rows of a node, given the sentinel rows of its sources."""
     replace = SentinelRows(to_arrow(columns), event_time)
-    frames = [source.mapInArrow(replace, columns) for source in sources]
+    frames = [map_in_arrow(source, replace, columns) for source in sources]
     return reduce(DataFrame.unionAll, frames)
 
 

@@ -19,6 +19,7 @@ from penstock.plan.dialect import translate_queries
 from penstock.plan.functions import functions_of, resolve
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
+from penstock.plan.unbounded_state import find_unbounded_state
 from penstock.plan.updating import mark_updating
 from penstock.sdk import Sink, Source
 from penstock.spec.graph import list_nodes
@@ -92,6 +93,7 @@ class _Planner:
         suspects = [plan.nodes[name].where for name in stand_ins]
         for rule in rules.ALL:
             self.mistakes.extend(error for error in rule(plan) if error.where not in suspects)
+        plan = replace(plan, warnings=(*plan.warnings, *find_unbounded_state(plan)))
         return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins)
 
     def _report(self, node: Node, error: PenstockError) -> None:

@@ -254,7 +254,7 @@ def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
     node = nodes[root]
     if node.relation is None or not node.stateful:
         return False
-    streaming = frozenset(name for name in node.inputs if not nodes[name].static)
+    streaming = frozenset(name for name in node.inputs if _is_stream(name, nodes))
     return node.relation.needs_whole_input(streaming, _times_of_inputs(node, nodes))
 
 
@@ -276,6 +276,11 @@ def _time_columns(node: Node, nodes: Mapping[str, Node]) -> Set[str] | None:
     times = _times_of_inputs(node, nodes)
     # A function over batches drops the watermark.
     return node.relation.time_columns(times) if node.relation and times is not None else set()
+
+
+def _is_stream(name: str, nodes: Mapping[str, Node]) -> bool:
+    above = (nodes[each] for each in upstream([name], nodes) | {name})
+    return any(node.kind == "source" and not node.static for node in above)
 
 
 def is_final(root: str, nodes: Mapping[str, Node]) -> bool:

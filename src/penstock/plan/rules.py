@@ -175,6 +175,15 @@ def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:
             yield _error(node, problem, "read-twice", hint)
 
 
+def changes_have_no_order(plan: Plan) -> Iterator[PlanError]:
+    """Checks that an updating transform does not sort its result, whose changes have no order."""
+    for node in plan.of("transform"):
+        if node.updating and node.relation is not None and node.relation.sorts_without_limit():
+            problem = "sorts a result that is never final: its changes are written as they occur"
+            hint = "Remove ORDER BY, add LIMIT, or sort each batch with scope: batch."
+            yield _error(node, problem, "not-streamable", hint)
+
+
 def named_columns_exist(plan: Plan) -> Iterator[PlanError]:
     """Checks the columns that `primary_key` and `operation_column` of a source name."""
     for node in plan.of("source"):
@@ -214,6 +223,7 @@ ALL: tuple[Rule, ...] = (
     transforms_keep_operations,
     deletes_have_keys,
     changes_meet_the_same_rows,
+    changes_have_no_order,
     named_columns_exist,
     sources_are_read_once,
     windows_have_watermarks,

@@ -115,6 +115,10 @@ class Relation(Component[C]):
         """Whether the relation is one aggregation whose groups only ever get new rows."""
         return True
 
+    def sorts_without_limit(self) -> bool:
+        """Returns whether the relation sorts all its rows."""
+        return False
+
     def group_columns(self) -> tuple[str, ...]:
         """Returns the columns of the output that identify a group; none without groups."""
         return ()
@@ -133,6 +137,10 @@ class Relation(Component[C]):
         `times` are those of the inputs. None if they are unknown.
         """
         return times
+
+    def has_subqueries(self, streaming: frozenset[str]) -> bool:
+        """Returns whether expressions have subqueries of `streaming` inputs."""
+        return False
 
     def calls_windows(self) -> bool:
         """Returns whether rows are grouped by windows of event time."""

@@ -22,7 +22,8 @@ WINDOW_FUNCTIONS = frozenset(
 def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None) -> bool:
     """Returns whether rows of a query are final at the end of the input only.
 
-    That is so with ORDER BY, LIMIT, OFFSET or OVER, for groups without an event time, for outer,
+    That is so with ORDER BY, LIMIT, OFFSET or OVER, for groups and distinct rows without an event
+    time, for outer,
     semi and anti joins without one, and for subqueries of streams. `times` are the columns of the
     inputs with event times; None stands for unknown columns.
     """
@@ -35,13 +36,15 @@ def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None)
     if tree.find(exp.Window):
         return True
     streams = {name.lower() for name in streaming}
-    if any(facts.count_reads_in(query, streams) for query in facts.subqueries):
+    if facts.has_subqueries(frozenset(streaming)):
         return True
     if times is None:
         return False
     names = time_columns(facts, times)
-    return _groups_without_time(facts, streams, names) or any(
-        _is_incomplete(facts, join, streams, names) for join in tree.find_all(exp.Join)
+    return (
+        _groups_without_time(facts, streams, names)
+        or _is_distinct_without_time(facts, streams, names)
+        or any(_is_incomplete(facts, join, streams, names) for join in tree.find_all(exp.Join))
     )
 
 
@@ -83,6 +86,19 @@ def _groups_without_time(facts: Facts, streams: Set[str], names: Set[str]) -> bo
         and facts.count_reads_in(query, streams) > 0
         and not any(_has_time(key, names) for key in _group_keys(query))
         for query in facts.aggregating_queries
+    )
+
+
+def _is_distinct_without_time(facts: Facts, streams: Set[str], names: Set[str]) -> bool:
+    """Returns whether a query in the tree compares rows of a stream that have no time."""
+    assert facts.tree is not None
+    queries = [query for query in facts.tree.find_all(exp.Query) if query.args.get("distinct")]
+    compared = [query.left if isinstance(query, exp.Union) else query for query in queries]
+    return any(
+        not select.is_star
+        and facts.count_reads_in(select, streams) > 0
+        and not any(_has_time(column, names) for column in select.selects)
+        for select in compared
     )
 
 

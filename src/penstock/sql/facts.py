@@ -91,6 +91,13 @@ class Facts:
         """Whether the query calls a window function of event time."""
         return not called_functions(self.text).isdisjoint(_WINDOW_FUNCTIONS)
 
+    def has_subqueries(self, streaming: frozenset[str]) -> bool:
+        """Returns whether expressions have subqueries of `streaming` relations."""
+        streams = {name.lower() for name in streaming}
+        return self.tree is not None and any(
+            self._reads(query, streams) for query in self.subqueries
+        )
+
     @property
     def simply_aggregates(self) -> bool:
         """Whether the query is one aggregation whose groups are never removed from its result.
@@ -101,6 +108,12 @@ class Facts:
             return False
         others = (exp.Distinct, exp.Having, exp.Window, exp.Limit, exp.Order, exp.Join, exp.Qualify)
         return self.tree.find(*others) is None
+
+    @property
+    def sorts_without_limit(self) -> bool:
+        """Whether the query sorts all its rows."""
+        args = {} if self.tree is None else self.tree.args
+        return bool(args.get("order")) and not (args.get("limit") or args.get("offset"))
 
     def group_columns(self) -> tuple[str, ...]:
         """Returns the columns of the output that hold all groups of the query; none otherwise."""

@@ -110,6 +110,9 @@ class Sql(Relation[SqlConfig]):
     def simply_aggregates(self) -> bool:
         return self._bound_facts.simply_aggregates
 
+    def sorts_without_limit(self) -> bool:
+        return self._bound_facts.sorts_without_limit
+
     def group_columns(self) -> tuple[str, ...]:
         return self._bound_facts.group_columns()
 
@@ -118,6 +121,9 @@ class Sql(Relation[SqlConfig]):
 
     def time_columns(self, times: Set[str]) -> Set[str] | None:
         return time_columns(self._bound_facts, times)
+
+    def has_subqueries(self, streaming: frozenset[str]) -> bool:
+        return self._bound_facts.has_subqueries(streaming)
 
     def calls_windows(self) -> bool:
         return self._bound_facts.calls_windows

@@ -12,8 +12,8 @@ import pytest
 from penstock import app
 from penstock.cli import main
 from penstock.cli.new import read_template, template_names
-from penstock.engine import session
 from penstock.engine.memory import Memory
+from penstock.runtime import session
 
 PIPELINE = """
 name: shop

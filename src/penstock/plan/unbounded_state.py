@@ -1,0 +1,52 @@
+"""Warnings about state that grows with the input and is never removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.core.errors import PenstockError, PlanError
+from penstock.plan.model import Node, Plan
+from penstock.plan.queries import upstream
+from penstock.plan.reached_watermarks import watermarks_above
+
+
+def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
+    """Yields a warning for each transform that never removes its state of an unbounded stream."""
+    for node in plan.of("transform"):
+        relation = node.relation
+        if relation is None or relation.emits_final_rows or not node.stateful:
+            continue
+        if not _reads_without_end(node, plan):
+            continue
+        if node.updating:
+            removed = plan.spec.runtime.updating_ttl is not None
+        else:
+            removed = bool(watermarks_above(node.name, plan.nodes))
+        if not removed:
+            streaming = frozenset(node.inputs) & plan.streams
+            state = ", ".join(relation.describe_state(streaming))
+            yield PlanError(
+                f"{node.label} keeps {state} for ever: its state grows with the input",
+                code="unbounded-state",
+                hint=_remedy(node, len(streaming)),
+                where=node.where,
+            )
+
+
+def _remedy(node: Node, streams: int) -> str:
+    assert node.relation is not None
+    if streams > 1:
+        remedy = "Set a watermark on each source and add a time range to the join"
+    elif node.relation.calls_windows():
+        remedy = "Set a watermark on the source"
+    else:
+        remedy = "Group by a window of a column with a watermark"
+    if not node.updating:
+        return f"{remedy}."
+    return f"{remedy}, or set runtime.updating_ttl to remove keys that get no new rows."
+
+
+def _reads_without_end(node: Node, plan: Plan) -> bool:
+    above = upstream([node.name], plan.nodes) & plan.streams
+    sources = [plan.nodes[name] for name in above if plan.nodes[name].kind == "source"]
+    return any(not source.source.is_bounded() for source in sources)
