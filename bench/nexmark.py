@@ -10,11 +10,11 @@ threads as cores. Flink writes rows that change by `upsert-kafka`, Penstock with
 
 Each engine is one process. Its Java is warm: an engine runs q0 once before it is measured, and then
 the queries one after the other, the other engine not running. Of several runs of a query the least
-time and the least CPU count: the first run includes the compilation of the query. An engine's figures have no start of
-a process therefore, which favours neither: Penstock's start is shorter than Flink's. A query's CPU
-seconds are those of all processes of the engine; the broker is not counted. Both engines read what
-is in the topics. Penstock makes few large batches of it, Flink none: with rows that change,
-Penstock writes fewer of them.
+time and the least CPU count: the first run includes the compilation of the query. So the figures
+have no start of a process, which favours neither: Penstock's start is shorter than Flink's. The CPU
+seconds of a query are those of all processes of the engine, without the broker. Both engines read
+what is in the topics. Penstock reads few large batches of it, Flink single rows: where rows change,
+Penstock writes fewer changes.
 
 The numbers of rows of both results must be equal; of rows that change, those that remain. State is
 the most that an engine kept on disk: Penstock after each batch, Flink with each checkpoint (a query
