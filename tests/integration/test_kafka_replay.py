@@ -78,8 +78,7 @@ class Pipeline:
         """Removes the commit of the last batch, as if the run was killed before."""
         log = self._root / "state/replay/checkpoints/readings/commits"
         last = max((p for p in log.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
-        for path in (last, log / f".{last.name}.crc"):
-            path.unlink(missing_ok=True)
+        last.unlink()
 
     def restore_empty_logs(self) -> None:
         """Removes all entries of the checkpoint, as if the state was restored from a backup."""

@@ -207,11 +207,12 @@ def test_rows_are_those_of_single_rows_also_after_a_restart(
         ("first(value) AS n|window(timestamp, '1 minute', '1 second')", False),
         ("sum(CAST(value AS DECIMAL(19))) AS n|window(timestamp, '1 minute', '1 second')", False),
         ("collect_list(value) AS n|window(timestamp, '1 minute', '1 second')", False),
+        ("count(*), collect_list(value) AS n|window(timestamp, '1 minute', '1 second')", False),
         ("max(struct(value)) AS n|window(timestamp, '1 minute', '1 second')", False),
         ("count(*) AS n|window(timestamp, '1 minute', '1 second'), array(value)", False),
     ],
     ids=["many", "decimal", "two", "tumbling", "start-time", "computed-time", "stddev", "first",
-         "long-decimal", "list", "nested-value", "nested-key"],
+         "long-decimal", "list", "list-and-count", "nested-value", "nested-key"],
 )  # fmt: skip
 def test_only_exact_queries_have_panes(
     penstock_spark: SparkSession, query: str, rewritten: bool

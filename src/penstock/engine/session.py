@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import PenstockError
 from penstock.engine.java import Choice
@@ -128,6 +128,8 @@ class _RunningSession:
             raise
         try:
             self.session = self._attach(conf)
+            if settings.local:
+                _leave_out_checksums(self.session)
         except PenstockError:
             self.close()
             raise
@@ -164,6 +166,17 @@ class _RunningSession:
             _detach()
         if self._warm:
             self._warm.stop()
+
+
+def _leave_out_checksums(session: SparkSession) -> None:
+    """Makes Hadoop write local files without files of checksums.
+
+    Hadoop starts a process for the mode of each file, so these files would double the time in which
+    a batch is recorded in the checkpoint. Spark has checksums of its own for files of state.
+    """
+    java: Any = session
+    local = java._jvm.org.apache.hadoop.fs.FileSystem.getLocal(java._jsc.hadoopConfiguration())
+    local.setWriteChecksum(False)
 
 
 _running: _RunningSession | None = None

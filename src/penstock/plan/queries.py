@@ -37,7 +37,7 @@ def make_queries(
         if node.kind == "sink":
             root = roots[node.inputs[0]]
             updating = _follows_updating(node, nodes)
-            mode = "append" if updating else _output_mode(node, root, nodes)
+            mode = "append" if updating else _output_mode(node, root, nodes, streams)
             groups.setdefault((root, mode, updating), []).append(node.name)
     append_roots = {root for root, mode, updating in groups if mode == "append" and not updating}
     reported: set[str] = set()
@@ -74,7 +74,7 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
         if node.kind == "sink"
         and node.inputs[0] in roots
         and not _follows_updating(node, nodes)
-        and _output_mode(node, roots[node.inputs[0]], nodes) == "append"
+        and _output_mode(node, roots[node.inputs[0]], nodes, streams) == "append"
     }
     return frozenset(
         root
@@ -228,12 +228,15 @@ def end_nodes(query: Query, nodes: Mapping[str, Node]) -> list[str]:
     return sorted({*shared, *(nodes[name].inputs[0] for name in query.sinks)})
 
 
-def _output_mode(sink: Node, root: str, nodes: Mapping[str, Node]) -> OutputMode:
+def _output_mode(
+    sink: Node, root: str, nodes: Mapping[str, Node], streams: frozenset[str]
+) -> OutputMode:
     if not nodes[root].stateful or not sink.can(Capability.UPSERT):
         return "append"
     mode = getattr(sink.spec, "mode", None)
     final = is_final(root, nodes) if _is_endless(root, nodes) else not _never_final(root, nodes)
-    return "update" if mode == "upsert" or (mode is None and not final) else "append"
+    updates = not final and not _joins_sources(root, nodes, streams)
+    return "update" if mode == "upsert" or (mode is None and updates) else "append"
 
 
 def _is_endless(root: str, nodes: Mapping[str, Node]) -> bool:

@@ -250,3 +250,17 @@ def test_a_function_does_not_keep_the_watermark_of_endless_input(
     transforms["shift"] = {**SHIFT, "watermark": WATERMARK}
     (query,) = plan(tmp_path, transforms, {"out": sink}, {"orders": orders}).queries
     assert query.stream_nodes == ("orders", "shift", "few", "hourly")
+
+
+def test_an_inner_join_of_streams_appends_to_topics_without_a_key(tmp_path: Path) -> None:
+    kafka = {"type": "kafka", "brokers": "localhost:1", "format": "json"}
+    sources = {
+        name: {**kafka, "topic": name, "schema": "id INT, n INT"} for name in ("orders", "items")
+    }
+    both = {"both": sql("SELECT orders.id FROM orders JOIN items ON orders.id = items.id")}
+    sink = {**kafka, "topic": "both", "from": "both"}
+    (query,) = plan(tmp_path, both, {"out": sink}, sources).queries
+    assert query.output_mode == "append"
+    upsert = {**sink, "mode": "upsert", "primary_key": ["id"]}
+    (query,) = plan(tmp_path, both, {"out": upsert}, sources).queries
+    assert query.output_mode == "update"

@@ -17,6 +17,7 @@ from penstock.engine.function_calls import replace_call
 from penstock.engine.spark_plan import class_name, scala_items
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.catalyst import Catalyst, Weighted, signed, union, weighted_leaf
+from penstock.engine.updating.first_rows import first_rows, limited_window
 from penstock.engine.updating.operator import AFTER, BEFORE, Input, TouchedRows
 from penstock.engine.updating.template import rewritten
 
@@ -68,6 +69,7 @@ class IncrementalPlan:
         self._catalyst, self._inputs, self._state = catalyst, inputs, state
         self._inserts_only = inserts_only
         self._prefix, self._count = prefix, 0
+        self._last_places: dict[int, int] = {}
 
     def changes(self, plan: Any) -> Weighted:
         """Returns the changes of the result of a plan. Raises PlanError."""
@@ -81,6 +83,9 @@ class IncrementalPlan:
             return self._limit(plan)
         if any(self._reads(query) for query in scala_items(plan.subqueries())):
             return self.changes(self._joined(plan))
+        if kind == "Filter" and (limited := limited_window(plan)) is not None:
+            place, last = limited
+            self._last_places[place] = last
         children = [self.changes(child) for child in scala_items(plan.children())]
         if all(child.is_static for child in children):
             return Weighted(plan, None)
@@ -173,8 +178,12 @@ class IncrementalPlan:
         return self._recompute(plan, plan, [Input(children[0], key)])
 
     def _window(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
-        key = scala_items(plan.partitionSpec())
-        return self._recompute(plan, plan, [Input(children[0], key)])
+        (changes,), key = children, scala_items(plan.partitionSpec())
+        places = [int(each.exprId().id()) for each in scala_items(plan.windowExpressions())]
+        last = self._last_places.pop(places[0], None)
+        if last is not None and changes.inserts_only:
+            changes = first_rows(self._catalyst, plan, changes, last)
+        return self._recompute(plan, plan, [Input(changes, key)])
 
     def _limit(self, plan: Any) -> Weighted:
         """Returns ORDER BY with LIMIT and OFFSET, which compare all rows with each other."""
