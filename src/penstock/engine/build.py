@@ -155,7 +155,7 @@ class Builder:
                 frame = self.relate(node, inputs, session)
                 if self.plan.functions:
                     frame = name_columns(frame)
-                self._verify(node, frame, inputs)
+                self._verify(node, frame, inputs, query)
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
@@ -196,11 +196,14 @@ class Builder:
             register_functions(self.plan.functions, session)
             self._registered.add(key)
 
-    def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
+    def _verify(
+        self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame], query: Query
+    ) -> None:
         """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
         if node.name not in self._verified:
             streams = {name: inputs[name] for name in inputs if name in self.plan.streams}
-            check_decisions(node, frame, streams)
+            joins_streams = not query.whole_input and not node.updating
+            check_decisions(node, frame, streams, joins_streams=joins_streams)
             self._verified.add(node.name)
 
     def make_step(self, node: Node, columns: StructType, query: Query) -> Step:

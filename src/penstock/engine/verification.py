@@ -26,10 +26,13 @@ _JOINS = frozenset({"Join", "LateralJoin", "AsOfJoin", "NearestByJoin"})
 _CLOCKS = frozenset({"CurrentTimestamp", "CurrentDate", "CurrentTime", "LocalTimestamp", "Now"})
 
 
-def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFrame]) -> None:
+def check_decisions(
+    node: Node, frame: DataFrame, streams: Mapping[str, DataFrame], *, joins_streams: bool = True
+) -> None:
     """Raises PlanError if Spark's analysis of a relation contradicts the plan.
 
-    `frame` is the output of `node`, and `streams` are its inputs that are streams.
+    `frame` is the output of `node`, and `streams` are its inputs that are streams. Unless
+    `joins_streams` a join is computed on whole inputs.
     """
     relation = node.relation
     assert relation is not None
@@ -56,7 +59,7 @@ def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFram
             hint="Set scope: batch to compute the query on each batch, or call built-in functions "
             "by their names.",
         )
-    if analysis.null_keys is not None:
+    if joins_streams and analysis.null_keys is not None:
         raise PlanError(
             f"{node.label}: a FULL OUTER JOIN of streams matches null keys with each other, and "
             f"both sides of {analysis.null_keys} can be null",
@@ -144,9 +147,20 @@ def _nullable_equalities(condition: Any) -> Iterator[str]:
         if expression.nodeName() == "And":
             pending += scala_items(expression.children())
         elif expression.nodeName() == "EqualTo" and all(
-            side.nullable() for side in scala_items(expression.children())
+            side.nullable() and not _is_window_field(side)
+            for side in scala_items(expression.children())
         ):
             yield str(expression.sql())
+
+
+def _is_window_field(expression: Any) -> bool:
+    """Returns whether an expression is the start or end of a window, which is never null."""
+    if expression.nodeName() != "GetStructField":
+        return False
+    window = expression.child()
+    return window.nodeName() == "AttributeReference" and bool(
+        window.metadata().contains("spark.timeWindow")
+    )
 
 
 def _clocks(expression: Any) -> Iterator[str]:
