@@ -180,3 +180,92 @@ def test_windows_have_the_answers_of_a_batch(tmp_path: Path, penstock_spark: Spa
     events = cars.group_by(minute, "driver_id").len()
     joined = counts.join(events, on=["start", "driver_id"]).select("start", "driver_id", "n", "len")
     assert result(tmp_path, "joined") == rows_of(joined)
+
+
+WHOLE = """\
+CREATE TABLE rides (
+    driver BIGINT NOT NULL, kind TEXT, at TIMESTAMP NOT NULL, tags TEXT[], WATERMARK FOR at
+) WITH (connector = 'single_file', path = 'rides.jsonl', format = 'json', type = 'source');
+CREATE TABLE documents (value JSON)
+WITH (connector = 'single_file', path = 'rides.jsonl', format = 'json', type = 'source',
+      'json.unstructured' = 'true');
+CREATE TABLE timeless (driver BIGINT)
+WITH (connector = 'single_file', path = 'rides.jsonl', format = 'json', type = 'source');
+
+CREATE VIEW pickups AS SELECT driver, at FROM rides WHERE kind = 'pickup';
+
+CREATE TABLE pairs (a BIGINT, b BIGINT)
+WITH (connector = 'single_file', path = 'out/pairs', format = 'json', type = 'sink');
+INSERT INTO pairs SELECT r.driver, p.driver FROM rides r JOIN pickups p ON r.at = p.at;
+
+CREATE TABLE kinds (hour TIMESTAMP, pickups BIGINT, dropoffs BIGINT)
+WITH (connector = 'single_file', path = 'out/kinds', format = 'json', type = 'sink');
+INSERT INTO kinds
+SELECT coalesce(p.window.start, d.window.start), p.n, d.n FROM (
+    SELECT tumble(INTERVAL '1 hour') AS window, count(*) AS n FROM pickups GROUP BY 1
+) p FULL OUTER JOIN (
+    SELECT tumble(INTERVAL '1 hour') AS window, count(*) AS n
+    FROM rides WHERE kind = 'dropoff' GROUP BY 1
+) d ON p.window.start = d.window.start;
+
+CREATE TABLE busy (hour TIMESTAMP, drivers BIGINT)
+WITH (connector = 'single_file', path = 'out/busy', format = 'json', type = 'sink');
+INSERT INTO busy
+SELECT window.start, drivers FROM (
+    SELECT tumble(INTERVAL '1 hour') AS window, count(*) AS drivers FROM (
+        SELECT driver, count(*) AS n FROM rides GROUP BY 1, tumble(INTERVAL '1 hour')
+    ) WHERE n > 1 GROUP BY 1
+);
+
+CREATE TABLE both (hour TIMESTAMP, driver BIGINT)
+WITH (connector = 'single_file', path = 'out/both', format = 'json', type = 'sink');
+INSERT INTO both
+SELECT window.start, a.driver FROM (
+    SELECT tumble(INTERVAL '1 hour'), driver, count(*) FROM pickups GROUP BY 1, 2
+) a JOIN (
+    SELECT tumble(INTERVAL '1 hour') AS window, driver, count(*)
+    FROM rides WHERE kind = 'dropoff' GROUP BY 1, 2
+) b ON a.driver = b.driver;
+
+CREATE TABLE total (n BIGINT)
+WITH (connector = 'single_file', path = 'out/total', format = 'json', type = 'sink');
+INSERT INTO total SELECT n FROM (
+    SELECT count(*) AS n, tumble(INTERVAL '1 day') AS window FROM timeless GROUP BY window
+);
+
+CREATE TABLE parts WITH (connector = 'single_file', path = 'out/parts', format = 'json',
+    type = 'sink');
+INSERT INTO parts
+SELECT value -> 'driver' AS driver, value -> 'none' AS none, value ->> 'none' AS no_text,
+    extract_json(value, '$.tags[*]')[1] AS tag, regexp_replace(value ->> 'kind', 'p', 'b') AS kind
+FROM documents;
+"""
+
+
+def test_answers_from_the_whole_input(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """Queries that read a source several times, or whose rows have no event time of their own."""
+    rides = [
+        {"driver": 1, "kind": "pickup", "at": "2026-03-01T10:05:00Z", "tags": ["a", "b"]},
+        {"driver": 1, "kind": "dropoff", "at": "2026-03-01T10:05:00Z", "tags": []},
+        {"driver": 2, "kind": "pickup", "at": "2026-03-01T11:15:00Z"},
+        {"driver": 3, "kind": "dropoff", "at": "2026-03-01T12:15:00Z"},
+    ]
+    (tmp_path / "rides.jsonl").write_text("\n".join(map(json.dumps, rides)))
+    script = tmp_path / "rides.sql"
+    script.write_text(WHOLE)
+    outcome = app.run(script, spark=penstock_spark.newSession())
+    assert outcome.errors == {}, outcome.errors
+    ten, eleven, twelve = (START + timedelta(hours=hours) for hours in range(3))
+    assert result(tmp_path, "pairs") == [(1, 1), (1, 1), (2, 2)]
+    kinds = {row[0]: row[1:] for row in result(tmp_path, "kinds")}
+    assert kinds == {ten: (1, 1), eleven: (1, None), twelve: (None, 1)}
+    assert result(tmp_path, "busy") == [(ten, 1)]
+    assert result(tmp_path, "both") == [(ten, 1)]
+    assert result(tmp_path, "total") == [(4,)]
+    (parts,) = (tmp_path / "out" / "parts").glob("*.jsonl")
+    assert [json.loads(line) for line in parts.read_text().splitlines()] == [
+        {"driver": "1", "none": "null", "no_text": None, "tag": '"a"', "kind": "bickup"},
+        {"driver": "1", "none": "null", "no_text": None, "tag": None, "kind": "droboff"},
+        {"driver": "2", "none": "null", "no_text": None, "tag": None, "kind": "bickup"},
+        {"driver": "3", "none": "null", "no_text": None, "tag": None, "kind": "droboff"},
+    ]

@@ -147,9 +147,20 @@ def _nullable_equalities(condition: Any) -> Iterator[str]:
         if expression.nodeName() == "And":
             pending += scala_items(expression.children())
         elif expression.nodeName() == "EqualTo" and all(
-            side.nullable() for side in scala_items(expression.children())
+            side.nullable() and not _is_window_field(side)
+            for side in scala_items(expression.children())
         ):
             yield str(expression.sql())
+
+
+def _is_window_field(expression: Any) -> bool:
+    """Returns whether an expression is the start or end of a window, which is never null."""
+    if expression.nodeName() != "GetStructField":
+        return False
+    window = expression.child()
+    return window.nodeName() == "AttributeReference" and bool(
+        window.metadata().contains("spark.timeWindow")
+    )
 
 
 def _clocks(expression: Any) -> Iterator[str]:

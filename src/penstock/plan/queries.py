@@ -17,6 +17,7 @@ from dataclasses import replace
 from penstock.core.errors import PlanError, raise_all
 from penstock.plan.model import Node, OutputMode, Query
 from penstock.plan.reached_watermarks import watermarks_above
+from penstock.plan.repeated_reads import count_source_reads
 from penstock.sdk import Capability
 
 _MERGE = "+"
@@ -61,8 +62,9 @@ def make_queries(
 def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> frozenset[str]:
     """Returns the roots whose rows are final at the end of the input only.
 
-    The input of all streams ends, the root never completes as a stream or sorts its rows, and a
-    sink cannot replace its rows. An inner join of sources is a stream: its rows are final.
+    The input of all streams ends, the root never completes as a stream, sorts its rows or reads a
+    source several times, and a sink cannot replace its rows. An inner join of sources is a stream:
+    its rows are final.
     """
     sources = [nodes[name] for name in streams if nodes[name].kind == "source"]
     if not all(node.source.is_bounded() for node in sources):
@@ -76,10 +78,12 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
         and not _follows_updating(node, nodes)
         and _output_mode(node, roots[node.inputs[0]], nodes, streams) == "append"
     }
+    reads = count_source_reads(nodes, streams)
     return frozenset(
         root
         for root in appended
-        if (_updates_rows(root, nodes) and not _joins_sources(root, nodes, streams))
+        if any(count > 1 for count in reads[root].values())
+        or (_updates_rows(root, nodes) and not _joins_sources(root, nodes, streams))
         or _needs_whole_input(root, nodes)
     )
 

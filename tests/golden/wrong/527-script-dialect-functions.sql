@@ -1,5 +1,5 @@
 CREATE TABLE a (id BIGINT, name TEXT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds')
-  WITH (connector = 'single_file', path = 'in/*.json', format = 'json');
+  WITH (connector = 'files', path = 'in/*.json', format = 'json');
 CREATE VIEW u AS SELECT regexp_replace(name, 'a', 'b', 'i') AS name FROM a;
 CREATE VIEW v AS SELECT digest(name, 'blake3') AS name FROM a;
 CREATE VIEW w AS SELECT at AT TIME ZONE 'Europe/Berlin' AS at FROM a;

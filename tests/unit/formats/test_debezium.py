@@ -135,6 +135,16 @@ def test_time_and_source_are_columns() -> None:
     assert format_.infer_schema(payloads(original)).names == ["id", "name", "_op", "at", "origin"]
 
 
+def test_written_milliseconds_are_whole_numbers() -> None:
+    at = pa.timestamp("us", "UTC")
+    columns = pa.schema([("id", pa.int32()), ("times", pa.list_(at)), ("_op", pa.string())])
+    time = datetime(2024, 1, 2, 3, 4, 5, 678912, tzinfo=UTC)
+    rows = pa.RecordBatch.from_pylist([{"id": 1, "times": [time, None], "_op": "i"}], columns)
+    (payload,) = debezium_json(timestamps="millis").encode(rows).payloads.to_pylist()
+    assert json.loads(payload)["after"] == {"id": 1, "times": [1704164645678, None]}
+    assert b"1704164645678," in payload
+
+
 def test_changes_are_events() -> None:
     new, moved = {"id": 1, "name": "new"}, {"id": 3, "name": "ann"}
     format_ = debezium_json()

@@ -147,6 +147,23 @@ def test_times_as_numbers(unit: str, text: str) -> None:
     same(format_.decode(format_.encode(rows).payloads, rows.schema).rows, rows)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1704196800000000000", NOON),
+        ("1704196800000000999", NOON),
+        ("1.7041968e18", NOON),
+        ('"2024-01-02T12:00:00Z"', NOON),
+        ("-1", dt.datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
+        ("1e300", BAD),
+        ("true", BAD),
+    ],
+)
+def test_numbers_in_place_of_times(text: str, expected: Any) -> None:
+    assert one(AT, text, timestamp_numbers="nanos") == expected
+    assert text.startswith('"') or one(AT, text) == BAD
+
+
 def test_fractions_of_seconds() -> None:
     assert one(AT, "1704196800.25", timestamps="seconds") == NOON.replace(microsecond=250_000)
 

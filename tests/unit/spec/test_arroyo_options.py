@@ -10,6 +10,8 @@ import pytest
 from penstock import app
 from penstock.spec.yaml.front_end import load
 
+READ = {"type": "json", "timestamp_numbers": "nanos"}
+WRITTEN = {"type": "json", "nulls": "keep"}
 SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "kafka": (
         "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't', format = 'json', "
@@ -17,7 +19,7 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
         "'auth.type' = 'sasl', 'auth.protocol' = 'SASL_SSL', 'auth.mechanism' = 'PLAIN', "
         "'auth.username' = 'u', 'auth.password' = 'p', client_configs = 'client.id=a,retries=2'",
         {
-            "type": "kafka", "brokers": "h:9092", "topic": "t", "format": "json",
+            "type": "kafka", "brokers": "h:9092", "topic": "t", "format": READ,
             "isolation": "committed", "group": "g", "on_error": "drop", "tls": True,
             "auth": {"mechanism": "PLAIN", "username": "u", "password": "p"},
             "properties": {"client.id": "a", "retries": "2"}, "start": "latest",
@@ -32,7 +34,7 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
         "'source.compression' = 'gzip', event_time_field = 'at'",
         {
             "type": "files", "path": "in/*", "compression": "gzip", "watermark": {"column": "at"},
-            "format": {"type": "json", "framing": "lines"},
+            "format": {**READ, "framing": "lines"},
         },
     ),
     "mqtt": (
@@ -41,59 +43,76 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
         {
             "type": "mqtt", "url": "mqtt://h", "topic": "t", "qos": 2,
             "auth": {"username": "u", "password": "p"},
-            "format": {"type": "json", "timestamps": "millis"},
+            "format": {**READ, "timestamps": "millis"},
         },
+    ),
+    "lines of JSON": (
+        "connector = 'single_file', path = 'in', format = 'json', 'json.unstructured' = 'true'",
+        {"type": "files", "path": "in", "format": "text"},
+    ),
+    "lines of text": (
+        "connector = 'sse', endpoint = 'http://h/a', format = 'raw_string', framing = 'newline'",
+        {"type": "sse", "url": "http://h/a", "format": {"type": "text", "framing": "lines"}},
+    ),
+    "mqtt over tcp": (
+        "connector = 'mqtt', url = 'tcp://h:1883', topic = 't', format = 'raw_string'",
+        {"type": "mqtt", "url": "mqtt://h:1883", "topic": "t", "format": "raw"},
+    ),
+    "changes": (
+        "connector = 'single_file', path = 'in', format = 'debezium_json'",
+        {"type": "files", "path": "in",
+         "format": {"type": "debezium_json", "timestamp_numbers": "nanos"}},
     ),
     "polling": (
         "connector = 'polling_http', endpoint = 'http://h/a', poll_interval_ms = 500, "
         "headers = 'A: b,C: d', emit_behavior = 'changed', format = 'json'",
         {
             "type": "http_poll", "url": "http://h/a", "interval": "500 ms", "emit": "changed",
-            "headers": {"A": "b", "C": "d"}, "format": "json",
+            "headers": {"A": "b", "C": "d"}, "format": READ,
         },
     ),
     "websocket": (
         "connector = 'websocket', endpoint = 'ws://h/a', 'subscription_messages.0' = 'x', "
         "'subscription_messages.1' = 'y', format = 'json'",
-        {"type": "websocket", "url": "ws://h/a", "messages": ["x", "y"], "format": "json"},
+        {"type": "websocket", "url": "ws://h/a", "messages": ["x", "y"], "format": READ},
     ),
     "sse": (
         "connector = 'sse', endpoint = 'http://h/a', events = 'a,b', format = 'json'",
-        {"type": "sse", "url": "http://h/a", "events": ["a", "b"], "format": "json"},
+        {"type": "sse", "url": "http://h/a", "events": ["a", "b"], "format": READ},
     ),
     "rabbitmq": (
         "connector = 'rabbitmq', host = 'h', stream = 's', 'source.offset' = 'first', "
         "format = 'json'",
         {"type": "rabbitmq_stream", "url": "amqp://h", "stream": "s", "start": "earliest",
-         "format": "json"},
+         "format": READ},
     ),
 }  # fmt: skip
 SINKS: dict[str, tuple[str, dict[str, Any]]] = {
     "kafka": (
         "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't', format = 'json', "
         "'sink.commit_mode' = 'exactly_once', 'sink.key_field' = 'name'",
-        {"type": "kafka", "brokers": "h:9092", "topic": "t", "format": "json",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t", "format": WRITTEN,
          "delivery": "exactly_once", "key": "{name}"},
     ),
     "webhook": (
         "connector = 'webhook', endpoint = 'http://h/a', format = 'json'",
-        {"type": "http", "url": "http://h/a", "format": "json"},
+        {"type": "http", "url": "http://h/a", "format": WRITTEN},
     ),
     "redis": (
         "connector = 'redis', address = 'redis://h', format = 'json', target = 'hash', "
         "'target.key_prefix' = 'all', 'target.field_column' = 'name'",
-        {"type": "redis", "url": "redis://h", "format": "json", "hash": "all", "field": "{name}"},
+        {"type": "redis", "url": "redis://h", "format": WRITTEN, "hash": "all", "field": "{name}"},
     ),
     "redis key": (
         "connector = 'redis', address = 'redis://h', format = 'json', target = 'string', "
         "'target.key_prefix' = 'n:', 'target.key_column' = 'name', 'target.ttl_secs' = 5",
-        {"type": "redis", "url": "redis://h", "format": "json", "key": "n:{name}",
+        {"type": "redis", "url": "redis://h", "format": WRITTEN, "key": "n:{name}",
          "ttl": "5 seconds"},
     ),
     "kinesis": (
         "connector = 'kinesis', stream_name = 's', aws_region = 'r', format = 'json', "
         "'sink.flush_interval_millis' = 200",
-        {"type": "kinesis", "stream": "s", "region": "r", "format": "json",
+        {"type": "kinesis", "stream": "s", "region": "r", "format": WRITTEN,
          "batch": {"interval": "200 ms"}},
     ),
     "files": (
@@ -102,6 +121,14 @@ SINKS: dict[str, tuple[str, dict[str, Any]]] = {
         "'partitioning.fields' = 'name', 'filename.prefix' = 'p'",
         {"type": "files", "path": "out", "format": {"type": "parquet", "compression": "snappy"},
          "roll": {"interval": "1 hour"}, "partition_by": ["name"], "prefix": "p"},
+    ),
+}  # fmt: skip
+SINKS |= {
+    "changes": (
+        "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't', "
+        "format = 'debezium_json', 'json.include_schema' = 'true'",
+        {"type": "kafka", "brokers": "h:9092", "topic": "t",
+         "format": {"type": "debezium_json", "wrapper": "connect", "timestamps": "millis"}},
     ),
 }  # fmt: skip
 COLUMNS = "(name TEXT, at TIMESTAMP)"
@@ -144,6 +171,34 @@ def test_sources_have_an_event_time(tmp_path: Path) -> None:
         "type": "impulse", "rate": 10, "rows": 5, "metadata": {"_timestamp": "time"},
         "watermark": {"column": "_timestamp", "delay": "1s"},
     }  # fmt: skip
+
+
+def test_files_have_the_time_of_the_file(tmp_path: Path) -> None:
+    script = (
+        "CREATE TABLE a (b INT) WITH (connector = 'single_file', path = 'in', format = 'json');\n"
+        "SELECT count(*) FROM a GROUP BY tumble(INTERVAL '1 day');\n"
+    )
+    source = nodes(tmp_path, script, "sources")
+    assert source["metadata"] == {"_timestamp": "modified"}
+    assert source["watermark"] == {"column": "_timestamp", "delay": "1s"}
+
+
+def test_nexmark_ends_after_its_runtime(tmp_path: Path) -> None:
+    script = (
+        "CREATE TABLE a WITH (connector = 'nexmark', event_rate = '20', runtime = 2.5);\n"
+        "SELECT bid FROM a;\n"
+    )
+    assert nodes(tmp_path, script, "sources") == {"type": "nexmark", "rate": "20", "rows": 50}
+
+
+def test_a_value_is_required_in_a_column_that_is_not_null(tmp_path: Path) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(
+        "CREATE TABLE a (b INT NOT NULL, c TEXT NULL)\n"
+        "WITH (connector = 'files', path = 'in', format = 'json');\nSELECT b FROM a;\n"
+    )
+    schema = load([path], env={}).root.data()["sources"]["a"]["schema"]
+    assert schema == {"b": "INT NOT NULL", "c": "STRING"}
 
 
 def test_metadata_of_kafka(tmp_path: Path) -> None:

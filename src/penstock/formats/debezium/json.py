@@ -16,8 +16,9 @@ from penstock.formats.json import JsonConfig
 from penstock.formats.json.infer import infer
 from penstock.formats.json.plain import PlainJson
 from penstock.sdk import Config, Context, Decoded, FileFormat, FileWriter, Read
+from penstock.sdk.columns.conform import rebuild
 from penstock.sdk.columns.json_mark import json_field
-from penstock.sdk.columns.text_values import Times
+from penstock.sdk.columns.text_values import NumberTimes, Times
 from penstock.sdk.encoding.lines import LineWriter, read_lines, too_long_error
 
 _SAMPLE = 1000
@@ -27,7 +28,10 @@ class DebeziumJsonConfig(Config):
     """Options of `debezium_json`."""
 
     timestamps: Times = "iso"
-    """The form of timestamps in rows: ISO 8601 text, or numbers since 1970 in a unit."""
+    """The form of timestamps in rows: ISO 8601 text, or numbers since 1970 in a unit. Written
+    milliseconds are whole numbers."""
+    timestamp_numbers: NumberTimes = "reject"
+    """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970."""
     wrapper: Literal["none", "connect"] = "none"
     """The wrapper of written events: `connect` adds `schema` and `payload` of Kafka Connect. Both
     forms are read."""
@@ -68,7 +72,10 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
 
     def __init__(self, config: DebeziumJsonConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
-        self.inner = PlainJson(JsonConfig(timestamps=config.timestamps, nulls="keep"), context)
+        times = JsonConfig(
+            timestamps=config.timestamps, timestamp_numbers=config.timestamp_numbers, nulls="keep"
+        )
+        self.inner = PlainJson(times, context)
 
     def decode_events(self, payloads: pa.BinaryArray, columns: Columns) -> Decoded:
         """Decodes events. Payloads with the wrapper of Kafka Connect have more columns."""
@@ -85,6 +92,8 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
         return Decoded(pa.RecordBatch.from_arrays(arrays, schema=envelope), index, failures)
 
     def encoded_events(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        if self.config.timestamps == "millis":
+            events = _in_millis(events)
         if self.config.wrapper == "none":
             return events
         text = json.dumps(connect_schema(events.schema, self.config.timestamps))
@@ -120,6 +129,35 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         lines = next(read_lines(file), None)
         return None if lines is None else self.infer_schema(lines.texts)
+
+
+def _in_millis(events: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns events with whole milliseconds in place of times, as in Kafka Connect."""
+    schema = pa.schema([field.with_type(_with_millis(field.type)) for field in events.schema])
+    columns = [
+        rebuild(column, type_, _to_millis)
+        for column, type_ in zip(events.columns, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _with_millis(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_with_millis(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        item = type_.value_field
+        return pa.list_(item.with_type(_with_millis(item.type)))
+    if pa.types.is_map(type_):
+        item = type_.item_field
+        return pa.map_(_with_millis(type_.key_type), item.with_type(_with_millis(item.type)))
+    return pa.int64() if pa.types.is_timestamp(type_) else type_
+
+
+def _to_millis(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    if not pa.types.is_timestamp(array.type):
+        return array
+    whole = pc.floor_temporal(array, unit="millisecond")
+    return whole.cast(pa.timestamp("ms", array.type.tz)).cast(type_)
 
 
 def _images(text: bytes) -> Iterator[dict[str, Any]]:

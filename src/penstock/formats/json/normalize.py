@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -14,12 +16,20 @@ from penstock.core.text import shorten
 from penstock.sdk.columns.conform import is_list, sql_name, with_article
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import check_json
-from penstock.sdk.columns.text_values import Times, canonical
+from penstock.sdk.columns.text_values import NumberTimes, Times, canonical, number
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_FINITE = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
 
 
 _quote: Callable[[str], str] = encode_basestring
+
+
+class _Leaves(NamedTuple):
+    """The form of timestamps."""
+
+    times: Times
+    numbers: NumberTimes
 
 
 class _Number(str):
@@ -38,8 +48,10 @@ class Normalizer:
     decimals in plain digits. With `closed` an unknown key is an error.
     """
 
-    def __init__(self, schema: pa.Schema, times: Times, closed: bool) -> None:
-        self._row = _object(list(schema), times, closed)
+    def __init__(
+        self, schema: pa.Schema, times: Times, closed: bool, numbers: NumberTimes = "reject"
+    ) -> None:
+        self._row = _object(list(schema), _Leaves(times, numbers), closed)
 
     def normalize(self, payload: bytes) -> bytes:
         """Returns the canonical form. Raises DecodeError if the text is not a row."""
@@ -124,9 +136,9 @@ _Convert = Callable[[Any], str]
 """Returns the canonical text of a value that is not null. Raises _InvalidValue."""
 
 
-def _object(fields: list[pa.Field], times: Times, closed: bool) -> _Convert:
+def _object(fields: list[pa.Field], leaves: _Leaves, closed: bool) -> _Convert:
     columns = [
-        (field.name, f"{_quote(field.name)}:", _nullable(field, times, closed)) for field in fields
+        (field.name, f"{_quote(field.name)}:", _nullable(field, leaves, closed)) for field in fields
     ]
     names = {field.name for field in fields}
 
@@ -147,8 +159,8 @@ def _object(fields: list[pa.Field], times: Times, closed: bool) -> _Convert:
     return convert
 
 
-def _nullable(field: pa.Field, times: Times, closed: bool) -> _Convert:
-    inner = _json_text if is_json(field) else _value(field.type, times, closed)
+def _nullable(field: pa.Field, leaves: _Leaves, closed: bool) -> _Convert:
+    inner = _json_text if is_json(field) else _value(field.type, leaves, closed)
     nullable = field.nullable
 
     def convert(value: Any) -> str:
@@ -171,15 +183,15 @@ def _json_text(value: Any) -> str:
     return _quote(text)
 
 
-def _value(type_: pa.DataType, times: Times, closed: bool) -> _Convert:
+def _value(type_: pa.DataType, leaves: _Leaves, closed: bool) -> _Convert:
     if pa.types.is_struct(type_):
-        return _require_kind(dict, _object(list(type_), times, closed), type_)
+        return _require_kind(dict, _object(list(type_), leaves, closed), type_)
     if is_list(type_):
-        return _require_kind(list, _array(_nullable(type_.value_field, times, closed)), type_)
+        return _require_kind(list, _array(_nullable(type_.value_field, leaves, closed)), type_)
     if pa.types.is_map(type_):
-        item = _nullable(type_.item_field, times, closed)
-        return _require_kind(dict, _map(_leaf(type_.key_type, times), item), type_)
-    return _leaf(type_, times)
+        item = _nullable(type_.item_field, leaves, closed)
+        return _require_kind(dict, _map(_leaf(type_.key_type, leaves), item), type_)
+    return _leaf(type_, leaves)
 
 
 def _require_kind(kind: type, inner: _Convert, type_: pa.DataType) -> _Convert:
@@ -219,19 +231,23 @@ def _map(key: _Convert, item: _Convert) -> _Convert:
     return convert
 
 
-def _leaf(type_: pa.DataType, times: Times) -> _Convert:
+def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
+    times = leaves.times
     if pa.types.is_string(type_):
         return lambda value: _quote(value if isinstance(value, str) else _render(value))
     if pa.types.is_boolean(type_):
         return _require_kind(bool, lambda value: "true" if value else "false", type_)
     floating = pa.types.is_floating(type_) or (pa.types.is_timestamp(type_) and times != "iso")
     numeric = floating or pa.types.is_integer(type_) or pa.types.is_decimal(type_)
+    nanos = pa.types.is_timestamp(type_) and times == "iso" and leaves.numbers == "nanos"
     digits = {64: 18, 32: 9}.get(type_.bit_width, 0) if pa.types.is_integer(type_) else 0
 
     def convert(value: Any) -> str:
         if type(value) is _Number:
             if floating or (len(value) <= digits and value.isdigit()):
                 return value
+            if nanos and (time := _of_nanos(value)) is not None:
+                return _quote(time)
             text = canonical(value, type_, times) if numeric else None
         elif isinstance(value, str):
             text = canonical(value, type_, times)
@@ -244,6 +260,17 @@ def _leaf(type_: pa.DataType, times: Times) -> _Convert:
         return text
 
     return convert
+
+
+def _of_nanos(text: str) -> str | None:
+    """Returns nanoseconds since 1970 as ISO 8601, to the microsecond; None out of range."""
+    value = number(text)
+    if value is None:
+        return None
+    try:
+        return (_EPOCH + timedelta(microseconds=math.floor(value / 1000))).isoformat()
+    except OverflowError:
+        return None
 
 
 def _wrong_type(value: Any, type_: pa.DataType) -> _InvalidValue:

@@ -16,7 +16,7 @@ from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
 from penstock.sdk.columns.binary_arrays import decode_non_null, sort_failures
 from penstock.sdk.columns.conform import collect_encoded, error_text
-from penstock.sdk.columns.text_values import Times
+from penstock.sdk.columns.text_values import NumberTimes, Times
 from penstock.sdk.encoding.fallback import decode_with_fallback
 from penstock.sdk.encoding.lines import LineWriter, too_long_error
 from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
@@ -36,6 +36,9 @@ class JsonConfig(LinesConfig):
     """Ignore or reject records with keys that are not columns. `reject` is ten times slower."""
     timestamps: Times = "iso"
     """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
+    timestamp_numbers: NumberTimes = "reject"
+    """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970. `nanos` is ten
+    times slower for them."""
     nulls: Literal["omit", "keep"] = "omit"
     """Write a null as `null`, or omit its key."""
     registry: RegistryOptions | None = None
@@ -64,7 +67,8 @@ class PlainJson(LinesFormat[JsonConfig]):
     def _decode_present(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         closed = self.config.unknown == "reject"
         reader = Reader(schema, self.config.timestamps)
-        normalizer = Normalizer(schema, self.config.timestamps, closed)
+        numbers = self.config.timestamp_numbers
+        normalizer = Normalizer(schema, self.config.timestamps, closed, numbers)
         return decode_with_fallback(
             payloads,
             schema,

@@ -17,6 +17,8 @@ from penstock.sdk.columns.times import parse_timestamps
 
 Times = Literal["iso", "seconds", "millis", "micros"]
 """The form of timestamps: ISO 8601, or numbers since 1970 in a unit."""
+NumberTimes = Literal["reject", "nanos"]
+"""Numbers in place of ISO 8601: errors, or nanoseconds since 1970."""
 
 _COMMON_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-2][0-9]:[0-9]{2}:[0-9]{2}(\.[0-9]{3}|\.[0-9]{6})?Z?\Z"

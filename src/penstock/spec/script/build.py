@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from penstock.core.location import Location
 from penstock.spec.script.tokens import Text
@@ -16,7 +16,7 @@ from penstock.spec.yaml.nodes import (
     SequenceNode,
     Span,
 )
-from penstock.sql.dialect.text import Edit, Translation
+from penstock.sql.dialect.text import Translation
 
 
 def text_node(file: File, text: Text) -> ScalarNode:
@@ -25,10 +25,10 @@ def text_node(file: File, text: Text) -> ScalarNode:
     return ScalarNode(text.value, text.value, text.value, location, file.base, False, span)
 
 
-def query_node(file: File, text: Text, edits: Iterable[Edit] = ()) -> ScalarNode:
-    """Returns a query after edits. `text` has the length of its part of the script."""
+def query_node(file: File, text: Text, edited: Translation | None = None) -> ScalarNode:
+    """Returns a query, or an edited one. `text` has the length of its part of the script."""
     location = file.location(text.start, text.end)
-    edited = Translation.of(text.value).edit(edits)
+    edited = edited or Translation.of(text.value)
     value = edited.text
     indexes = tuple(text.start + edited.origin(index) for index in range(len(value) + 1))
     span = Span(file, text.start, text.end, indexes=indexes)

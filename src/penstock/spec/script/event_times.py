@@ -31,6 +31,8 @@ _METADATA = {
 """The metadata by the type of the source. A message of RabbitMQ may lack its time."""
 _OF_STREAMS = {("nats", "bucket"), ("nats", "stream"), ("redis", "stream")}
 """Types with an option that selects messages with a time, the metadata `timestamp`."""
+_FILES = ("single_file", "filesystem")
+"""Connectors of Arroyo whose rows have the time of the file, the metadata `modified`."""
 
 
 def event_time_of(options: Sequence[Option]) -> str | None:
@@ -41,6 +43,8 @@ def event_time_of(options: Sequence[Option]) -> str | None:
         return None
     name = str(connector.value)
     type_ = CONNECTORS[name].type if name in CONNECTORS else name
+    if name in _FILES:
+        return "modified"
     if any((type_, option) in _OF_STREAMS for option in named):
         return "timestamp"
     return _METADATA.get(type_)

@@ -10,7 +10,12 @@ from typing import Literal
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.arroyo import metadata_name, translate_options
+from penstock.spec.script.arroyo import (
+    is_arroyo_table,
+    metadata_name,
+    translate_options,
+    translate_query,
+)
 from penstock.spec.script.assignment import assignment, quoted, union, unique_names
 from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
 from penstock.spec.script.event_times import event_time_of
@@ -29,6 +34,7 @@ from penstock.spec.script.statements import (
 from penstock.spec.script.table import TableColumn, TableColumns
 from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import File, Node, ScalarNode
+from penstock.sql.dialect.text import Translation
 
 EVENT_TIME = "_timestamp"
 _HIDDEN_TIME = re.compile(r"\b(?:tumble|hop|session|row_time)\s*\(", re.IGNORECASE)
@@ -109,7 +115,10 @@ class ScriptNodes:
     def _add_source(self, table: CreateTable) -> None:
         options, columns = self._options(table, "source"), table.columns
         if columns.columns and columns.physical:
-            types = {column.name: text_node(self._file, column.type) for column in columns.physical}
+            types: dict[Text, Node] = {
+                column.name: text_node(self._file, column.decoded_type)
+                for column in columns.physical
+            }
             options.add("schema", map_node(self._file, types), table.name)
         metadata: dict[Text, Node] = {
             column.name: text_node(self._file, metadata_name(column.metadata, table.options or []))
@@ -141,7 +150,7 @@ class ScriptNodes:
         columns = table.columns.columns
         computed = self._helper(table.name, "generated")
         expressions: dict[Text, Node] = {
-            column.name: text_node(self._file, column.generated)
+            column.name: self._query_node(column.generated)
             for column in columns
             if column.generated
         }
@@ -256,7 +265,9 @@ class ScriptNodes:
         `columns` defaults to all columns of the table. `origin` is the place of errors.
         """
         name = self._helper(table.name, "query")
-        self._add_transform(name, query, by_position=bool(table.columns.columns))
+        by_position = bool(table.columns.columns)
+        is_written = table.options is not None
+        self._add_transform(name, query, by_position=by_position, is_written=is_written)
         if table.columns.columns:
             rows = self._helper(table.name, "rows")
             sql = assignment(self._file, name.value, table.columns.columns, columns)
@@ -299,7 +310,7 @@ class ScriptNodes:
         self._printed += 1
         number = "" if self._printed == 1 else f"_{self._printed}"
         name = query._replace(value=f"{_PRINTED}{number}_query")
-        self._add_transform(name, query)
+        self._add_transform(name, query, is_written=True)
         entries: dict[Text, Node] = {
             self._key("type"): derived_node(self._file, "print", query),
             self._key("from"): derived_node(self._file, name.value, query),
@@ -308,20 +319,46 @@ class ScriptNodes:
         self._add_node("sinks", sink, map_node(self._file, entries))
 
     def _add_transform(
-        self, name: Text, query: Text, sql: str | None = None, *, by_position: bool = False
+        self,
+        name: Text,
+        query: Text,
+        sql: str | None = None,
+        *,
+        by_position: bool = False,
+        is_written: bool = False,
     ) -> None:
         """Adds a query. `sql` replaces the text of the script.
 
-        Columns of a query that are read by position may have the same name.
+        Columns of a query that are read by position may have the same name. `is_written` is whether
+        a sink writes the rows.
         """
         if sql is None:
             query, parts = lift_windows(query, name)
             for part, part_query in parts:
-                self._add_query(part, query_node(self._file, part_query), part)
-            text = query_node(self._file, query, unique_names(query.value) if by_position else ())
+                self._add_query(part, self._query_node(part_query), part)
+            text = self._query_node(query, is_written=is_written, by_position=by_position)
         else:
             text = derived_node(self._file, sql, query)
         self._add_query(name, text, name)
+
+    def _query_node(
+        self, query: Text, *, is_written: bool = False, by_position: bool = False
+    ) -> Node:
+        """Returns the text of a query or an expression; of Arroyo in its meaning there."""
+        edited = Translation.of(query.value)
+        if self._is_of_arroyo:
+            edited = translate_query(query.value, is_written=is_written)
+        if by_position:
+            edited = edited.edit(unique_names(edited.text))
+        return query_node(self._file, query, edited)
+
+    @cached_property
+    def _is_of_arroyo(self) -> bool:
+        """Whether a table has a connector or an option that only Arroyo has."""
+        return any(
+            is_arroyo_table(table.options or [], "sink" if name in self._written else "source")
+            for name, table in self._tables.items()
+        )
 
     def _add_query(self, name: Text, text: Node, origin: Text) -> None:
         """Adds a transform of type `sql`."""
@@ -344,7 +381,7 @@ class ScriptNodes:
 
     def _options(self, table: CreateTable, kind: Literal["source", "sink"]) -> OptionTree:
         """Returns the options of a table as a node. Raises SpecError."""
-        use = "lookup" if _is_lookup(table) else kind
+        use: Literal["source", "sink", "lookup"] = "lookup" if _is_lookup(table) else kind
         if use == "lookup" and kind == "sink":
             raise SpecError(
                 f'the table "{table.name.value}" is a lookup table and cannot be written',
@@ -352,7 +389,10 @@ class ScriptNodes:
                 where=self._file.location(table.name.start, table.name.end),
                 hint="create another table for writing",
             )
-        options = OptionTree(self._file, translate_options(self._file, table.options or [], use))
+        translated = translate_options(
+            self._file, table.options or [], use, has_times=_has_times(table.columns)
+        )
+        options = OptionTree(self._file, translated)
         options.check_kind(table.name, kind, _KINDS)
         if use == "lookup" and not options.has("lookup"):
             options.add("lookup", derived_node(self._file, True, table.name), table.name)
@@ -378,6 +418,12 @@ def _is_lookup(table: CreateTable) -> bool:
     kind = options.get("type")
     declared = isinstance(kind, ScalarNode) and kind.value == "lookup"
     return table.lookup or declared or any(name.startswith("lookup.") for name in options)
+
+
+def _has_times(columns: TableColumns) -> bool:
+    """Returns whether a table may have timestamps. The columns of a table without any follow."""
+    types = [column.type.value.upper() for column in columns.columns]
+    return not types or any("TIMESTAMP" in type_ for type_ in types)
 
 
 def _typed(column: TableColumn) -> str:

@@ -31,6 +31,14 @@ class TableColumn:
     """The expression of a generated column."""
     metadata: Text | None = None
     """The name of the metadata of a metadata column."""
+    required: bool = False
+    """Whether a record without a value is an error: NOT NULL."""
+
+    @property
+    def decoded_type(self) -> Text:
+        """The type of Spark with which the format decodes the column."""
+        suffix = " NOT NULL" if self.required else ""
+        return self.type._replace(value=self.type.value + suffix)
 
     @property
     def conversion(self) -> str | None:
@@ -100,6 +108,7 @@ class _Definition:
         name = reader.name("the name of a column")
         type_ = reader.type(_AFTER_TYPE)
         generated = metadata = None
+        required = False
         while not reader.at(",") and not reader.at(")"):
             if reader.accept("PRIMARY", "KEY"):
                 self.primary_key.append(name)
@@ -112,7 +121,9 @@ class _Definition:
                 metadata = reader.string("the name of the metadata, in quotes")
             elif reader.accept("COMMENT"):
                 reader.string("a comment, in quotes")
-            elif not reader.accept("NOT", "NULL") and not reader.accept("NULL"):
+            elif reader.accept("NOT", "NULL"):
+                required = True
+            elif not reader.accept("NULL"):
                 raise reader.error("a constraint of the column, a comma or )")
         if any(column.name.value.lower() == name.value.lower() for column in self.columns):
             raise SpecError(
@@ -121,7 +132,7 @@ class _Definition:
                 where=reader.location(name),
                 hint="rename or remove one of the columns",
             )
-        self.columns.append(TableColumn(name, spark_type(type_), generated, metadata))
+        self.columns.append(TableColumn(name, spark_type(type_), generated, metadata, required))
 
 
 def spark_type(type_: Text) -> Text:

@@ -32,6 +32,37 @@ def join_edits(sql: Sql, select: Select, outputs: Outputs) -> Iterator[Edit]:
         yield Edit(sql[last - 1].end, sql[last - 1].end, f") AND {equal}")
 
 
+def reference_edits(sql: Sql, select: Select, outputs: Outputs) -> Iterator[Edit]:
+    """Yields the owner of references to windows, as `window.start`, that two relations have.
+
+    A window without an alias has no name in Arroyo, so the reference is to the other relation.
+    """
+    if len(select.sources) < 2:
+        return
+    for name in {name for source in select.sources for name in outputs[source].unnamed}:
+        owners = [source for source in select.sources if name in outputs[source].windows]
+        named = [source for source in owners if name not in outputs[source].unnamed]
+        owner = (named[0].alias or named[0].name) if len(named) == 1 else None
+        if owner is None or len(owners) < 2:
+            continue
+        for index in _references(sql, select, name):
+            yield Edit(sql[index].start, sql[index].start, f"{quoted(owner)}.")
+
+
+def _references(sql: Sql, select: Select, name: str) -> Iterator[int]:
+    """Yields the tokens of references to a column without an owner, outside of subqueries."""
+    relations = [source.part for source in select.sources]
+    whole = {item.expression for item in select.items} | set(select.groups)
+    for index in range(*select.part):
+        token = sql[index]
+        if not token.is_name or token.value.lower() != name or sql.is_sign(index - 1, "."):
+            continue
+        if any(first <= index < last for first, last in relations):
+            continue
+        if sql.is_sign(index + 1, ".") or (index, index + 1) in whole:
+            yield index
+
+
 def _compares(sql: Sql, source: Source, columns: tuple[str, str]) -> bool:
     """Returns whether the condition of a join names the windows."""
     first, last = source.condition or (0, 0)

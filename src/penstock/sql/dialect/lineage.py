@@ -20,20 +20,24 @@ def select_output(sql: Sql, select: Select, outputs: Outputs) -> Output:
     windows: dict[str, Spec | None] = dict(_grouped_windows(sql, select, outputs))
     known = windows if grouped else _input_windows(select, outputs)
     found: dict[str, Spec | None] = {}
+    unnamed: set[str] = set()
     for item in select.items:
         if sql.is_sign(item.part[1] - 1, "*"):
             sources = _starred(sql, item, select.sources)
             if not grouped:
                 for source in sources:
                     found |= outputs[source].windows
+                    unnamed |= outputs[source].unnamed
                     time = time or outputs[source].time
             continue
         name, spec = _item_window(sql, item, known)
         if name is not None:
             found[name.lower()] = spec
+            if item.name is None and whole_call(sql, item.expression, *WINDOWS) is not None:
+                unnamed.add(name.lower())
         elif item.name and _is_time(sql, item, select, outputs, grouped):
             time = item.name
-    return Output(time, found)
+    return Output(time, found, frozenset(unnamed))
 
 
 def is_aggregate(sql: Sql, select: Select) -> bool:
@@ -141,4 +145,4 @@ def merge(query: Query, outputs: Sequence[Output]) -> Output:
         for name, spec in first.windows.items()
         if all(other.windows.get(name, False) == spec for other in others)
     }
-    return Output(time, windows)
+    return Output(time, windows, first.unnamed)

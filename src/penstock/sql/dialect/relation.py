@@ -17,6 +17,8 @@ class Output:
     """The column of the event time."""
     windows: Mapping[str, Spec | None] = field(default_factory=dict)
     """The columns of windows by name in lower case; None if the window is not known."""
+    unnamed: frozenset[str] = frozenset()
+    """The columns of windows that have their name only in Penstock: calls without an alias."""
 
 
 NOTHING = Output()

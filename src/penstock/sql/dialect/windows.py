@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from penstock.core.text import did_you_mean
 from penstock.sql.dialect.distinct import distinct_edits
 from penstock.sql.dialect.identifiers import HIDDEN, quoted
-from penstock.sql.dialect.joins import join_edits
+from penstock.sql.dialect.joins import join_edits, reference_edits
 from penstock.sql.dialect.lineage import (
     is_aggregate,
     merge,
@@ -44,6 +44,7 @@ class Windows:
         self.edits: list[Edit] = []
         self.outputs: dict[Source, Output] = {}
         self._exposed: dict[Source | Query, bool] = {}
+        self._grouped: dict[Select, tuple[str, Spec]] = {}
         self._ctes: dict[Source, Query] = {}
         self.output = self._visit(query, {})
 
@@ -66,6 +67,7 @@ class Windows:
         if windowed:
             self.edits += distinct_edits(self.sql, select)
         self.edits += join_edits(self.sql, select, self.outputs)
+        self.edits += reference_edits(self.sql, select, self.outputs)
         return output
 
     def _source_output(self, source: Source, ctes: Ctes) -> Output:
@@ -104,6 +106,7 @@ class Windows:
             time = self._time(select, calls[0]) if is_global else None
             self.edits += session_edits(self.sql, select, calls, text, time)
         else:
+            self._grouped[select] = text, specs[0]
             for call in calls:
                 self._replace(select, call, text)
             self._replace_window(select, text)
@@ -157,6 +160,10 @@ class Windows:
             if windows and not self.outputs[source].time:
                 column, known = next(iter(windows.items()))
                 reference = self._reference(select, source, column)
+                return reference if known == spec else window_sql(spec, reference)
+        for source in select.sources:
+            if not self.outputs[source].time and (known := self._expose_window(source)):
+                reference = self._reference(select, source, HIDDEN)
                 return reference if known == spec else window_sql(spec, reference)
         return window_sql(spec, self._time(select, call))
 
@@ -219,6 +226,41 @@ class Windows:
         self._exposed[query] = True
         return True
 
+    def _expose_window(self, source: Source) -> Spec | None:
+        """Adds the window of the groups of a relation to its rows, as `_event_time`, if it has one.
+
+        Returns the window.
+        """
+        query = source.query or self._ctes.get(source)
+        relation = self.relations.get((source.name or "").lower())
+        if query is not None:
+            return self._expose_window_of(query)
+        if relation is None or relation.text is None:
+            return None
+        sql = Sql(relation.text)
+        query = read_query(sql)
+        if query is None:
+            return None
+        try:
+            view = Windows(sql, query, relation.relations)
+        except DialectError:
+            return None
+        spec = view._expose_window_of(query)
+        if spec is not None:
+            self._read_view(source, relation, view)
+        return spec
+
+    def _expose_window_of(self, query: Query) -> Spec | None:
+        select = query.selects[0] if len(query.selects) == 1 else None
+        if select is None or select not in self._grouped:
+            return None
+        text, spec = self._grouped[select]
+        if not self._exposed.setdefault(query, False):
+            self._exposed[query] = True
+            end = self.sql[select.items[-1].part[1] - 1].end
+            self.edits.append(Edit(end, end, f", {text} AS {HIDDEN}"))
+        return spec
+
     def _expose_view(self, source: Source, relation: Relation) -> bool:
         """Reads the query of a view with its event time, in place of the view."""
         sql = Sql(relation.text or "")
@@ -231,11 +273,15 @@ class Windows:
             return False
         if not view._expose_query(query):
             return False
+        self._read_view(source, relation, view)
+        return True
+
+    def _read_view(self, source: Source, relation: Relation, view: Windows) -> None:
+        """Reads the query of a view in place of the view."""
         first, last = source.part
         alias = "" if source.alias else f" AS {quoted(source.name or relation.name)}"
         text = f"({view.translation().text}){alias}"
         self.edits.append(Edit(self.sql[first].start, self.sql[last - 1].end, text))
-        return True
 
     def _reference(self, select: Select, source: Source, column: str) -> str:
         owner = source.alias or source.name

@@ -12,6 +12,7 @@ from penstock.spec.script.arroyo.keys import (
     split_list,
     split_map,
     template_of,
+    url_of_mqtt,
     with_unit,
 )
 
@@ -127,6 +128,7 @@ CONNECTORS: Mapping[str, Connector] = {
         "mqtt",
         {
             **_CREDENTIALS,
+            "url": Key("url", convert=url_of_mqtt),
             "qos": Key("qos", {
                 "at_most_once": 0, "at_least_once": 1, "exactly_once": 2, "0": 0, "1": 1, "2": 2,
             }),

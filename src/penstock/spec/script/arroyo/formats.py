@@ -6,6 +6,8 @@ from penstock.spec.script.arroyo.keys import Key, Refused, Rule, Rules
 
 FORMATS = {"raw_string": "raw", "raw_bytes": "raw"}
 """Formats of Arroyo with another name."""
+LINES = {"raw_string": "text"}
+"""Formats of Arroyo with another name, if lines are records."""
 _NO_COUNTERPART = Refused("remove the option, which has no counterpart")
 _COMPRESSION = Key("compression", {"uncompressed": "", "gzip": "gzip"})
 _REGISTRY = {"true": "", "false": ""}

@@ -74,6 +74,12 @@ def split_map(separator: str) -> Callable[[str], Value]:
     return convert
 
 
+def url_of_mqtt(text: str) -> Value:
+    """Returns a URL of MQTT with a scheme of MQTT in place of `tcp` or `ssl`."""
+    scheme, separator, rest = text.strip().partition("://")
+    return {"tcp": "mqtt", "ssl": "mqtts"}.get(scheme.lower(), scheme) + separator + rest
+
+
 def template_of(column: str) -> Value:
     """Returns the template of the values of a column."""
     return f"{{{column.strip()}}}"

@@ -9,9 +9,15 @@ from dataclasses import replace
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.arroyo.connectors import CONNECTORS, MISSING
-from penstock.spec.script.arroyo.formats import COMMON, FORMATS, OF_FORMATS
+from penstock.spec.script.arroyo.defaults import (
+    default_options,
+    format_name,
+    format_rules,
+    is_of_arroyo,
+)
 from penstock.spec.script.arroyo.keys import Connector, Kind, Refused, Rule, Value
 from penstock.spec.script.arroyo.redis_target import combine_target
+from penstock.spec.script.arroyo.runtime import combine_runtime
 from penstock.spec.script.build import derived_node, list_node, map_node
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
@@ -21,27 +27,45 @@ _GROUPS = ("source.", "sink.", "rolling_policy.", "schema_registry.", "partition
 _MESSAGES = re.compile(r"subscription_messages\.(\d+)\Z")
 
 
-def translate_options(file: File, options: Sequence[Option], kind: Kind) -> list[Option]:
+def translate_options(
+    file: File, options: Sequence[Option], kind: Kind, *, has_times: bool = False
+) -> list[Option]:
     """Returns the options of a table in Penstock's names. Other options remain as they are.
 
-    Raises SpecError at an option or value without a counterpart.
+    `has_times` is whether the table has timestamps. Raises SpecError at an option or value without
+    a counterpart.
     """
     named = {option.name: option for option in options}
     connector = _connector(file, named.get("connector"))
-    rules: dict[str, Rule] = {**COMMON, **OF_FORMATS, **connector.rules(kind)}
+    texts = {name: _text(option) for name, option in named.items()}
+    rules: dict[str, Rule] = {**format_rules(connector, texts), **connector.rules(kind)}
     if connector.type == "redis" and kind == "sink":
         options = combine_target(options)
+    if connector.type == "nexmark":
+        options = combine_runtime(options)
     translated = [*_translate_all(file, options, rules, connector)]
     names = {option.name for option in translated}
-    is_arroyo = any(mark in named for mark in connector.marks)
-    if kind == "source" and is_arroyo:
-        origin = named["connector"].path[0]
-        translated += [
-            Option([origin._replace(value=name)], _node(file, value, origin))
-            for name, value in connector.defaults.items()
-            if name not in names
-        ]
+    defaults: dict[str, Value] = {}
+    if kind == "source" and any(mark in named for mark in connector.marks):
+        defaults |= connector.defaults
+    if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
+        defaults |= default_options(kind, texts, has_times=has_times)
+    origin = options[0].path[0] if options else Text("", 0, 0)
+    translated += [
+        Option(
+            [origin._replace(value=part) for part in name.split(".")], _node(file, value, origin)
+        )
+        for name, value in defaults.items()
+        if name not in names
+    ]
     return translated
+
+
+def is_arroyo_table(options: Sequence[Option], kind: Kind) -> bool:
+    """Returns whether a table has a connector or an option that only Arroyo has."""
+    texts = {option.name: _text(option) for option in options}
+    name = texts.get("connector", "")
+    return name in MISSING or is_of_arroyo(name, CONNECTORS.get(name, Connector(name)), kind, texts)
 
 
 def metadata_name(name: Text, options: Sequence[Option]) -> Text:
@@ -69,12 +93,13 @@ def _translate_all(
     file: File, options: Sequence[Option], rules: dict[str, Rule], connector: Connector
 ) -> Iterator[Option]:
     messages = [option for option in options if _MESSAGES.match(option.name)]
+    name = format_name(connector, {option.name: _text(option) for option in options})
     # The format comes first: options of the format are added to it.
     for option in sorted(options, key=lambda each: each.name != "format"):
         if option.name == "connector" and connector.type:
             yield replace(option, value=_with_value(option.value, connector.type))
-        elif option.name == "format" and _text(option) in FORMATS:
-            yield replace(option, value=_with_value(option.value, FORMATS[_text(option)]))
+        elif option.name == "format" and name is not None:
+            yield replace(option, value=_with_value(option.value, name))
         elif option in messages:
             if option is messages[0]:
                 items = list_node(file, [each.value for each in messages])

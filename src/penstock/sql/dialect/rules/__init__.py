@@ -25,6 +25,7 @@ from penstock.sql.dialect.rules import (
     time_formats,
     times,
     types,
+    window_orders,
 )
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Sql
@@ -47,5 +48,6 @@ RULES: tuple[Rule, ...] = (
     times.edits,
     regular_expressions.edits,
     encodings.edits,
+    window_orders.edits,
     functions.edits,
 )

@@ -1,0 +1,60 @@
+"""Formats of tables of Arroyo, and the defaults in which they differ from Penstock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.spec.script.arroyo.formats import COMMON, FORMATS, LINES, OF_FORMATS
+from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Rule, Value
+
+_UNSTRUCTURED = "json.unstructured"
+_ENVELOPE = "json.include_schema"
+
+
+def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[str, str]) -> bool:
+    """Returns whether a table has a connector or an option that only Arroyo has."""
+    if connector.type and connector.type != name:
+        return True
+    rules = {**COMMON, **OF_FORMATS, **connector.rules(kind)}
+    return any(
+        option in rules and not (isinstance(rule := rules[option], Key) and rule.target == option)
+        for option in options
+    )
+
+
+def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, Rule]:
+    """Returns the rules of the options of the format. `options` are texts by name."""
+    rules: dict[str, Rule] = {**COMMON, **OF_FORMATS}
+    if _has_lines(connector, options):
+        rules[_UNSTRUCTURED] = Key("format", {"true": "text", "false": ""})
+    if options.get("format") == "debezium_json":
+        rules[_ENVELOPE] = Key("format.wrapper", {"true": "connect", "false": ""})
+    return rules
+
+
+def format_name(connector: Connector, options: Mapping[str, str]) -> str | None:
+    """Returns the name of a format of Arroyo in Penstock; None if it is the same."""
+    names = {**FORMATS, **LINES} if _has_lines(connector, options) else FORMATS
+    return names.get(options.get("format", ""))
+
+
+def default_options(kind: Kind, options: Mapping[str, str], *, has_times: bool) -> dict[str, Value]:
+    """Returns the options of the format that a table of Arroyo has unless it names them.
+
+    Nulls are written. Numbers are timestamps in nanoseconds, but change events are written with
+    milliseconds.
+    """
+    format_ = options.get("format")
+    if format_ not in ("json", "debezium_json") or options.get(_UNSTRUCTURED) == "true":
+        return {}
+    if kind != "sink":
+        return {"format.timestamp_numbers": "nanos"} if has_times else {}
+    if format_ == "json":
+        return {"format.nulls": "keep"}
+    return {"format.timestamps": "millis"} if has_times else {}
+
+
+def _has_lines(connector: Connector, options: Mapping[str, str]) -> bool:
+    """Returns whether a record is a line: of a file, or of a message."""
+    framing = options.get("framing", options.get("framing.method"))
+    return connector.type == "files" or framing == "newline"

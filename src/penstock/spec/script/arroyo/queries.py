@@ -1,0 +1,118 @@
+"""Queries of scripts for Arroyo, where the same text has another meaning in Spark.
+
+The first element of an array has the number 1, and an element that an array lacks is null.
+`regexp_replace` replaces the first match. A missing value of `->` is written as the text `null`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from penstock.sql.dialect.lineage import whole_call
+from penstock.sql.dialect.query import Part, read_query
+from penstock.sql.dialect.text import Edit, Translation
+from penstock.sql.dialect.tokens import Call, Sql, read_sql
+
+_MAX_ROUNDS = 200
+_NO_ARRAYS = ("ARRAY", "MAP", "STRUCT", "MAKE_ARRAY")
+_REFERENCE = re.compile(r"\\{1,2}(\d)|\$\{(\d+)\}")
+
+
+def translate_query(text: str, *, is_written: bool = False) -> Translation:
+    """Returns a query or expression of Arroyo with functions that both dialects have.
+
+    `is_written` is whether a sink writes the rows.
+    """
+    translation = Translation.of(text)
+    if is_written:
+        translation = _edit(translation, _written_values)
+    for _ in range(_MAX_ROUNDS):
+        edited = _edit(_edit(translation, _elements), _first_matches)
+        if edited is translation:
+            break
+        translation = edited
+    return translation
+
+
+def _edit(translation: Translation, rule: Callable[[Sql], Iterator[Edit]]) -> Translation:
+    sql = read_sql(translation.text)
+    edits = list(rule(sql)) if sql is not None else []
+    return translation.edit(edits) if edits else translation
+
+
+def _elements(sql: Sql) -> Iterator[Edit]:
+    """Yields functions in place of the first `array[number]`."""
+    for index in range(1, len(sql)):
+        closing = sql.closing.get(index)
+        if closing is None or not sql.is_sign(index, "[") or closing == index + 1:
+            continue
+        first = sql.operand_before(index)
+        if first is None or sql.word(index - 1) in _NO_ARRAYS or sql[index + 1].kind == "string":
+            continue
+        inside = range(index + 1, closing)
+        if any(sql.is_sign(each, ":") or sql.is_sign(each, ",") for each in inside):
+            continue
+        position = sql.slice(index + 1, closing)
+        if re.fullmatch(r"-?\d+", position):
+            function, end = "try_element_at", position if int(position) else "nullif(0, 0)"
+        else:
+            function, end = "get", f"CAST({position} AS INT) - 1"
+        yield Edit(sql[first].start, sql[first].start, f"{function}(")
+        yield Edit(sql[index].start, sql[closing].end, f", {end})")
+        return
+
+
+def _first_matches(sql: Sql) -> Iterator[Edit]:
+    """Yields the first call that replaces the first match, as one that replaces all matches."""
+    for call in sql.calls("regexp_replace"):
+        flags = _text(sql, call, 3) if len(call.arguments) == 4 else ""
+        pattern, replacement = _text(sql, call, 1), _text(sql, call, 2)
+        if flags is None or "g" in flags or pattern is None or replacement is None:
+            continue
+        shifted = _REFERENCE.sub(lambda match: f"\\{int(match[1] or match[2]) + 1}", replacement)
+        yield _replaced(sql, call, 1, f"'(?s)^(.*?)(?-s:{pattern})'")
+        yield _replaced(sql, call, 2, f"'\\1{shifted}'")
+        if len(call.arguments) == 4:
+            yield _replaced(sql, call, 3, f"'{flags}g'")
+        else:
+            yield Edit(sql[call.closing].start, sql[call.closing].start, ", 'g'")
+        return
+
+
+def _replaced(sql: Sql, call: Call, number: int, text: str) -> Edit:
+    first, last = call.arguments[number]
+    return Edit(sql[first].start, sql[last - 1].end, text)
+
+
+def _text(sql: Sql, call: Call, number: int) -> str | None:
+    """Returns the text between the quotes of an argument as it is written, or None."""
+    if number >= len(call.arguments):
+        return None
+    first, last = call.arguments[number]
+    written = sql.slice(first, last)
+    is_text = last - first == 1 and sql[first].kind == "string" and written.startswith("'")
+    return written[1:-1] if is_text else None
+
+
+def _written_values(sql: Sql) -> Iterator[Edit]:
+    """Yields the text `null` for the missing values of `->` among the columns of a query."""
+    query = read_query(sql)
+    for select in query.selects if query is not None else []:
+        for item in select.items:
+            first, last = item.expression
+            if _is_json_value(sql, item.expression):
+                yield Edit(sql[first].start, sql[first].start, "coalesce(")
+                yield Edit(sql[last - 1].end, sql[last - 1].end, ", 'null')")
+
+
+def _is_json_value(sql: Sql, part: Part) -> bool:
+    """Returns whether an expression is `a -> 'b'`, also with further keys, or `json_get(...)`."""
+    if whole_call(sql, part, "json_get") is not None:
+        return True
+    first, last = part
+    while last - first >= 3 and sql.is_sign(last - 2, "->"):
+        last -= 2
+        if sql.operand_before(last) == first:
+            return True
+    return False
