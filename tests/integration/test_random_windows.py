@@ -8,9 +8,10 @@ of which is a case of most queries. `python tests/integration/test_random_window
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,12 @@ CREATE TABLE {name} (id INT, g INT, k STRING, x INT, ts TIMESTAMP,
     WATERMARK FOR ts AS ts - INTERVAL '{delay} seconds')
 WITH (connector = 'files', path = '{name}/*.jsonl', 'order' = 'name', max_files = 2);
 """
+CHANGES = """\
+CREATE TABLE c (id INT PRIMARY KEY, g INT, k STRING, x INT, ts TIMESTAMP, op STRING,
+    WATERMARK FOR ts AS ts)
+WITH (connector = 'files', path = 'c/*.jsonl', 'order' = 'name', max_files = 1,
+    operation_column = 'op');
+"""
 Rows = Counter[tuple[Any, ...]]
 
 
@@ -42,10 +49,28 @@ def script(queries: Sequence[Query]) -> str:
         TABLE.format(name=name, delay=delay // SECOND) for name, delay in DELAYS.items()
     )
     sinks = "".join(
-        f"CREATE TABLE out{number} WITH (connector = 'memory') AS {query.sql};\n"
+        f"CREATE TABLE out{number} WITH ({_sink(number, query)}) AS {query.sql};\n"
         for number, query in enumerate(queries)
     )
-    return f"SET name = 'p';\nSET partitions = 1;\n{tables}{sinks}"
+    return f"SET name = 'p';\nSET partitions = 1;\n{tables}{CHANGES}{sinks}"
+
+
+def _sink(number: int, query: Query) -> str:
+    if query.reads == ("c",):
+        return f"connector = 'files', path = 'out{number}', format = 'debezium_json'"
+    return "connector = 'memory'"
+
+
+def written(directory: Path, number: int) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yields the rows of a sink with their weights: a row that is taken back has the weight -1."""
+    table = f"out{number}"
+    for row in memory.tables[table].to_pylist() if table in memory.tables else ():
+        yield row, 1
+    for path in (directory / table).glob("part-*"):
+        for change in map(json.loads, path.read_text("utf-8").splitlines()):
+            for side, weight in (("before", -1), ("after", 1)):
+                if change[side] is not None:
+                    yield change[side], weight
 
 
 def check(directory: Path, spark: SparkSession, seed: int, sets: int = SETS, extra: int = 0) -> int:
@@ -63,7 +88,7 @@ def check(directory: Path, spark: SparkSession, seed: int, sets: int = SETS, ext
         assert outcome.errors == {}, outcome.errors
     wrong = []
     for number, query in enumerate(queries):
-        found, expected = compare(query, f"out{number}", streams)
+        found, expected = compare(query, written(directory, number), streams)
         if found != expected:
             wrong.append(describe(query, found, expected))
     assert not wrong, f"seed {seed}:\n" + "\n".join(wrong)
@@ -78,7 +103,9 @@ def describe(query: Query, found: Rows, expected: Rows) -> str:
     )
 
 
-def compare(query: Query, table: str, streams: Streams) -> tuple[Rows, Rows]:
+def compare(
+    query: Query, rows: Iterable[tuple[dict[str, Any], int]], streams: Streams
+) -> tuple[Rows, Rows]:
     """Returns the rows of a query, and those of DuckDB over the rows that are not late."""
     with duckdb.connect() as connection:
         steps = list(streams.steps(query.reads))
@@ -88,8 +115,10 @@ def compare(query: Query, table: str, streams: Streams) -> tuple[Rows, Rows]:
         connection.execute(query.answer)
         names = [column[0] for column in connection.description or ()]
         expected = Counter(map(_plain, connection.fetchall()))
-    rows = memory.tables[table].to_pylist() if table in memory.tables else []
-    return Counter(_plain(tuple(row[name] for name in names)) for row in rows), expected
+    found: Rows = Counter()
+    for row, weight in rows:
+        found[_plain(tuple(row[name] for name in names))] += weight
+    return Counter({row: count for row, count in found.items() if count}), expected
 
 
 def load(

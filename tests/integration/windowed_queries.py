@@ -218,14 +218,15 @@ class Grammar:
             near, after = "b.ts >= a.ts - {before} AND b.ts < a.ts + {after}", after + SECOND
         in_sql = near.format(before=_interval(before), after=_interval(after))
         in_answer = near.format(before=before, after=after)
+        where = {"LEFT": "a.x > 2", "RIGHT": "b.x <> 4", "FULL": "true"}.get(kind, "a.k <> 'u'")
         live = "(SELECT * FROM {} WHERE ts IS NULL OR ts > late)"
         return Query(
             f"{kind.lower()} interval join",
             f"SELECT a.g AS lg, b.g AS rg, a.id AS i, b.id AS j FROM a {kind} JOIN b "
-            f"ON {condition} AND {in_sql}",
+            f"ON {condition} AND {in_sql} WHERE {where}",
             f"SELECT a.g AS lg, b.g AS rg, a.id AS i, b.id AS j FROM {live.format('a')} a "
             f"{kind} JOIN {live.format('b')} b ON {condition} AND {in_answer} "
-            "WHERE coalesce(a.ts, b.ts) IS NOT NULL",
+            f"WHERE coalesce(a.ts, b.ts) IS NOT NULL AND {where}",
             ("a", "b"),
         )
 
@@ -240,6 +241,10 @@ class Grammar:
             lambda: self.windowed("session", self.session(), ("g", "k"), "a"),
             lambda: self.windowed("session of all keys", self.session(), (), "b"),
             lambda: self.windowed("session of a union", self.session(), ("g",), "union"),
+            lambda: self.windowed("tumble of changes", self.tumbling(), ("g", "k"), "c"),
+            lambda: self.windowed("hop of changes", self.hopping(), ("g",), "c"),
+            lambda: self.windowed("session of changes", self.session(), ("g", "k"), "c"),
+            lambda: self.windowed("session of all changes", self.session(), (), "c"),
             lambda: self.top(self.tumbling(), "row_number"),
             lambda: self.top(self.hopping(), "rank"),
             lambda: self.nested("tumble of tumbles", self.tumbling()),
