@@ -127,7 +127,9 @@ class Grammar:
         self, window: Window, keys: Sequence[str], source: str = "a", least: int = 1
     ) -> Grouped:
         """Returns an aggregate by window and keys over a stream or the union of both."""
-        union = "(SELECT id, g, k, x, ts{late} FROM a UNION ALL SELECT id, g, k, x, ts{late} FROM b)"
+        union = (
+            "(SELECT id, g, k, x, ts{late} FROM a UNION ALL SELECT id, g, k, x, ts{late} FROM b)"
+        )
         streams = union if source == "union" else source
         where, having = self._condition(), self._having()
         aggregates = self._aggregates(least)

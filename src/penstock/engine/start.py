@@ -79,7 +79,7 @@ def start(
 
 @contextmanager
 def _empty_batches(session: SparkSession, enabled: bool) -> Iterator[None]:
-    """Sets whether batches without rows close windows, which Spark reads at the start of a query."""
+    """Sets whether batches without rows close windows. Spark reads the setting at a start."""
     previous = session.conf.get(_EMPTY_BATCHES, None)
     if not enabled:
         session.conf.set(_EMPTY_BATCHES, "false")
