@@ -88,7 +88,7 @@ def test_windows_are_keys_that_are_never_null(tmp_path: Path, penstock_spark: Sp
     sources = PIPELINE[: PIPELINE.index("      SELECT")].format(time=TIME)
     sources = sources.replace("k LONG", "k LONG NOT NULL")
     sources = sources.replace(f"k: 1}}, {{at: {TIME}}}", f"k: 1}}, {{at: {TIME}, k: 1}}")
-    sink = PIPELINE[PIPELINE.index("  out:") :]
+    sink = PIPELINE[PIPELINE.index("  out:") :].format()
     memory.clear()
     (tmp_path / "p.yaml").write_text(sources + WINDOWS + sink)
     outcome = app.run(tmp_path / "p.yaml", spark=penstock_spark.newSession())
