@@ -189,7 +189,10 @@ def assert_complete(
 
 
 def kill_updating(directory: Path, kills: int, records: int, seed: int) -> None:
-    """Kills the run so many times, lets it end, and compares. Raises AssertionError."""
+    """Kills the run so many times, lets it end, and compares. Raises AssertionError.
+
+    A run that ends before all kills is an error, too: it has too few records.
+    """
     dice = random.Random(seed)
     orders = write_input(directory, records, files=2 * kills + 4)
     victim = Victim(directory)
@@ -199,7 +202,7 @@ def kill_updating(directory: Path, kills: int, records: int, seed: int) -> None:
             batches = victim.lives(process, dice)
             if process.poll() is not None:
                 victim.ends(process)
-                break
+                raise AssertionError("the input ended before all kills")
             killed = victim.kill(process, dice)
             print(
                 f"killed {killed} after {batches} batches ({victim.commits()} in all)", flush=True

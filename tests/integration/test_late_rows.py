@@ -176,6 +176,30 @@ def test_each_query_has_its_own_late_rows(tmp_path: Path, penstock_spark: SparkS
     assert ran.numbers["nodes"]["s"]["late_rows"] == ran.numbers["late_rows"] == total
 
 
+FILTERED = [
+    [(1, "a", "10:05:00")],
+    [(2, "b", "12:00:00")],
+    [(3, "a", "10:06:00")],
+    [(4, "a", "10:07:00")],
+]
+
+
+def test_rows_that_a_filter_drops_advance_the_watermark(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    """The source drops the rows of the first filter, Spark those of the second one."""
+    memory.clear()
+    write(tmp_path, "s", FILTERED)
+    hours = "SELECT window.start AS t, count(*) AS n FROM s WHERE {} GROUP BY window(at, '1 hour')"
+    transforms = window(hours.format("k = 'a'"))
+    transforms += window(hours.format("upper(k) = 'A'")).replace("w:", "v:")
+    sink = "  v_out: {type: memory, from: v, name: late_v}\n"
+    ran = Ran(tmp_path, penstock_spark, pipeline(source(), transforms) + sink)
+    assert ran.ids == [4, 4]
+    for name in ("late_out", "late_v"):
+        assert [row["n"] for row in memory.tables[name].to_pylist()] == [2]
+
+
 DEDUPE = "  w: {type: dedupe, from: s, keys: [id]}\n"
 STATIC = """\
   j: {type: sql, sql: "SELECT s.*, names.name FROM s JOIN names USING (k) WHERE id <> 9"}

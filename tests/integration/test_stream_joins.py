@@ -75,6 +75,28 @@ def test_null_keys_match_only_where_the_query_says_so(
     assert joined(tmp_path, penstock_spark, side, keys) == rows
 
 
+WINDOWS = """
+      SELECT k, j, p.n AS pn, q.n AS qn FROM (SELECT k, tumble(INTERVAL '1 hour') AS window,
+      count(*) AS n FROM a GROUP BY k, window) p FULL JOIN (SELECT j, tumble(INTERVAL '1 hour') AS
+      window, count(*) AS n FROM b GROUP BY j, window) q ON k = j
+sinks:
+"""
+
+
+def test_windows_are_keys_that_are_never_null(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """Their times can be null, but such rows are in no window. `k` is declared NOT NULL."""
+    sources = PIPELINE[: PIPELINE.index("      SELECT")].format(time=TIME)
+    sources = sources.replace("k LONG", "k LONG NOT NULL")
+    sources = sources.replace(f"k: 1}}, {{at: {TIME}}}", f"k: 1}}, {{at: {TIME}, k: 1}}")
+    sink = PIPELINE[PIPELINE.index("  out:") :].format()
+    memory.clear()
+    (tmp_path / "p.yaml").write_text(sources + WINDOWS + sink)
+    outcome = app.run(tmp_path / "p.yaml", spark=penstock_spark.newSession())
+    assert outcome.errors == {}
+    rows = {tuple(row.values()) for row in memory.tables["stream_joins"].to_pylist()}
+    assert rows == {(1, None, 2, None), (None, 2, None, 1), (None, None, None, 1)}
+
+
 @pytest.mark.parametrize("side", ["LEFT", "FULL"])
 def test_rows_of_outer_joins_without_event_time_are_counted(
     tmp_path: Path, penstock_spark: SparkSession, side: str

@@ -15,12 +15,11 @@ from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
 from penstock.engine.checked_queries import has_checks
 from penstock.engine.panes import by_panes
+from penstock.engine.watermark import keep_filters_above
 from penstock.plan.model import Query
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
 
-_NO_PUSHDOWN = "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates"
-_EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
@@ -49,14 +48,14 @@ def start(
     """Starts a query. With `until` other than `stopped` the query ends by itself.
 
     `complete` is `caught_up` without the batch for windows closed by the last rows, because
-    `closed` follows: the batch of the sentinel row (see `engine.sentinel`). For `closed`, filters
-    must stay above the watermark. A query that repeats the batches of another one has no other
-    batches. A query that ends with `ChecksRequired` must be started again.
+    `closed` follows: the batch of the sentinel row (see `engine.sentinel`). A query that repeats
+    the batches of another one has no other batches. A query that ends with `ChecksRequired` must be
+    started again.
     """
     checks_rows = builder.checks_rows or has_checks(checkpoint)
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     without_empty_batches = until == "complete" or (query.repeats and until != "closed")
-    with _settings(builder.session, until, empty_batches=not without_empty_batches):
+    with _empty_batches(builder.session, not without_empty_batches):
         unchecked = {}
         if checks_rows and builder.has_late_rows(query):
             unchecked = replace(builder, checks_rows=False).build_streams(query)
@@ -64,7 +63,7 @@ def start(
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
         runner = BatchRunner(builder, query, checkpoint, observer, late)
         writer = (
-            by_panes(frames[query.root])
+            keep_filters_above(by_panes(frames[query.root]))
             .writeStream.queryName(query.name)
             .outputMode(query.output_mode)
             .option("checkpointLocation", str(checkpoint))
@@ -79,18 +78,15 @@ def start(
 
 
 @contextmanager
-def _settings(session: SparkSession, until: Until, *, empty_batches: bool) -> Iterator[None]:
-    """Sets session settings that Spark copies into a query at its start."""
-    previous = {name: session.conf.get(name, None) for name in (_EXCLUDED, _EMPTY_BATCHES)}
-    if not empty_batches:
+def _empty_batches(session: SparkSession, enabled: bool) -> Iterator[None]:
+    """Sets whether batches without rows close windows. Spark reads the setting at a start."""
+    previous = session.conf.get(_EMPTY_BATCHES, None)
+    if not enabled:
         session.conf.set(_EMPTY_BATCHES, "false")
-    if until == "closed":
-        session.conf.set(_EXCLUDED, ",".join(filter(None, (previous[_EXCLUDED], _NO_PUSHDOWN))))
     try:
         yield
     finally:
-        for name, value in previous.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, value)
+        if previous is None:
+            session.conf.unset(_EMPTY_BATCHES)
+        else:
+            session.conf.set(_EMPTY_BATCHES, previous)

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.core.errors import PlanError
+from penstock.engine.null_keys import nullable_equalities
 from penstock.engine.spark_plan import analyzed_plan, scala_items
 from penstock.plan.model import Node
 
@@ -109,7 +110,7 @@ class _Analysis:
         compares = kind in _STATEFUL or (kind == "Sort" and getattr(plan, "global")())
         joins = kind in _JOINS and sum(children) + sum(subqueries) > 1
         if joins and kind == "Join" and str(plan.joinType().toString()) == "FullOuter":
-            self.null_keys = next(_nullable_equalities(plan.condition()), None)
+            self.null_keys = next(nullable_equalities(plan), None)
         if any(subqueries) or joins or (reads and compares):
             self.state = kind
         self.chance = self.chance or next(self._chances(kind, plan), None)
@@ -134,33 +135,6 @@ def _nondeterministic(expression: Any) -> Iterator[str]:
     name = str(expression.nodeName())
     if not children and not name.endswith("UDF"):
         yield name
-
-
-def _nullable_equalities(condition: Any) -> Iterator[str]:
-    """Yields the equalities in an optional condition whose sides are both nullable.
-
-    Spark's full outer join of streams hashes both sides, so that null equals null.
-    """
-    pending = [condition.get()] if condition.isDefined() else []
-    while pending:
-        expression = pending.pop()
-        if expression.nodeName() == "And":
-            pending += scala_items(expression.children())
-        elif expression.nodeName() == "EqualTo" and all(
-            side.nullable() and not _is_window_field(side)
-            for side in scala_items(expression.children())
-        ):
-            yield str(expression.sql())
-
-
-def _is_window_field(expression: Any) -> bool:
-    """Returns whether an expression is the start or end of a window, which is never null."""
-    if expression.nodeName() != "GetStructField":
-        return False
-    window = expression.child()
-    return window.nodeName() == "AttributeReference" and bool(
-        window.metadata().contains("spark.timeWindow")
-    )
 
 
 def _clocks(expression: Any) -> Iterator[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import col, expr, lit
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, expr, lit, spark_partition_id
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from penstock.core.error_codec import encode_errors
@@ -20,7 +21,13 @@ from penstock.engine.event_time import find_out_of_range, out_of_range
 from penstock.engine.function import Chain, Step
 from penstock.engine.late_candidates import LateCapture
 from penstock.engine.sentinel import END_OF_TIME, sentinel
-from penstock.engine.spark_plan import analyzed_plan
+from penstock.engine.spark_plan import (
+    analyzed_plan,
+    class_name,
+    frame_of,
+    scala_items,
+    scala_sequence,
+)
 from penstock.engine.spool import Spool
 from penstock.plan.model import Node
 from penstock.sdk import Config, Context, Transform
@@ -65,6 +72,27 @@ class SentinelRows:
 def add_watermark(frame: DataFrame, watermark: Watermark) -> DataFrame:
     """Returns a stream with a watermark."""
     return frame.withWatermark(watermark.column, f"{round(watermark.delay * 1000)} milliseconds")
+
+
+def keep_filters_above(frame: DataFrame) -> DataFrame:
+    """Returns a stream whose watermarks advance with all rows, also with those of no result.
+
+    Spark evaluates a filter below the watermark if it can. The rows that do not pass would then not
+    advance the watermark. No filter passes another one whose value is not deterministic.
+    """
+    plan = analyzed_plan(frame)
+    kept = _keep_filters_above(plan, frame.sparkSession)
+    return frame if kept is plan else frame_of(kept, frame.sparkSession)
+
+
+def _keep_filters_above(plan: Any, session: SparkSession) -> Any:
+    children = scala_items(plan.children())
+    kept = [_keep_filters_above(child, session) for child in children]
+    if any(new is not old for new, old in zip(kept, children, strict=True)):
+        plan = plan.withNewChildren(scala_sequence(session._jvm, kept))
+    if class_name(plan) != "EventTimeWatermark":
+        return plan
+    return analyzed_plan(frame_of(plan, session).where(spark_partition_id() >= 0))
 
 
 def drop_sentinel(frame: DataFrame, watermark: Watermark) -> DataFrame:

@@ -36,8 +36,8 @@ _MOMENT = re.compile(
     r"\b(?:timestamp|timestamp_ltz|timestamp_ntz|date)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b",
     re.IGNORECASE,
 )
-_WINDOW = re.compile(r"(?<!`)\bwindow\b(?!\s+\w+\s+AS\s*\()", re.IGNORECASE)
-"""The function `window` and the column `window`, which sqlglot parses as the clause."""
+_WINDOW = re.compile(r"(?<!`)\b(window\b(?!\s+\w+\s+AS\s*\()|session\b(?=\s*\())", re.IGNORECASE)
+"""The names `window` and `session` of windows, which sqlglot parses as clauses."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -357,7 +357,7 @@ def parse_facts(
     logger.setLevel("CRITICAL")
     try:
         tree = sqlglot.parse_one(
-            _WINDOW.sub("`window`", text) if dialect == DIALECT else text, dialect=dialect
+            _WINDOW.sub(r"`\1`", text) if dialect == DIALECT else text, dialect=dialect
         )
     except (sqlglot.errors.SqlglotError, RecursionError):
         return Facts(text, None, functions)

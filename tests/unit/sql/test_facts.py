@@ -15,10 +15,12 @@ KNOWN = frozenset({"late", "flights", "airlines"})
         ("SELECT window.start, max(a) AS late FROM flights GROUP BY window(t, '1 d')", "flights"),
         ("SELECT window, count(*) AS late FROM flights GROUP BY window(t, '1 day')", "flights"),
         ("SELECT `window`.end AS late FROM flights GROUP BY window(t, '1 h', '5 m')", "flights"),
+        ("SELECT session(INTERVAL '1 day') AS window, count(*) AS late FROM flights GROUP BY 1",
+         "flights"),
         ("SELECT sum(x) OVER w AS late FROM flights WINDOW w AS (PARTITION BY y)", "flights"),
         ("SELECT 1 AS late FROM flights JOIN Airlines USING (carrier)", "flights airlines"),
     ],
-)
+)  # fmt: skip
 def test_only_relations_are_read(sql: str, reads: str) -> None:
     assert facts.parse_facts(sql).relations(KNOWN) == set(reads.split())
 

@@ -29,6 +29,8 @@ _TRANSPARENT = frozenset({
 _ROW_BY_ROW = frozenset({"ArrowEvalPython", "BatchEvalPython", "Filter", "Generate"})
 """Operators that compute each row by itself, and keep the columns of their input."""
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
+_SESSION = "spark.sessionWindow"
+"""The key of Spark's metadata of a column of sessions."""
 _WITH_TABLE = {
     0: ("Cross", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"),
     1: ("Cross", "Inner", "RightOuter"),
@@ -170,11 +172,12 @@ class IncrementalPlan:
         return Weighted(merged.plan, weight, all(child.inserts_only for child in children))
 
     def _aggregate(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
+        groups = scala_items(plan.groupingExpressions())
+        key = [expression for expression in groups if not _is_session(expression)]
         accumulation = Accumulation.of(self._catalyst, plan, children[0])
-        if accumulation is not None and self._state.accumulates:
+        if accumulation is not None and self._state.accumulates and key == groups:
             touched, had_state = self._state.accumulate(self._operator(), accumulation)
             return accumulation.changes(touched, had_state=had_state)
-        key = scala_items(plan.groupingExpressions())
         return self._recompute(plan, plan, [Input(children[0], key)])
 
     def _window(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
@@ -243,6 +246,13 @@ class IncrementalPlan:
     def _operator(self) -> str:
         self._count += 1
         return f"{self._prefix}-{self._count}"
+
+
+def _is_session(expression: Any) -> bool:
+    """Returns whether a group is a session, whose bounds depend on all rows of the other groups."""
+    return class_name(expression) == "AttributeReference" and bool(
+        expression.metadata().contains(_SESSION)
+    )
 
 
 def _scalar_subqueries(plan: Any) -> Iterator[Any]:
