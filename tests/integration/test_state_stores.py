@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
+from penstock.engine.state_store import StateStore
 
 pytestmark = pytest.mark.spark
 
@@ -51,3 +52,4 @@ def test_windows_outlive_a_run(tmp_path: Path, cli: CommandLine, first: str, sec
     done = cli(tmp_path, "run", "p.yaml")
     assert done.returncode == 0, done.stderr
     assert counts(tmp_path) == {1: 2, 2: 2, 3: 1}
+    assert not StateStore(tmp_path / ".penstock/counts/checkpoints/hourly").in_memory

@@ -27,6 +27,7 @@ from penstock.runtime.receivers import Receivers
 from penstock.runtime.retry import RetryState, restart_policy, retry
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.state_stores import StateStores, StateTooLarge
 from penstock.runtime.stop import Stopped, StopRequest
 
 Ending = Literal["stopped", "complete", "caught_up", "failed"]
@@ -86,6 +87,7 @@ class Supervisor:
         self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
         self.collector = self.dead_letters.collector
         self.acknowledger = Acknowledger(plan, state, log)
+        self.state_stores = StateStores(plan, session, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
         self.listener = Listener(plan, metrics, self.collector.read)
         self.query_runs: list[QueryRun] = []
@@ -126,6 +128,7 @@ class Supervisor:
         if self.stop.requested.is_set():
             raise Stopped
         self._collect(query.name, number - 1)
+        self.state_stores.check(query)
         self._sink_timer.tick(query)
         self.metrics.queries[query.name].begin_batch(number)
 
@@ -239,6 +242,7 @@ class Supervisor:
         return QueryRun(query, self._start(builder, query, until), retries)
 
     def _start(self, builder: Builder, query: Query, until: Until) -> StartedQuery:
+        self.state_stores.prepare(query)
         started = start(
             builder, query, self.state.checkpoint(query.name), self,
             until=until, trigger=self.plan.trigger(query),
@@ -268,6 +272,9 @@ class Supervisor:
         error = run.started.runner.error or run.started.spark.exception()
         if isinstance(error, ChecksRequired):
             self.log.info("SQL fails on rows: restarts with checks", query=run.query.name)
+            run.started = self._start(builder, run.query, until)
+            return
+        if isinstance(error, StateTooLarge):
             run.started = self._start(builder, run.query, until)
             return
         if error is None or isinstance(error, Stopped):
