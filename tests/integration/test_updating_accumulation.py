@@ -263,3 +263,16 @@ def test_which_aggregates_accumulate(
         plan = plan.child()
     input_ = Weighted(plan.child(), scala_items(plan.child().output())[0], inserts)
     assert (Accumulation.of(Catalyst(session), plan, input_) is not None) == accumulates
+
+
+def test_nested_and_collated_keys(tmp_path: Path, session: SparkSession, plan: Plan) -> None:
+    sql = (
+        "SELECT k COLLATE UTF8_LCASE AS key, array(g, null, i) AS a, map('k', array(g)) AS m, "
+        "count(DISTINCT b) AS n FROM rows GROUP BY ALL"
+    )
+    updates = Updates(session, plan, sql, tmp_path / "state")
+    blank = (None,) * 6
+    rows = [("U", None, 1, 5, *blank), ("U", 1, 1, 6, *blank), ("U", 1, 1, 7, *blank)]
+    updates.apply(rows, inserts=False)
+    updates.apply([("U", None, 1, 8, *blank)], rows[1:2], inserts=False)
+    updates.apply([], rows[2:], inserts=False)

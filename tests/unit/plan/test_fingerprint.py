@@ -290,7 +290,8 @@ UPDATING: dict[str, Any] = {
         ),
         pytest.param({"runtime.partitions": 3}, [], id="the partitions"),
         pytest.param(
-            {"runtime.updating_ttl": "1 day"}, ['incompatible query "orders_changes"'], id="rows expire",
+            {"runtime.updating_ttl": "1 day"},
+            ['incompatible query "orders_changes"'], id="rows expire",
         ),
         pytest.param(
             {"transforms.ids": None, "sinks.ids_out": None},
