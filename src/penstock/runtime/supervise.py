@@ -18,7 +18,7 @@ from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
-from penstock.observe.metrics import Metrics
+from penstock.observe.metrics import Metrics, StateSize
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.collection import DeadLetterCollection
@@ -150,6 +150,10 @@ class Supervisor:
         if written.bytes is not None:
             flow.bytes = (flow.bytes or 0) + written.bytes
         self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
+
+    def on_state(self, query: Query, rows: int, size: int) -> None:
+        """Handles the state of updating transforms after a batch."""
+        self.metrics.updating[query.name] = StateSize(rows, size)
 
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of a batch by all sinks."""

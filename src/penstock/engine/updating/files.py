@@ -40,6 +40,11 @@ class StateFile:
         """Whether the file has all rows of the bucket, not only the changes of a batch."""
         return Path(self.path).suffixes[0] == f".{_SNAPSHOT}"
 
+    @property
+    def rows(self) -> int:
+        """The number of different rows of the bucket after the batch of the file."""
+        return int(Path(self.path).name.split(".")[2])
+
 
 Chain = tuple[StateFile, ...]
 """The files of a bucket: a snapshot, unless there is none yet, and changes in their order."""
@@ -56,6 +61,19 @@ class StateVersion:
     buckets: int
     chains: Mapping[str, Mapping[int, Chain]] = field(default_factory=dict)
     time: int = 0
+
+    @property
+    def rows(self) -> int:
+        """The number of different rows in the state."""
+        return sum(chain[-1].rows for chain in self._chains())
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files of the state."""
+        return sum(file.size for chain in self._chains() for file in chain)
+
+    def _chains(self) -> list[Chain]:
+        return [chain for buckets in self.chains.values() for chain in buckets.values()]
 
 
 class StateDirectory:
@@ -153,16 +171,17 @@ class BucketFiles:
             state.add(_read(Path(self.directory) / file.path, file.size))
         return state
 
-    def save(self, bucket: int, state: RowState, changes: pa.Table) -> None:
+    def save(self, bucket: int, state: RowState, changes: pa.Table, added: int) -> None:
         """Writes the changes of a bucket, or a snapshot, and keeps the rows for the next batch.
 
-        `state` contains the changes.
+        `state` contains the changes, which have increased the number of rows by `added`.
         """
         chain = self.chains.get(bucket, ())
         kind, rows = _CHANGES, changes
         if chain and _needs_snapshot(chain, changes.nbytes):
             kind, rows = _SNAPSHOT, state.table()
-        path = f"{self.attempt}/{bucket}.{kind}.arrow"
+        count = added + (chain[-1].rows if chain else 0)
+        path = f"{self.attempt}/{bucket}.{kind}.{count}.arrow"
         size = _write(Path(self.directory) / path, rows)
         new = StateFile(path, size)
         chain = (new,) if kind == _SNAPSHOT else (*chain, new)
