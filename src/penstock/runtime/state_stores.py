@@ -48,11 +48,13 @@ class StateStores:
 
     def check(self, query: Query) -> None:
         """Raises StateTooLarge for the largest state, if all state in memory exceeds the limit."""
-        sizes = {name: each.state_bytes for name, each in [*self._metrics.progress.items()]}
-        present = {name: size for name, size in sizes.items() if size and self._can_move(name)}
-        if query.name not in present or self._limit is None:
+        progress = dict(self._metrics.progress)
+        sizes = {name: each.state_bytes for name, each in progress.items() if each.state_bytes}
+        if query.name not in sizes or self._limit is None or sum(sizes.values()) <= self._limit:
             return
-        if sum(present.values()) > self._limit and present[query.name] == max(present.values()):
+        present = {name: size for name, size in sizes.items() if self._can_move(name)}
+        largest = max(present, key=lambda name: present[name], default=None)
+        if sum(present.values()) > self._limit and query.name == largest:
             self._outgrown.add(query.name)
             raise StateTooLarge
 
