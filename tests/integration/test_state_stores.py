@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
+from penstock.engine.state_store import StateStore
 
 pytestmark = pytest.mark.spark
 
@@ -47,7 +48,10 @@ def test_windows_outlive_a_run(tmp_path: Path, cli: CommandLine, first: str, sec
     write(tmp_path, first, "1.csv", [1, 1, 2])
     done = cli(tmp_path, "run", "p.yaml", "--until-caught-up")
     assert done.returncode == 0, done.stderr
+    assert "hourly: 1 open window not yet written; watermark 2024-05-01 02:00" in done.stderr
+    assert "state of hourly: 1 row, " in cli(tmp_path, "status", "p.yaml").stdout
     write(tmp_path, second, "2.csv", [2, 3])
     done = cli(tmp_path, "run", "p.yaml")
     assert done.returncode == 0, done.stderr
     assert counts(tmp_path) == {1: 2, 2: 2, 3: 1}
+    assert not StateStore(tmp_path / ".penstock/counts/checkpoints/hourly").in_memory

@@ -77,6 +77,7 @@ class Updates:
     rows: Counter[Row] = field(default_factory=Counter)
     result: Counter[str] = field(default_factory=Counter)
     batch: int = 0
+    stored: int = 0
 
     def apply(self, added: Sequence[Row], removed: Sequence[Row] = (), *, inserts: bool) -> int:
         """Computes a batch, and compares the result. Returns the number of changes."""
@@ -94,7 +95,7 @@ class Updates:
         output = scala_items(plan.output())
         frame = catalyst.frame(catalyst.project(changed.plan, [*output, changed.weight]))
         found = frame.collect()
-        batch.commit()
+        self.stored = batch.commit().rows
         batch.release()
         self.batch += 1
         for *values, weight in found:
@@ -263,3 +264,18 @@ def test_which_aggregates_accumulate(
         plan = plan.child()
     input_ = Weighted(plan.child(), scala_items(plan.child().output())[0], inserts)
     assert (Accumulation.of(Catalyst(session), plan, input_) is not None) == accumulates
+
+
+def test_nested_and_collated_keys(tmp_path: Path, session: SparkSession, plan: Plan) -> None:
+    sql = (
+        "SELECT k COLLATE UTF8_LCASE AS key, array(g, null, i) AS a, map('k', array(g)) AS m, "
+        "count(DISTINCT b) AS n FROM rows GROUP BY ALL"
+    )
+    updates = Updates(session, plan, sql, tmp_path / "state")
+    blank = (None,) * 6
+    rows = [("U", None, 1, 5, *blank), ("U", 1, 1, 6, *blank), ("U", 1, 1, 7, *blank)]
+    updates.apply(rows, inserts=False)
+    updates.apply([("U", None, 1, 8, *blank)], rows[1:2], inserts=False)
+    assert updates.stored == 3
+    updates.apply([], rows[2:], inserts=False)
+    assert updates.stored == 2

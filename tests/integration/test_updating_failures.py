@@ -86,7 +86,9 @@ def letters(workspace: Workspace) -> dict[str, list[tuple[object, str]]]:
     found: dict[str, list[tuple[object, str]]] = {}
     for letter in workspace.letters():
         row = json.loads(letter["payload"])
-        found.setdefault(letter["node"], []).append((row.get("id", row["city"]), letter["code"]))
+        found.setdefault(letter["node"], []).append(
+            (row.get("id", row.get("city")), letter["code"])
+        )
     return {node: sorted(each, key=str) for node, each in found.items()}
 
 
@@ -127,6 +129,40 @@ def test_rows_fail_below_the_state(workspace: Workspace) -> None:
     }
 
 
+@pytest.mark.parametrize("runs", [1, 2])
+def test_rows_fail_between_updating_transforms(workspace: Workspace, runs: int) -> None:
+    """Each transform below fails on rows of an aggregate or of a join, in two batches."""
+    queries = {
+        "counts": "SELECT city, count(*) AS n, max(text) AS t FROM orders GROUP BY city",
+        "large": "SELECT city, n FROM counts WHERE 10 DIV (n - 1) > 0",
+        "cities": "SELECT count(*) AS n FROM large",
+        "ratios": "SELECT city, 10 DIV (n - 1) AS r FROM counts",
+        "pairs": "SELECT id, text, n FROM orders JOIN counts USING (city)",
+        "casts": "SELECT n, sum(CAST(text AS INT)) AS total FROM pairs GROUP BY n",
+    }
+    text = pipeline(queries, outputs=("counts", "large", "cities", "ratios", "casts"))
+    text = text.replace(
+        "sinks:", "  kept: {type: filter, from: counts, where: 10 DIV (n - 1) > 5}\nsinks:"
+    )
+    text += "  kept_out: {type: files, from: kept, path: kept, format: debezium_json}\n"
+    for first in range(0, 2, 2 // runs):
+        put_orders(workspace, *BATCHES[first : first + 2 // runs], first=first)
+        workspace.run(text, until="caught_up")
+    assert table(workspace, "counts") == [("Oslo", 4, "2"), ("Rome", 2, "x")]
+    assert table(workspace, "large") == [("Oslo", 4), ("Rome", 2)]
+    assert table(workspace, "cities") == [(2,)]
+    assert table(workspace, "ratios") == [("Oslo", 3), ("Rome", 10)]
+    assert table(workspace, "casts") == [(2, 4), (4, 5)]
+    assert table(workspace, "kept") == [("Rome", 2, "x")]
+    by_city = [("Rome", BY_ZERO)]
+    assert letters(workspace) == {
+        "large": by_city,
+        "ratios": by_city,
+        "kept": by_city,
+        "casts": [(3, NO_NUMBER), (3, NO_NUMBER)],
+    }
+
+
 def test_a_row_of_the_result_fails(workspace: Workspace) -> None:
     text = pipeline({"sums": "SELECT city, 10 DIV (sum(x) - 6) AS q FROM orders GROUP BY city"})
     put_orders(workspace, BATCHES[1][2:], [{"id": 7, "city": "Oslo", "x": 4, "text": "7"}])
@@ -138,6 +174,8 @@ def test_a_row_of_the_result_fails(workspace: Workspace) -> None:
     assert 'transform "sums"' in error.message and "a row of its result" in error.message
     assert "Division by zero" in error.message
     assert table(workspace, "sums") == [("Oslo", -2)]
+    (numbers,) = handle.metrics.snapshot()["queries"].values()
+    assert numbers["state_rows"] == 1 and numbers["state_bytes"] > 0
     text = text.replace("10 DIV (sum(x) - 6)", "try_divide(10, sum(x) - 6)")
     with pytest.raises(StateError, match="has changed"):
         workspace.start(text, until="caught_up").wait(120)

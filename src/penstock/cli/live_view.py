@@ -16,10 +16,11 @@ from penstock.cli.metrics_table import (
     format_counts,
     format_elapsed,
     format_executions,
+    format_states,
     format_watermark,
     metrics_table,
 )
-from penstock.cli.summary import dead_letter_hint, describe_ending
+from penstock.cli.summary import dead_letter_hint, describe_ending, describe_unwritten
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
 from penstock.core.text import shorten
@@ -85,6 +86,8 @@ class LiveView:
         text = " · ".join([format_elapsed(time.monotonic() - self._began), *format_counts(numbers)])
         self._console.print(f"[bold]{self.plan.name}[/] {describe_ending(outcome)}  [dim]{text}[/]")
         self._console.print(metrics_table(numbers, moving=False))
+        for line in describe_unwritten(self.plan, outcome, numbers):
+            self._console.print(Text(line, "yellow"))
         if hint := dead_letter_hint(self.plan, numbers["dead_letters"], self.files):
             self._console.print(Text(hint, "yellow"))
 
@@ -125,6 +128,7 @@ class LiveView:
             "",
             Text.assemble((self.plan.name, "bold"), f"  {text}"),
             metrics_table(numbers, moving=True),
+            *(Text(line, "dim") for line in format_states(numbers)),
             *executions,
             *messages,
             Text(self._stopping or "Ctrl-C stops", "dim"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.cli.metrics_table import format_executions, format_lag
-from penstock.cli.summary import dead_letter_hint
+from penstock.cli.summary import dead_letter_hint, describe_unwritten
 from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
@@ -65,7 +65,11 @@ class LogView:
             self.fail(error, query=name)
         assert self._metrics is not None
         hint = dead_letter_hint(self.plan, self._metrics.dead_letters, self.files)
-        self._log_metrics("ended", outcome=outcome.ending, reason=outcome.reason, hint=hint)
+        unwritten = describe_unwritten(self.plan, outcome, self._metrics.snapshot())
+        self._log_metrics(
+            "ended", outcome=outcome.ending, reason=outcome.reason, hint=hint,
+            unwritten="; ".join(unwritten) or None,
+        )  # fmt: skip
 
     def fail(self, error: PenstockError, **facts: Any) -> None:
         """Logs an error that ends a query or the run."""

@@ -92,6 +92,15 @@ def format_watermark(numbers: Snapshot) -> list[str]:
     return [f"watermark {min(watermarks)[:16].replace('T', ' ')}"] if watermarks else []
 
 
+def format_states(numbers: Snapshot) -> list[str]:
+    """Returns a line for each query with state, such as `state of orders: 8 rows, 1.8 kB`."""
+    return [
+        f"state of {name}: {plural(query['state_rows'], 'row')}, {size_text(query['state_bytes'])}"
+        for name, query in numbers.get("queries", {}).items()
+        if query.get("state_rows") is not None
+    ]
+
+
 def format_executions(numbers: Snapshot) -> list[str]:
     """Returns a line for each query and receiver that does not advance.
 

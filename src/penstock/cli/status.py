@@ -41,13 +41,15 @@ def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) ->
 def _print(name: str, current: Status) -> None:
     from rich.console import Console
 
-    from penstock.cli.metrics_table import format_executions, metrics_table
+    from penstock.cli.metrics_table import format_executions, format_states, metrics_table
     from penstock.cli.printing import print_renderable
 
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"[bold]{name}[/] {_format_state(current)}")
     if current.numbers:
         print_renderable(metrics_table(current.numbers, moving=current.running))
+        for line in format_states(current.numbers):
+            console.print(line, markup=False)
         for line in format_executions(current.numbers) if current.running else ():
             console.print(line, style="red", markup=False)
     if current.runs:

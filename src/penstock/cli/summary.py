@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli.metrics_table import Snapshot, format_watermark
 from penstock.core.text import plural
 
 if TYPE_CHECKING:
@@ -21,6 +22,26 @@ def describe_ending(outcome: Outcome) -> str:
     if outcome.ending == "stopped":
         return f"stopped ({outcome.reason})" if outcome.reason else "stopped"
     return _ENDINGS[outcome.ending]
+
+
+def describe_unwritten(plan: Plan, outcome: Outcome, numbers: Snapshot) -> list[str]:
+    """Returns a line for each query with rows that a run that has caught up leaves unwritten."""
+    if outcome.ending != "caught_up":
+        return []
+    lines = []
+    for query in plan.queries:
+        count = numbers["queries"].get(query.name, {}).get("open_windows", 0)
+        if query.whole_input:
+            lines.append(
+                f"{query.name}: its final rows are written at the end of the input; run without "
+                "--until-caught-up"
+            )
+        elif count and query.output_mode == "append":
+            (mark,) = format_watermark({
+                "watermarks": {n: m for n, m in numbers["watermarks"].items() if n == query.name}
+            }) or ["no watermark yet"]  # fmt: skip
+            lines.append(f"{query.name}: {plural(count, 'open window')} not yet written; {mark}")
+    return lines
 
 
 def dead_letter_hint(plan: Plan, count: int, files: Sequence[Path]) -> str | None:

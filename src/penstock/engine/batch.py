@@ -84,6 +84,9 @@ class BatchObserver(Protocol):
     def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
         """Handles the commit of the batch by a sink."""
 
+    def on_state(self, query: Query, rows: int, size: int) -> None:
+        """Handles the state of updating transforms after the batch: its rows and its bytes."""
+
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of the batch by all sinks."""
 
@@ -159,7 +162,8 @@ class BatchRunner:
             if updating is not None:
                 for name in done:
                     self._update_state(self.builder.plan.nodes[name], frames, batch)
-                updating.commit()
+                state = updating.commit()
+                self.observer.on_state(self.query, state.rows, state.bytes)
         if self.late is not None:
             self.late.report(batch.number)
 

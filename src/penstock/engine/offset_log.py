@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.core.durable import sync
+from penstock.core.durable import replace_durably, sync
 
 
 class OffsetLog:
@@ -43,6 +43,21 @@ class OffsetLog:
         """Returns the time at which a batch was planned, in milliseconds since 1970."""
         text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
         return int(json.loads(text.splitlines()[1])["batchTimestampMs"])
+
+    def settings(self, number: int) -> dict[str, str]:
+        """Returns the settings of Spark that a batch was planned with, and later ones keep."""
+        text = (self._checkpoint / "offsets" / str(number)).read_text("utf-8")
+        return dict(json.loads(text.splitlines()[1])["conf"])
+
+    def replace_setting(self, number: int, name: str, value: str) -> None:
+        """Replaces a setting of a batch, atomically and durably."""
+        path = self._checkpoint / "offsets" / str(number)
+        version, header, *offsets = path.read_text("utf-8").split("\n")
+        metadata = json.loads(header)
+        metadata["conf"][name] = value
+        # Without a checksum Spark reads the file as it is.
+        path.with_name(f".{number}.crc").unlink(missing_ok=True)
+        replace_durably(path, "\n".join([version, json.dumps(metadata), *offsets]))
 
     def content(self, number: int) -> str:
         """Returns a digest of the offsets between which a batch reads its sources."""

@@ -22,6 +22,8 @@ from penstock.engine.columns import to_arrow
 from penstock.engine.data_errors import data_error, parse_data_error
 from penstock.engine.row_checks import Check, find_checks, number_rows
 from penstock.engine.sink_rows import computed
+from penstock.engine.spark_plan import analyzed_plan
+from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.checks import UpdatingChecks, added_rows
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import upstream
@@ -129,7 +131,7 @@ class Separation:
                 added = _join(values, numbers, "left_semi").select(ROW).toArrow().column(0)
                 reported = pc.unique(added.combine_chunks()).sort()
                 self._failures.append(_Failures(node, values, checks, reported))
-                valid[name] = _join(rows, numbers, "left_anti").select(weighted[name].columns)
+                valid[name] = self._without(rows, numbers).select(weighted[name].columns)
         return valid
 
     def _derive(
@@ -148,12 +150,21 @@ class Separation:
         if not len(numbers):
             return frame
         self._failures.append(_Failures(node, rows, checks, numbers))
-        valid = _join(rows, numbers, "left_anti").drop(ROW)
+        valid = self._without(rows, numbers).drop(ROW)
         valid.createOrReplaceTempView(name)
         try:
             return builder.derive(node, {**frames, name: valid}, query, session)
         finally:
             frames[name].createOrReplaceTempView(name)
+
+    def _without(self, rows: DataFrame, numbers: pa.Array) -> DataFrame:
+        """Returns the rows without these numbers, as a leaf of plans.
+
+        Otherwise Spark would evaluate filters above them on all rows, before it omits the rows.
+        """
+        valid = checkpoint(_join(rows, numbers, "left_anti"))
+        self._stack.callback(lambda: analyzed_plan(valid).rdd().unpersist(False))
+        return valid
 
     def _failing_numbers(self, rows: DataFrame, checks: Sequence[Check]) -> pa.Int64Array:
         """Returns the numbers of the rows that fail a check, in order. Keeps the rows in memory."""

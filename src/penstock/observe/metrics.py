@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
@@ -57,6 +57,13 @@ class Flow:
         return rows / max(time.time() - since, 0.001)
 
 
+class StateSize(NamedTuple):
+    """The rows and the bytes of a state."""
+
+    rows: int
+    bytes: int
+
+
 class Metrics:
     """Metrics of a run, written by the threads of queries and read by views."""
 
@@ -69,6 +76,8 @@ class Metrics:
         self.restarts = 0
         self.watermarks: dict[str, str] = {}
         self.progress: dict[str, QueryProgress] = {}
+        self.updating: dict[str, StateSize] = {}
+        """The state of the updating transforms of each query."""
         self.late: dict[str, LateCount] = {}
         """The late rows of each query with windows, joins or deduplication."""
         self.all_started = False
@@ -94,6 +103,14 @@ class Metrics:
     def dead_letters(self) -> int:
         return sum(flow.dead_letters for flow in self.flows.values())
 
+    def state(self, query: str) -> StateSize | None:
+        """Returns the state of a query after its last batch; None for a query without state."""
+        progress, updating = self.progress.get(query), self.updating.get(query)
+        if progress is None or progress.state_rows is None or progress.state_bytes is None:
+            return updating
+        rows, size = updating or (0, 0)
+        return StateSize(rows + progress.state_rows, size + progress.state_bytes)
+
     def snapshot(self) -> dict[str, Any]:
         """Returns all metrics as JSON."""
         with self._lock:
@@ -108,7 +125,12 @@ class Metrics:
             "late_rows": sum(late.total for late in late_rows.values()),
             "late_rows_exact": all(late.exact for late in late_rows.values()),
             "queries": {
-                name: {**query.snapshot(), **_late_snapshot(late_rows.get(name))}
+                name: {
+                    **query.snapshot(),
+                    **_state_snapshot(self.state(name)),
+                    "open_windows": self.progress.get(name, QueryProgress()).open_windows,
+                    **_late_snapshot(late_rows.get(name)),
+                }
                 for name, query in self.queries.items()
             },
             "receivers": {name: process.snapshot() for name, process in self.receivers.items()},
@@ -131,6 +153,11 @@ class Metrics:
                 for name, flow in flows.items()
             },
         }
+
+
+def _state_snapshot(state: StateSize | None) -> dict[str, Any]:
+    """Returns the state of a query as JSON; empty for a query without state."""
+    return {} if state is None else {"state_rows": state.rows, "state_bytes": state.bytes}
 
 
 def _late_snapshot(late: LateCount | None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ class QueryProgress:
     `durations` are the numbers of batches by the bounds `DURATIONS`; the last one is above all
     bounds. `late_rows` is Spark's count of the rows dropped in windows, joins and deduplication.
     `state_rows` and `state_bytes` are None for a query without state. `watermark` is a Unix time.
+    `open_windows` are the groups of aggregations in the state.
     """
 
     batches: int = 0
@@ -26,6 +27,7 @@ class QueryProgress:
     late_rows: int = 0
     state_rows: int | None = None
     state_bytes: int | None = None
+    open_windows: int = 0
     watermark: float | None = None
 
     def add(self, event: Mapping[str, Any]) -> QueryProgress:
@@ -41,12 +43,18 @@ class QueryProgress:
             late_rows=self.late_rows + _total(states, "numRowsDroppedByWatermark"),
             state_rows=_total(states, "numRowsTotal") if states else self.state_rows,
             state_bytes=_total(states, "memoryUsedBytes") if states else self.state_bytes,
+            open_windows=_open_windows(states) if states else self.open_windows,
             watermark=_watermark(event) or self.watermark,
         )
 
 
 def _total(states: list[Mapping[str, Any]], name: str) -> int:
     return sum(int(state.get(name) or 0) for state in states)
+
+
+def _open_windows(states: list[Mapping[str, Any]]) -> int:
+    aggregations = [s for s in states if "statestoresave" in str(s.get("operatorName")).lower()]
+    return _total(aggregations, "numRowsTotal")
 
 
 def _watermark(event: Mapping[str, Any]) -> float | None:

@@ -141,14 +141,14 @@ class RunCollector(Collector):
             labels=labels,
         )  # fmt: skip
         rows = GaugeMetricFamily("penstock_state_rows", "Rows in the state.", labels=labels)
-        size = GaugeMetricFamily("penstock_state_bytes", "Memory of the state.", labels=labels)
+        size = GaugeMetricFamily("penstock_state_bytes", "Size of the state.", labels=labels)
         for name, query in queries.items():
             values = (self._pipeline, name)
             if query.watermark is not None:
                 delay.add_metric(values, now - query.watermark)
-            if query.state_rows is not None and query.state_bytes is not None:
-                rows.add_metric(values, query.state_rows)
-                size.add_metric(values, query.state_bytes)
+            if (state := self._metrics.state(name)) is not None:
+                rows.add_metric(values, state.rows)
+                size.add_metric(values, state.bytes)
         yield from (delay, rows, size)
 
     def _late_rows(self, queries: Mapping[str, LateCount]) -> Metric:

@@ -118,6 +118,7 @@ def _query(plan: Plan, query: Query, hash_secret: HashSecret) -> dict[str, Any]:
         "nodes": nodes,
         "partitions": plan.spec.runtime.partitions,
         **({"whole_input": True} if query.whole_input else {}),
+        **({"updating_ttl": plan.spec.runtime.updating_ttl} if query.updating else {}),
     }
 
 
@@ -261,6 +262,8 @@ def _changed_query(
     if before["mode"] != after["mode"]:
         yield Change(f'query "{name}"', "incompatible",
                      f"its output mode was {before['mode']} and is {after['mode']}")  # fmt: skip
+    if "updating_ttl" in before and "updating_ttl" in after:
+        yield from _changed_ttl(name, before["updating_ttl"], after["updating_ttl"])
     stateful = any(
         node["stateful"] and not node.get("updating") for node in after["nodes"].values()
     )
@@ -280,6 +283,20 @@ def _changed_query(
             effect: Effect = "incompatible" if lost else "compatible"
             subject = f'{earlier["kind"]} "{node}"'
             yield Change(subject, effect, f'no longer part of query "{name}"')
+
+
+def _changed_ttl(query: str, before: float | None, after: float | None) -> Iterator[Change]:
+    """Yields the change of `runtime.updating_ttl`: with it a state has rows and their times."""
+    subject = f'query "{query}"'
+    if before is not None and after is not None and before != after:
+        reason = "runtime.updating_ttl changed; applies to all rows of its state"
+        yield Change(subject, "compatible", reason)
+    elif before is None and after is not None:
+        reason = "runtime.updating_ttl is set, and its state has no times of its rows"
+        yield Change(subject, "incompatible", reason)
+    elif before is not None and after is None:
+        reason = "runtime.updating_ttl is no longer set, and its state lacks the removed rows"
+        yield Change(subject, "incompatible", reason)
 
 
 def _new_node(query: str, name: str, node: Mapping[str, Any]) -> Change:

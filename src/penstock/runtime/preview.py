@@ -97,6 +97,9 @@ class PreviewRun:
     def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
         """Handles a captured batch."""
 
+    def on_state(self, query: Query, rows: int, size: int) -> None:
+        pass
+
     def on_end(self, query: Query, number: int) -> None:
         """Handles a batch captured for all nodes."""
 

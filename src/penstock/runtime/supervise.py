@@ -19,7 +19,7 @@ from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
-from penstock.observe.metrics import Metrics
+from penstock.observe.metrics import Metrics, StateSize
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.collection import DeadLetterCollection
@@ -28,6 +28,7 @@ from penstock.runtime.receivers import Receivers
 from penstock.runtime.retry import RetryState, restart_policy, retry
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.state_stores import StateStores, StateTooLarge
 from penstock.runtime.stop import Stopped, StopRequest
 
 Ending = Literal["stopped", "complete", "caught_up", "failed"]
@@ -87,6 +88,7 @@ class Supervisor:
         self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
         self.collector = self.dead_letters.collector
         self.acknowledger = Acknowledger(plan, state, log)
+        self.state_stores = StateStores(plan, session, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
         self.listener = Listener(plan, metrics, self.collector.read)
         self.query_runs: list[QueryRun] = []
@@ -127,6 +129,7 @@ class Supervisor:
         if self.stop.requested.is_set():
             raise Stopped
         self._collect(query.name, number - 1)
+        self.state_stores.check(query)
         self._sink_timer.tick(query)
         self.metrics.queries[query.name].begin_batch(number)
 
@@ -148,6 +151,10 @@ class Supervisor:
         if written.bytes is not None:
             flow.bytes = (flow.bytes or 0) + written.bytes
         self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
+
+    def on_state(self, query: Query, rows: int, size: int) -> None:
+        """Handles the state of updating transforms after a batch."""
+        self.metrics.updating[query.name] = StateSize(rows, size)
 
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of a batch by all sinks."""
@@ -241,6 +248,7 @@ class Supervisor:
         return QueryRun(query, self._start(builder, query, until), retries)
 
     def _start(self, builder: Builder, query: Query, until: Until) -> StartedQuery:
+        self.state_stores.prepare(query)
         started = start(
             builder, query, self.state.checkpoint(query.name), self,
             until=until, trigger=self.plan.trigger(query),
@@ -270,6 +278,9 @@ class Supervisor:
         error = run.started.runner.error or run.started.spark.exception()
         if isinstance(error, ChecksRequired):
             self.log.info("SQL fails on rows: restarts with checks", query=run.query.name)
+            run.started = self._start(builder, run.query, until)
+            return
+        if isinstance(error, StateTooLarge):
             run.started = self._start(builder, run.query, until)
             return
         if error is None or isinstance(error, Stopped):

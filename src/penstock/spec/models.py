@@ -339,8 +339,10 @@ class Runtime(StrictModel):
     state_store: Literal["auto", "memory", "rocksdb"] = "auto"
     """The state store of windows and joins: memory is faster, RocksDB is larger.
 
-    `auto` is memory if the heap has at least 1 GiB, otherwise RocksDB. State that exists keeps its
-    store.
+    `auto` is memory if the heap has at least 1 GiB, otherwise RocksDB. With `auto` and a local
+    master, state in memory that exceeds 30 % of the heap moves to RocksDB between two batches: the
+    query restarts, and no row is lost or repeated. `rocksdb` moves existing state at the start.
+    State in RocksDB stays there.
     """
     partitions: int | None = Field(default=None, ge=1)
     """The number of partitions of windows and joins. Defaults to the number of cores.

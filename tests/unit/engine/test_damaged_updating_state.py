@@ -22,7 +22,7 @@ def write_batch(directory: StateDirectory, number: int) -> Path:
     changes = pa.table({name: pa.array([number + 1], pa.int64()) for name in NUMBERS})
     state = bucket.load(3)
     state.add(changes)
-    bucket.save(3, state, changes)
+    bucket.save(3, state, changes, 1)
     directory.save(StateVersion(number, version.buckets, {"sums-1": bucket.written()}))
     return directory.path / bucket.attempt / "3.changes.arrow"
 

@@ -128,8 +128,9 @@ def test_groups_are_loaded_from_changes_and_snapshots(tmp_path: Path) -> None:
         state = files.load(0, MERGE)
         rows = changes(("a", 1, "1.00", "m", float(batch)), (f"b{batch}", 1, "2.00", "m", None))
         state.add(rows)
-        files.save(0, state, rows)
+        files.save(0, state, rows, 2 if batch == 0 else 1)
         chains = files.written()
+        assert StateVersion(batch, 1, {"count": chains}).rows == batch + 2
     assert chains[0][0].is_snapshot
     table = BucketFiles.of(tmp_path, "count", 99, StateVersion(98, 1, {"count": chains})).load(
         0, MERGE

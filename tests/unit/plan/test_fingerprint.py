@@ -290,6 +290,10 @@ UPDATING: dict[str, Any] = {
         ),
         pytest.param({"runtime.partitions": 3}, [], id="the partitions"),
         pytest.param(
+            {"runtime.updating_ttl": "1 day"},
+            ['incompatible query "orders_changes"'], id="rows expire",
+        ),
+        pytest.param(
             {"transforms.ids": None, "sinks.ids_out": None},
             ['compatible transform "ids"'], id="one transform less",
         ),
@@ -305,3 +309,20 @@ def test_state_of_updating_transforms(
 ) -> None:
     before = fingerprint(planned(tmp_path, UPDATING))
     assert effects(before, fingerprint(planned(tmp_path, changed(UPDATING, changes)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("ttl", "expected"),
+    [
+        ({"updating_ttl": "1 day"}, []),
+        ({"updating_ttl": "2 days"}, ['compatible query "orders_changes"']),
+        ({}, ['incompatible query "orders_changes"']),
+    ],
+)
+def test_ttl_of_updating_transforms(
+    tmp_path: Path, ttl: dict[str, str], expected: list[str]
+) -> None:
+    expiring = changed(UPDATING, {"runtime.updating_ttl": "24 hours"})
+    before = fingerprint(planned(tmp_path, expiring))
+    after = changed(UPDATING, {"runtime": ttl})
+    assert effects(before, fingerprint(planned(tmp_path, after))) == expected

@@ -87,7 +87,9 @@ class Accumulation:
         ]
         rows = self.catalyst.frame(self.partials.input.plan)
         groups = rows.groupBy(*keys).agg(total(weight).alias(WEIGHT), *partials)
-        one, other = hashes([col(name) for name in names])
+        one, other = hashes(
+            [col(name) for name in names], [groups.schema[name].dataType for name in names]
+        )
         return groups.where(col(WEIGHT).isNotNull()).select(
             pmod(one, lit(buckets)).alias(BUCKET),
             one.alias(KEY),

@@ -161,14 +161,15 @@ class UpdatingBatch:
         due = self.time // period > self.version.time // period
         return self.time - round(ttl * 1000) if due else None
 
-    def commit(self) -> None:
-        """Makes the state after the batch the current one."""
+    def commit(self) -> StateVersion:
+        """Makes the state after the batch the current one, and returns it."""
         chains = {}
         for operator, (files, frame) in self._operators.items():
             frame.count()
             chains[operator] = files.written()
         version = StateVersion(self.number, self.version.buckets, chains, self.time)
         self.directory.save(version)
+        return version
 
     def release(self) -> None:
         """Removes the rows of the batch from memory."""

@@ -7,6 +7,7 @@ The other columns have the expression IDs of the plan in whose place the weighte
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
+from pyspark.sql.types import DataType, StructType
 
 from penstock.engine.spark_plan import analyzed_plan, frame_of, scala_items, scala_sequence
 from penstock.engine.updating.rows import WEIGHT
@@ -52,6 +54,13 @@ class Catalyst:
         """Returns a column as an expression."""
         java_column: Any = column._jc
         return self.java.org.apache.spark.sql.classic.ExpressionUtils.expression(java_column)
+
+    def types(self, expressions: Sequence[Any]) -> list[DataType]:
+        """Returns the types of expressions."""
+        columns = self.java.org.apache.spark.sql.types.StructType()
+        for index, expression in enumerate(expressions):
+            columns = columns.add(f"c{index}", expression.dataType())
+        return [field.dataType for field in StructType.fromJson(json.loads(columns.json())).fields]
 
     def frame(self, plan: Any) -> DataFrame:
         """Returns the DataFrame of a plan."""

@@ -17,7 +17,6 @@ from pyspark.sql.functions import (
     row_number,
     struct,
     when,
-    xxhash64,
 )
 from pyspark.sql.functions import sum as total
 
@@ -65,7 +64,7 @@ def to_changes(rows: DataFrame, primary_key: Sequence[str], operation: str) -> D
             *map(named, values), code.alias(operation)
         )
     group = Window.partitionBy(*keys)
-    order = Window.partitionBy(*keys).orderBy(~removed, xxhash64(*map(named, values)))
+    order = Window.partitionBy(*keys).orderBy(~removed, _hashes(rows)[0])
     ranked = rows.select(
         "*",
         row_number().over(order).alias(_RANK),
@@ -86,10 +85,16 @@ def _operation(removed: Column) -> Column:
     )
 
 
+def _hashes(rows: DataFrame) -> tuple[Column, Column]:
+    """Returns the hashes of weighted rows, without their weight."""
+    fields = [field for field in rows.schema.fields if field.name != WEIGHT]
+    return hashes([named(field.name) for field in fields], [field.dataType for field in fields])
+
+
 def _consolidate(rows: DataFrame) -> DataFrame:
     """Returns each row as often as it is added, or taken back, in all."""
     values = [named(name) for name in rows.columns if name != WEIGHT]
-    one, other = hashes(values)
+    one, other = _hashes(rows)
     groups = (
         rows.select(
             one.alias(HASH_1),

@@ -26,14 +26,20 @@ MAX_CHAIN = 20
 _KEPT_VERSIONS = 2
 _CACHED_BYTES = 256 << 20
 _SNAPSHOT, _CHANGES = "snapshot", "changes"
+_ROWS = b"rows"
+"""The key of the metadata with the number of rows of a bucket."""
 
 
 @dataclass(frozen=True)
 class StateFile:
-    """A file of a bucket: its path in the state directory, and its size in bytes."""
+    """A file of a bucket: its path in the state directory, and its size in bytes.
+
+    `rows` is the number of different rows of the bucket after the batch of the file.
+    """
 
     path: str
     size: int
+    rows: int = 0
 
     @property
     def is_snapshot(self) -> bool:
@@ -57,6 +63,19 @@ class StateVersion:
     chains: Mapping[str, Mapping[int, Chain]] = field(default_factory=dict)
     time: int = 0
 
+    @property
+    def rows(self) -> int:
+        """The number of different rows in the state."""
+        return sum(chain[-1].rows for chain in self._chains())
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files of the state."""
+        return sum(file.size for chain in self._chains() for file in chain)
+
+    def _chains(self) -> list[Chain]:
+        return [chain for buckets in self.chains.values() for chain in buckets.values()]
+
 
 class StateDirectory:
     """The state of the updating operators of a query, on the driver."""
@@ -76,7 +95,7 @@ class StateDirectory:
             stored = json.loads(path.read_text("utf-8"))
             chains = {
                 operator: {
-                    int(bucket): tuple(StateFile(path, size) for path, size in chain)
+                    int(bucket): tuple(StateFile(*file) for file in chain)
                     for bucket, chain in buckets.items()
                 }
                 for operator, buckets in stored["chains"].items()
@@ -94,7 +113,7 @@ class StateDirectory:
             "time": version.time,
             "chains": {
                 operator: {
-                    str(bucket): [[file.path, file.size] for file in chain]
+                    str(bucket): [[file.path, file.size, file.rows] for file in chain]
                     for bucket, chain in buckets.items()
                 }
                 for operator, buckets in version.chains.items()
@@ -153,18 +172,20 @@ class BucketFiles:
             state.add(_read(Path(self.directory) / file.path, file.size))
         return state
 
-    def save(self, bucket: int, state: RowState, changes: pa.Table) -> None:
+    def save(self, bucket: int, state: RowState, changes: pa.Table, added: int) -> None:
         """Writes the changes of a bucket, or a snapshot, and keeps the rows for the next batch.
 
-        `state` contains the changes.
+        `state` contains the changes, which have increased the number of rows by `added`.
         """
         chain = self.chains.get(bucket, ())
         kind, rows = _CHANGES, changes
         if chain and _needs_snapshot(chain, changes.nbytes):
             kind, rows = _SNAPSHOT, state.table()
+        count = added + (chain[-1].rows if chain else 0)
         path = f"{self.attempt}/{bucket}.{kind}.arrow"
-        size = _write(Path(self.directory) / path, rows)
-        new = StateFile(path, size)
+        counted = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _ROWS: str(count)})
+        size = _write(Path(self.directory) / path, counted)
+        new = StateFile(path, size, count)
         chain = (new,) if kind == _SNAPSHOT else (*chain, new)
         _cache[self.directory, self._operator, bucket] = chain, state
         _limit_cache()
@@ -175,7 +196,8 @@ class BucketFiles:
         directory = Path(self.directory) / self.attempt
         for path in directory.glob("*.arrow") if directory.exists() else ():
             bucket, kind = path.name.split(".")[:2]
-            file = StateFile(f"{self.attempt}/{path.name}", path.stat().st_size)
+            name, size = f"{self.attempt}/{path.name}", path.stat().st_size
+            file = StateFile(name, size, _count(path))
             before = () if kind == _SNAPSHOT else self.chains.get(int(bucket), ())
             chains[int(bucket)] = (*before, file)
         return chains
@@ -200,6 +222,11 @@ def _needs_snapshot(chain: Chain, size: int) -> bool:
     snapshot = chain[0].size if chain[0].is_snapshot else 0
     changes = sum(file.size for file in chain if not file.is_snapshot)
     return len(chain) >= MAX_CHAIN or (snapshot > 0 and changes + size > snapshot)
+
+
+def _count(path: Path) -> int:
+    with pa.memory_map(str(path)) as file:
+        return int(pa.ipc.open_file(file).schema.metadata[_ROWS])
 
 
 def _read(path: Path, size: int) -> pa.Table:

@@ -42,7 +42,8 @@ class UpdateGroups:
             merged = self.merge(chosen)
             touched = self.merge.touch(state, merged)
             state.add(merged)
-            self.files.save(bucket, state, merged)
+            added = touched.after.num_rows - touched.before.num_rows
+            self.files.save(bucket, state, merged, added)
             yield from _rows(touched.before, REMOVED)
             yield from _rows(touched.after, ADDED)
 

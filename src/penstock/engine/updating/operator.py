@@ -139,8 +139,9 @@ def _changes(
     input_ = inputs[side]
     values = [catalyst.column(attribute) for attribute in _values(input_.changes)]
     key = [catalyst.column(expression) for expression in input_.key]
-    key_hash, other_key_hash = hashes(key)
-    first, second = hashes([lit(side), *values])
+    key_hash, other_key_hash = hashes(key, catalyst.types(input_.key))
+    value_types = catalyst.types(_values(input_.changes))
+    first, second = hashes([lit(side), *values], [LongType(), *value_types])
     packed = [value.alias(f"c{index}") for index, value in enumerate(values)]
     columns = [
         pmod(key_hash, lit(buckets)).alias(BUCKET),

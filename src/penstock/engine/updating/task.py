@@ -91,7 +91,8 @@ class UpdateState:
             return None
         touched = state.touch(changes)
         state.add(changes)
-        self.files.save(bucket, state, changes)
+        added = np.count_nonzero(touched.after) - np.count_nonzero(touched.before)
+        self.files.save(bucket, state, changes, int(added))
         return touched
 
 

@@ -1,0 +1,147 @@
+"""State that outgrows memory moves to RocksDB between two batches, and no row is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pipelines import Row, Workspace, dump
+
+from penstock.connectors import memory
+from penstock.engine.offset_log import OffsetLog
+from penstock.engine.state_store import StateStore
+from penstock.runtime import state_stores
+from penstock.runtime.handle import RunHandle
+
+pytestmark = pytest.mark.spark
+
+MOVED = "state moved to RocksDB"
+UNTIL = "caught_up"
+SOURCES = """\
+name: p
+runtime: {partitions: 2}
+sources:
+  orders:
+    type: files
+    path: orders/*.jsonl
+    order: name
+    max_files: 1
+    watch: true
+    schema: id LONG, city STRING, at TIMESTAMP
+    watermark: {column: at, delay: 10 minutes}
+  payments:
+    type: files
+    path: payments/*.jsonl
+    order: name
+    max_files: 1
+    watch: true
+    schema: order_id LONG, paid TIMESTAMP
+    watermark: {column: paid, delay: 10 minutes}
+"""
+QUERIES = {
+    "hourly": "SELECT window.start AS hour, city, count(*) AS n, collect_list(id) AS ids "
+    "FROM orders GROUP BY window(at, '1 hour'), city",
+    "sessions": "SELECT session_window.start AS start, city, count(*) AS n "
+    "FROM orders GROUP BY session_window(at, '20 minutes'), city",
+    "paid": "SELECT id, city, paid FROM orders LEFT JOIN payments "
+    "ON id = order_id AND paid BETWEEN at AND at + INTERVAL 30 minutes",
+}
+TRANSFORMS = "transforms:\n" + "".join(
+    f"  {name}: {{type: sql, sql: {json.dumps(sql)}}}\n" for name, sql in QUERIES.items()
+)
+PIPELINE = (
+    f"{SOURCES}{TRANSFORMS}"
+    "  cities: {type: dedupe, from: orders, keys: [city], within: forever}\n"
+    "sinks:\n"
+    + "".join(f"  {name}_out: {{type: memory, from: {name}}}\n" for name in (*QUERIES, "cities"))
+)
+
+
+def minute(value: int) -> str:
+    return f"2026-03-01T{value // 60:02}:{value % 60:02}:00Z"
+
+
+def put(workspace: Workspace, first: int, last: int) -> None:
+    """Writes the files of these numbers, each with an hour of orders and payments."""
+    for number in range(first, last):
+        ids = range(number * 12, number * 12 + 12)
+        orders = [{"id": i, "city": "abcde"[i % 5], "at": minute(i * 5)} for i in ids]
+        payments = [{"order_id": i, "paid": minute(i * 5 + 7)} for i in ids if i % 3]
+        workspace.put(f"payments/{number}.jsonl", map(dump, payments))
+        workspace.put(f"orders/{number}.jsonl", map(dump, orders))
+
+
+def give(workspace: Workspace, numbers: range) -> None:
+    """Gives files that were set aside back to the sources."""
+    for name in ("orders", "payments"):
+        for number in numbers:
+            shutil.copy(workspace.root / f"all_{name}/{number}.jsonl", workspace.root / name)
+
+
+def results(workspace: Workspace) -> dict[str, list[Row]]:
+    names = [f"{name}_out" for name in (*QUERIES, "cities")]
+    return {n: sorted(workspace.result(n).to_dicts(), key=str) for n in names}
+
+
+def in_memory(workspace: Workspace) -> set[bool]:
+    """Returns whether the states of the queries are in memory."""
+    checkpoints = (workspace.root / ".penstock/p/checkpoints").iterdir()
+    return {StateStore(path).in_memory for path in checkpoints}
+
+
+def events(handle: RunHandle, name: str) -> list[Mapping[str, Any]]:
+    """Returns the facts of the events of a run that has ended."""
+    assert handle.wait(120) is not None
+    return [event.facts for event in handle.events() if event.name == name]
+
+
+@pytest.fixture
+def expected(workspace: Workspace) -> dict[str, list[Row]]:
+    """The results of a run whose state stays in memory."""
+    put(workspace, 0, 8)
+    workspace.run(
+        PIPELINE.replace("partitions: 2", "partitions: 2, state_store: memory"), until=UNTIL
+    )
+    assert in_memory(workspace) == {True}
+    rows = results(workspace)
+    memory.clear()
+    return rows
+
+
+def test_large_state_moves(
+    workspace: Workspace, expected: dict[str, list[Row]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_stores, "HEAP_SHARE", 1e-9)
+    handle = workspace.start(PIPELINE, until=UNTIL, fresh=True)
+    moves = events(handle, MOVED)
+    assert {move["query"] for move in moves} == {*QUERIES, "cities"}
+    assert any(move["rows"] > 0 for move in moves)
+    assert in_memory(workspace) == {False}
+    assert results(workspace) == expected
+
+
+def test_failed_move_leaves_the_state(
+    workspace: Workspace, expected: dict[str, list[Row]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash after the files of RocksDB are complete, and before Spark reads them."""
+
+    def crash(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(state_stores, "HEAP_SHARE", 1e-9)
+    for name in ("orders", "payments"):
+        shutil.move(workspace.root / name, workspace.root / f"all_{name}")
+        (workspace.root / name).mkdir()
+    give(workspace, range(4))
+    with monkeypatch.context() as crashing:
+        crashing.setattr(OffsetLog, "replace_setting", crash)
+        handle = workspace.start(PIPELINE, until=UNTIL, fresh=True)
+        assert events(handle, "state stays in memory")
+    assert in_memory(workspace) == {True}
+    give(workspace, range(4, 8))
+    assert events(workspace.start(PIPELINE, until=UNTIL), MOVED)
+    assert False in in_memory(workspace)
+    assert results(workspace) == expected

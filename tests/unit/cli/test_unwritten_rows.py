@@ -1,0 +1,46 @@
+"""The summary of a run that has caught up names the rows that are not yet final."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock import app
+from penstock.cli.summary import describe_unwritten
+from penstock.runtime.supervise import Outcome
+
+PIPELINE = """\
+name: shop
+sources:
+  orders: {type: memory, rows: [], schema: "id LONG, at TIMESTAMP",
+           watermark: {column: at, delay: 1 minute}}
+transforms:
+  hourly: {type: sql, sql: "SELECT window.start AS hour, count(*) AS n FROM orders
+           GROUP BY window(at, '1 hour')"}
+  all: {type: sql, sql: "SELECT count(*) AS n FROM orders"}
+sinks:
+  copy: {type: memory, from: orders}
+  counts: {type: memory, from: hourly}
+  total: {type: memory, from: all}
+"""
+NUMBERS = {
+    "queries": {"orders": {"open_windows": 0}, "hourly": {"open_windows": 1200}},
+    "watermarks": {"hourly": "2026-03-01T10:30:00.000Z", "orders": "2026-03-01T10:40:00.000Z"},
+}
+FINAL = "all: its final rows are written at the end of the input; run without --until-caught-up"
+
+
+def test_rows_that_are_not_final_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(PIPELINE)
+    plan = app.plan(path)
+    caught_up = Outcome("caught_up")
+    assert describe_unwritten(plan, caught_up, NUMBERS) == [
+        "hourly: 1,200 open windows not yet written; watermark 2026-03-01 10:30",
+        FINAL,
+    ]
+    unstarted = {"queries": {"hourly": {"open_windows": 1}}, "watermarks": {}}
+    assert describe_unwritten(plan, caught_up, unstarted) == [
+        "hourly: 1 open window not yet written; no watermark yet",
+        FINAL,
+    ]
+    assert describe_unwritten(plan, Outcome("complete"), NUMBERS) == []
