@@ -161,6 +161,8 @@ def _sql_texts(node: Node) -> Iterator[str]:
             yield from (sql.written, sql.text)
     if node.watermark is not None and node.watermark.expression is not None:
         yield node.watermark.expression
+    if node.watermark is not None and node.watermark.bound is not None:
+        yield node.watermark.bound
 
 
 def _columns_text(text: str) -> str:

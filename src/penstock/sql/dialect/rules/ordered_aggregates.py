@@ -79,7 +79,7 @@ def _filter(sql: Sql, call: Call, value: str) -> tuple[str, int]:
 
 
 def read_key(sql: Sql, first: int, last: int) -> Key:
-    """Returns an expression of ORDER BY. A null is the largest value unless NULLS says otherwise."""
+    """Returns an expression of ORDER BY. A null is the largest value without NULLS."""
     nulls = None
     if sql.word(last - 2) == "NULLS":
         nulls, last = sql.word(last - 1) == "FIRST", last - 2
