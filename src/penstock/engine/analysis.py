@@ -131,7 +131,8 @@ _ADVICE = (
     ("Sorting is not supported", "Remove ORDER BY, or sort each batch with scope: batch."),
     ("indow function is not supported", "Set scope: batch to use OVER (...) on each batch."),
     ("Non-time-based windows", "Set scope: batch to use OVER (...) on each batch."),
-    ("Distinct aggregations", "Use approx_count_distinct, or dedupe before counting."),
+    ("Distinct aggregations", "Compute the aggregates of distinct values in queries of their own, "
+     "one for each expression, and string_agg with ORDER BY in another query."),
     ("Except", "Use NOT EXISTS, or set scope: batch to compare each batch."),
     ("WithinWatermark", "Set a watermark on the source, or set within: forever."),
     ("without a watermark", "Set a watermark on both sources and add a time range to the join."),
@@ -141,10 +142,13 @@ _ADVICE = (
 
 def sql_texts(node: Node) -> Sequence[SqlText]:
     """Returns the SQL texts among a node's options."""
+    texts = [*node.relation.sql_texts()] if node.relation is not None else []
     watermark = node.watermark
-    if node.kind == "source" and watermark is not None and watermark.expression is not None:
-        return [read_sql_text(("watermark", "expression"), watermark.expression)]
-    return node.relation.sql_texts() if node.relation is not None else ()
+    if watermark is not None and watermark.expression is not None:
+        texts.append(read_sql_text(("watermark", "expression"), watermark.expression))
+    if watermark is not None and watermark.bound is not None:
+        texts.append(read_sql_text(("watermark", "bound"), watermark.bound))
+    return texts
 
 
 def _locate(plan: Plan, node: Node, error: PySparkException) -> Location | None:

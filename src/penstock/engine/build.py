@@ -29,7 +29,9 @@ from penstock.engine.column_checks import (
 )
 from penstock.engine.columns import exchange_schema, has_variant, sink_schema, to_spark
 from penstock.engine.datasource import NAME, PenstockDataSource
+from penstock.engine.distinct import by_distinct_values
 from penstock.engine.event_time import LATEST
+from penstock.engine.event_time_groups import by_windows_only
 from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
 from penstock.engine.late_candidates import LateCapture
@@ -54,7 +56,6 @@ from penstock.engine.watermark import (
     add_watermark,
     check_event_time_column,
     check_event_times,
-    drop_sentinel,
     sentinel_rows,
     watermark_id,
 )
@@ -200,7 +201,7 @@ class Builder:
         """Returns the output of a relation; of an updating one its changes."""
         assert node.relation is not None
         if not node.updating:
-            return node.relation.relate(inputs, session)
+            return by_windows_only(node.relation.relate(inputs, session))
         try:
             if self.updating is not None:
                 return self.updating.derive(node, inputs)
@@ -367,7 +368,7 @@ class Builder:
         mode = modes.Update() if query.output_mode == "update" else modes.Append()
         checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
         try:
-            checker.checkForStreaming(analyzed_plan(root), mode)
+            checker.checkForStreaming(analyzed_plan(by_distinct_values(root)), mode)
         except AnalysisException as error:
             raise streaming_error(self.plan, query, error) from error
 
@@ -439,9 +440,8 @@ class Builder:
                 frame = self._check_rows(node, frame, raw, query)
                 frame = self._computed_event_time(node, watermark, frame, raw, query)
             elif watermark is not None:
-                frame = add_watermark(frame, watermark)
-                if self.sentinel_only or self.with_sentinel:
-                    frame = drop_sentinel(frame, watermark)
+                drops = self.sentinel_only or self.with_sentinel
+                frame = add_watermark(frame, watermark, drops_sentinel=drops)
         return frame
 
     def _computed_event_time(
@@ -460,7 +460,7 @@ class Builder:
             names = stream_sources(node.name, self.plan.nodes, self.plan.streams)
             sources = [frames[name] for name in names]
             rows = sentinel_rows(sources, frame.schema, watermark.column)
-            return drop_sentinel(add_watermark(rows, watermark), watermark)
+            return add_watermark(rows, watermark, drops_sentinel=True)
         if self._has_windows_below(node):
             spool = self.make_spool(node, query, "output")
             late = self._late_capture(node, query)

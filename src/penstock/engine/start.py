@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
 from penstock.engine.checked_queries import has_checks
+from penstock.engine.distinct import by_distinct_values
 from penstock.engine.panes import by_panes
 from penstock.engine.watermark import keep_filters_above
 from penstock.plan.model import Query
@@ -63,7 +64,7 @@ def start(
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
         runner = BatchRunner(builder, query, checkpoint, observer, late)
         writer = (
-            keep_filters_above(by_panes(frames[query.root]))
+            keep_filters_above(by_panes(by_distinct_values(frames[query.root])))
             .writeStream.queryName(query.name)
             .outputMode(query.output_mode)
             .option("checkpointLocation", str(checkpoint))

@@ -8,8 +8,8 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, expr, lit, spark_partition_id
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import col, expr, lit, spark_partition_id, when
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from penstock.core.error_codec import encode_errors
@@ -33,6 +33,10 @@ from penstock.plan.model import Node
 from penstock.sdk import Config, Context, Transform
 from penstock.spec.models import Watermark
 from penstock.sql.dialect.translate import translate
+
+_BOUND = "_watermark_bound"
+_DELAY = "spark.watermarkDelayMs"
+"""The key of Spark's metadata of event-time columns."""
 
 
 class EventTimeColumn(Config):
@@ -69,9 +73,27 @@ class SentinelRows:
                 yield sentinel(self.rows, self.event_time)
 
 
-def add_watermark(frame: DataFrame, watermark: Watermark) -> DataFrame:
-    """Returns a stream with a watermark."""
-    return frame.withWatermark(watermark.column, f"{round(watermark.delay * 1000)} milliseconds")
+def add_watermark(
+    frame: DataFrame, watermark: Watermark, *, drops_sentinel: bool = False
+) -> DataFrame:
+    """Returns a stream with a watermark. Raises PlanError if its bound is not a TIMESTAMP.
+
+    With `drops_sentinel` the stream is without the sentinel row, which has moved the watermark.
+    """
+    delay = round(watermark.delay * 1000)
+    if watermark.bound is None:
+        bounded = frame.withWatermark(watermark.column, f"{delay} milliseconds")
+        return _drop_sentinel(bounded, watermark.column) if drops_sentinel else bounded
+    bounded = frame.withColumn(_BOUND, _bound(frame, watermark.column, watermark.bound))
+    event_time = col(watermark.column).alias(watermark.column, metadata={_DELAY: delay})
+    columns = [
+        event_time if name == watermark.column else col(f"`{name.replace('`', '``')}`")
+        for name in frame.columns
+    ]
+    bounded = bounded.withWatermark(_BOUND, f"{delay} milliseconds")
+    if drops_sentinel:
+        bounded = _drop_sentinel(bounded, _BOUND)
+    return bounded.select(*columns)
 
 
 def keep_filters_above(frame: DataFrame) -> DataFrame:
@@ -95,9 +117,34 @@ def _keep_filters_above(plan: Any, session: SparkSession) -> Any:
     return analyzed_plan(frame_of(plan, session).where(spark_partition_id() >= 0))
 
 
-def drop_sentinel(frame: DataFrame, watermark: Watermark) -> DataFrame:
-    """Returns a stream without the sentinel row, which has moved the watermark."""
-    time = col(watermark.column)
+def _bound(frame: DataFrame, event_time: str, expression: str) -> Column:
+    """Returns the column whose maximum is the watermark: the event time of a sentinel row."""
+    value = expr(translate(expression).text)
+    type_ = frame.select(value).schema[0].dataType
+    if not isinstance(type_, TimestampType | TimestampNTZType):
+        raise PlanError(
+            f"watermark.bound is {type_.simpleString().upper()}, not TIMESTAMP",
+            code="wrong-type",
+            hint="Write an expression of a time, as in at - INTERVAL 5 SECONDS.",
+        )
+    java: Any = frame.sparkSession._jvm
+    columns = java.org.apache.spark.sql.classic.ExpressionUtils
+    given: Any = value
+    tried = Column(
+        columns.column(
+            java.org.apache.spark.sql.catalyst.expressions.TryEval(columns.expression(given._jc))
+        )
+    )
+    time = col(event_time)
+    return when(time >= lit(END_OF_TIME), time).otherwise(tried)
+
+
+def _drop_sentinel(frame: DataFrame, column: str) -> DataFrame:
+    """Returns a stream without the sentinel row, by the column of its watermark.
+
+    A condition on another column would be evaluated before the watermark.
+    """
+    time = col(column)
     return frame.where(time.isNull() | (time < lit(END_OF_TIME)))
 
 
@@ -109,7 +156,10 @@ def add_event_time(frame: DataFrame, watermark: Watermark | None) -> DataFrame:
 
 def watermark_id(frame: DataFrame) -> str:
     """Returns the ID of the watermark that a stream has received last."""
-    return str(analyzed_plan(frame).nodeId().toString())
+    plan = analyzed_plan(frame)
+    while class_name(plan) != "EventTimeWatermark":
+        plan = plan.child()
+    return str(plan.nodeId().toString())
 
 
 def check_event_times(

@@ -158,9 +158,12 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
 def _sql_texts(node: Node) -> Iterator[str]:
     """Yields the SQL texts of a node."""
     if node.relation is not None:
-        yield from (sql.text for sql in node.relation.sql_texts())
+        for sql in node.relation.sql_texts():
+            yield from (sql.written, sql.text)
     if node.watermark is not None and node.watermark.expression is not None:
         yield node.watermark.expression
+    if node.watermark is not None and node.watermark.bound is not None:
+        yield node.watermark.bound
 
 
 def _columns_text(text: str) -> str:

@@ -13,6 +13,7 @@ from penstock.plan.changes import (
     unsupported_changes,
     unsupported_state,
 )
+from penstock.plan.functions import used_functions
 from penstock.plan.lookups import lookups_read_with_changes
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
@@ -21,6 +22,7 @@ from penstock.plan.repeated_reads import sources_are_read_once
 from penstock.sdk import Capability
 from penstock.sdk.columns.conform import sql_name
 from penstock.spec.models import SourceSpec
+from penstock.sql.facts import deterministic
 
 Rule = Callable[[Plan], Iterator[PlanError]]
 
@@ -65,6 +67,25 @@ def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
             problem = f"{problem} {sql_name(columns.field(name).type)}, not TIMESTAMP"
             hint = "Declare the column as TIMESTAMP."
             yield _error(node, problem, "wrong-type", hint)
+
+
+def bounds_are_deterministic(plan: Plan) -> Iterator[PlanError]:
+    """Checks that the bound of a watermark calls functions of Spark and depends on the row only."""
+    for node in (*plan.of("source"), *plan.of("transform")):
+        bound = node.watermark.bound if node.watermark is not None else None
+        if bound is None:
+            continue
+        own = used_functions(plan.functions, [bound])
+        if own:
+            problem = f"has a watermark whose bound calls {next(iter(own))}, a function of its own"
+            hint = (
+                "Call the function in a transform upstream, and bound the watermark by its column."
+            )
+            yield _error(node, problem, "watermark-bound", hint)
+        elif not deterministic(bound):
+            problem = "has a watermark whose bound depends on chance or on the current time"
+            hint = "Write an expression of the columns, so that a repeated batch has the same rows."
+            yield _error(node, problem, "watermark-bound", hint)
 
 
 def late_rows_need_a_watermark(plan: Plan) -> Iterator[PlanError]:
@@ -215,6 +236,7 @@ ALL: tuple[Rule, ...] = (
     static_sources_end,
     watermark_columns_exist,
     late_rows_need_a_watermark,
+    bounds_are_deterministic,
     watermarks_of_transforms_are_first,
     modes_fit_sinks,
     primary_keys_are_used,

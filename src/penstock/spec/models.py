@@ -110,6 +110,12 @@ class Watermark(StrictModel):
 
     For example `to_timestamp(substr(line, 1, 19))`. A transform computes the column itself.
     """
+    bound: str | None = None
+    """A SQL expression over the columns. Its maximum, without `delay`, is the watermark.
+
+    For example `least(sent, received) - INTERVAL 5 SECONDS`. By default it is `column`. A row for
+    which it is null or fails does not move the watermark. It calls functions of Spark only.
+    """
 
 
 class LookupCache(StrictModel):

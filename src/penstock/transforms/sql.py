@@ -17,6 +17,7 @@ from penstock.sql.dialect.bind import Bound, bind
 from penstock.sql.dialect.relation import Output
 from penstock.sql.dialect.relation import Relation as ReadRelation
 from penstock.sql.dialect.text import DialectError, Translation
+from penstock.sql.dialect.user_aggregates import collect_rows
 from penstock.sql.facts import Facts
 
 if TYPE_CHECKING:
@@ -56,9 +57,17 @@ class Sql(Relation[SqlConfig]):
     def _translated(self) -> Translation:
         """The query in Spark SQL as far as it is known without its inputs."""
         try:
-            return read_sql_text(("sql",), self.config.sql).translation
+            return self._translate()
         except OptionError:
             return Translation.of(self.config.sql)
+
+    def _translate(self) -> Translation:
+        """Returns the query in Spark SQL. Raises OptionError."""
+        translation = read_sql_text(("sql",), self.config.sql).translation
+        try:
+            return collect_rows(translation, self.context.functions)
+        except DialectError as error:
+            raise error.located(self.config.sql, "sql") from None
 
     @cached_property
     def _bound(self) -> Bound:
@@ -75,7 +84,7 @@ class Sql(Relation[SqlConfig]):
 
     def validate(self) -> None:
         super().validate()
-        read_sql_text(("sql",), self.config.sql)
+        self._translate()
 
     def count_reads(self, name: str) -> int:
         return max(self._bound_facts.count_reads(name), 1)

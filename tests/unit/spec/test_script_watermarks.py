@@ -45,12 +45,25 @@ def test_sums_of_the_event_time_and_intervals(
 
 
 @pytest.mark.parametrize(
+    "expression",
+    [
+        "date_trunc('second', at) - INTERVAL '5 seconds'",
+        "at - INTERVAL '5' SECOND * 2",
+        "least(at, other)",
+        "CASE WHEN lag > 1 THEN at ELSE at - INTERVAL '1 hour' END",
+        "at - at",
+        "INTERVAL '5 seconds'",
+    ],
+)
+def test_other_expressions_are_bounds(tmp_path: Path, expression: str) -> None:
+    script = f"CREATE TABLE a (at TIMESTAMP, WATERMARK FOR at AS {expression}) {FILES};\n{WINDOW}"
+    expected = {"column": "at", "bound": expression}
+    assert source(tmp_path, script)["watermark"] == expected
+
+
+@pytest.mark.parametrize(
     ("expression", "found", "reason"),
     [
-        ("date_trunc('second', at) - INTERVAL '5 seconds'", "date_trunc", "the same distance"),
-        ("at - lag", "lag", "the same distance"),
-        ("at - at", "at", "the same distance"),
-        ("INTERVAL '5 seconds'", "5 seconds", "the same distance"),
         ("at + INTERVAL '5 seconds'", "5 seconds", "at or before the event time"),
         ("at - INTERVAL '5 parsecs' - INTERVAL '1 second'", "5 parsecs", "a duration such as"),
     ],

@@ -49,6 +49,9 @@ public Object apply(Object given) {
     Expression result = substitute(body, values);
     return returns == null ? result : Cast$.MODULE$.apply(result, returns, true);
   }
+  if (kind.equals("row")) {
+    return row(values);
+  }
   Expression[] inputs = values;
   if (kind.equals("aggregate")) {
     inputs = new Expression[] {collected(values)};
@@ -107,14 +110,17 @@ private void fail(String problem) {
 }
 
 private Expression collected(Expression[] values) {
+  Expression[] rows = new Expression[] {row(values)};
+  return ((AggregateFunction) lookup("collect_list", rows)).toAggregateExpression();
+}
+
+private Expression row(Expression[] values) {
   Expression[] fields = new Expression[2 * values.length];
   for (int i = 0; i < values.length; i++) {
     fields[2 * i] = Literal$.MODULE$.apply(names[i]);
     fields[2 * i + 1] = values[i];
   }
-  Expression row = lookup("named_struct", fields);
-  AggregateFunction list = (AggregateFunction) lookup("collect_list", new Expression[] {row});
-  return list.toAggregateExpression();
+  return lookup("named_struct", fields);
 }
 
 private Expression lookup(String function, Expression[] arguments) {

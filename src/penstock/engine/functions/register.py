@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,11 @@ from penstock.core.errors import PlanError
 from penstock.engine.columns import to_spark
 from penstock.engine.functions.builder import java_array, new_builder
 from penstock.engine.functions.evaluate import Evaluation
+from penstock.plan.functions import functions_of
 from penstock.plan.functions.model import Function
+from penstock.sql.dialect.text import Translation
+from penstock.sql.dialect.user_aggregates import collect_rows
+from penstock.sql.user_functions import row_function, rows_function
 
 _NAMES = (
     re.compile(
@@ -32,12 +37,20 @@ _NAMES = (
 """The names that Spark gives to the column of a call without an alias, and to inner calls."""
 
 
-def register_functions(functions: Iterable[Function], session: SparkSession) -> None:
+def register_functions(functions: Sequence[Function], session: SparkSession) -> None:
     """Registers functions in a session, in place of earlier ones. Raises PlanError."""
+    known = functions_of(functions)
     for function in functions:
         state: Any = session._jsparkSession.sessionState()
-        builder = _builder(function, session, function.kind)
-        state.functionRegistry().createOrReplaceTempFunction(function.name, builder, "python_udf")
+        if function.sql:
+            body = collect_rows(Translation.of(function.sql), known).text
+            function = replace(function, sql=body)
+        builders = {function.name: _builder(function, session, function.kind)}
+        if function.kind == "aggregate":
+            builders[row_function(function.name)] = _builder(function, session, "row")
+            builders[rows_function(function.name)] = _builder(function, session, "rows")
+        for name, builder in builders.items():
+            state.functionRegistry().createOrReplaceTempFunction(name, builder, "python_udf")
         if function.kind == "table":
             relation = _builder(function, session, "relation")
             tables = state.tableFunctionRegistry()
@@ -63,6 +76,8 @@ def _builder(function: Function, session: SparkSession, kind: str) -> Any:
     state: Any = session._jsparkSession.sessionState()
     types = [_java_type(java, parameter.type) for parameter in function.parameters]
     names = [parameter.name for parameter in function.parameters]
+    if kind == "rows":
+        types, names = [None], ["rows"]
     python = body = None
     returns = function.returns
     if function.sql:

@@ -18,7 +18,7 @@ from penstock.spec.validate import Pipeline
 from penstock.sql.dialect.translate import is_translated
 from penstock.sql.facts import called_functions, deterministic
 from penstock.sql.functions import AGGREGATES, BUILTINS
-from penstock.sql.user_functions import UserFunctions
+from penstock.sql.user_functions import UserFunctions, rows_function
 
 __all__ = ["Function", "functions_of", "resolve", "used_functions"]
 
@@ -54,7 +54,8 @@ def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function
 def functions_of(functions: Iterable[Function]) -> UserFunctions:
     """Returns the facts of functions that the analysis of SQL requires."""
     known = {function.name.lower(): function for function in functions}
-    aggregates = {name for name, function in known.items() if function.kind == "aggregate"}
+    collecting = frozenset(name for name, each in known.items() if each.kind == "aggregate")
+    aggregates = set(collecting)
     chance = {name for name, function in known.items() if not function.deterministic}
     called = {name: called_functions(function.sql) for name, function in known.items()}
     for name, function in known.items():
@@ -65,7 +66,8 @@ def functions_of(functions: Iterable[Function]) -> UserFunctions:
     for _ in known:
         aggregates |= {name for name in known if not aggregates.isdisjoint(called[name])}
         chance |= {name for name in known if not chance.isdisjoint(called[name])}
-    return UserFunctions(frozenset(known), frozenset(aggregates), frozenset(chance))
+    chance |= {rows_function(name) for name in collecting & chance}
+    return UserFunctions(frozenset(known), frozenset(aggregates), collecting, frozenset(chance))
 
 
 def used_functions(functions: Iterable[Function], texts: Iterable[str]) -> dict[str, Function]:

@@ -194,6 +194,8 @@ class ScriptNodes:
         entries: dict[Text, Node] = {self._key("column"): text_node(self._file, watermark.column)}
         if watermark.delay is not None:
             entries[self._key("delay")] = text_node(self._file, watermark.delay)
+        if watermark.expression is not None:
+            entries[self._key("bound")] = text_node(self._file, watermark.expression)
         return "watermark", map_node(self._file, entries), watermark.column
 
     def _default_watermark(

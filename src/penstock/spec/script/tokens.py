@@ -214,6 +214,15 @@ class TokenReader:
         """Reads an expression up to the bracket that closes it. Raises SpecError."""
         return self._balanced(_BRACKETS, (), "an expression")
 
+    def item(self, expected: str) -> tuple[Text, TokenReader]:
+        """Reads an item up to a comma or the bracket that closes it, and returns its reader.
+
+        Raises SpecError.
+        """
+        first = self._next
+        text = self._balanced(_BRACKETS, (",",), expected)
+        return text, TokenReader(self.file, self._tokens[first : self._next])
+
     def type(self, following: Collection[str]) -> Text:
         """Reads a type up to one of the `following` keywords. Raises SpecError."""
         return self._balanced(_TYPE_BRACKETS, following, "the type of the column")

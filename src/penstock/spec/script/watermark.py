@@ -1,8 +1,8 @@
-"""The watermark of `CREATE TABLE`: an event time, and its delay."""
+"""The watermark of `CREATE TABLE`: an event time, and its delay or an expression."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,10 +14,11 @@ from penstock.spec.script.tokens import Text, TokenReader
 
 @dataclass(frozen=True)
 class Watermark:
-    """`WATERMARK FOR column AS column - INTERVAL delay`."""
+    """`WATERMARK FOR column AS column - INTERVAL delay`, or `AS expression`."""
 
     column: Text
     delay: Text | None = None
+    expression: Text | None = None
 
 
 class Term(NamedTuple):
@@ -31,7 +32,8 @@ class Term(NamedTuple):
 def read_watermark(reader: TokenReader) -> Watermark:
     """Reads `FOR column`, and `AS column - INTERVAL delay` or `DELAY OF INTERVAL delay`.
 
-    The expression after AS may be any sum of the column and constant intervals. Raises SpecError.
+    A sum of the column and constant intervals is a delay, another text after AS an expression.
+    Raises SpecError.
     """
     reader.expect("FOR")
     column = reader.name("the name of a column")
@@ -40,15 +42,26 @@ def read_watermark(reader: TokenReader) -> Watermark:
         return Watermark(column, read_interval(reader))
     if not reader.accept("AS"):
         return Watermark(column)
-    return Watermark(column, _read_delay(reader, column))
+    text, item = reader.item("an expression")
+    try:
+        return Watermark(column, _read_delay(item, column))
+    except _NotConstantError:
+        return Watermark(column, expression=text)
+
+
+class _NotConstantError(Exception):
+    """An expression that is no sum of the event time and constant intervals."""
 
 
 def _read_delay(reader: TokenReader, column: Text) -> Text | None:
-    """Reads a sum. Returns its constant distance below the column; None without intervals."""
+    """Reads a sum. Returns its constant distance below the column; None without intervals.
+
+    Raises _NotConstantError for another expression.
+    """
     terms = list(_read_sum(reader, column, 1))
     intervals = [term for term in terms if not term.is_column]
-    if [term.sign for term in terms if term.is_column] != [1]:
-        raise _not_constant(reader, column, terms[0].text)
+    if not reader.ended or [term.sign for term in terms if term.is_column] != [1]:
+        raise _NotConstantError
     if not intervals:
         return None
     if [term.sign for term in intervals] == [-1]:
@@ -70,13 +83,14 @@ def _read_sum(reader: TokenReader, column: Text, outer: int) -> Iterator[Term]:
     while True:
         if reader.accept("("):
             yield from _read_sum(reader, column, sign)
-            reader.expect(")")
+            if not reader.accept(")"):
+                raise _NotConstantError
         elif reader.accept("INTERVAL"):
-            yield Term(read_interval(reader), sign, is_column=False)
+            yield Term(_constant(read_interval, reader), sign, is_column=False)
         else:
-            name = reader.name("the name of the column of the watermark")
+            name = _constant(lambda each: each.name("the column of the watermark"), reader)
             if name.value.lower() != column.value.lower() or reader.at("("):
-                raise _not_constant(reader, column, name)
+                raise _NotConstantError
             yield Term(name, sign, is_column=True)
         if reader.accept("-"):
             sign = -outer
@@ -93,12 +107,9 @@ def _seconds(reader: TokenReader, text: Text) -> float:
         raise SpecError(str(error), code="invalid-watermark", where=reader.location(text)) from None
 
 
-def _not_constant(reader: TokenReader, column: Text, found: Text) -> SpecError:
-    return SpecError(
-        f"expected {column.value} minus constant intervals, found {found.value}: the watermark has "
-        "the same distance to the event time of all rows",
-        code="invalid-watermark",
-        where=reader.location(found),
-        hint=f"write AS {column.value} - INTERVAL '5 seconds', with the longest distance, or "
-        "generate another event-time column",
-    )
+def _constant(read: Callable[[TokenReader], Text], reader: TokenReader) -> Text:
+    """Reads a term. Raises _NotConstantError for another one."""
+    try:
+        return read(reader)
+    except SpecError:
+        raise _NotConstantError from None

@@ -1,6 +1,6 @@
-"""Aggregates of distinct values in windows, which Spark does not compute on streams.
+"""Aggregates of distinct values in windows by the set of the values, which takes less state.
 
-`count(DISTINCT a)` becomes the size of the set of values.
+`count(DISTINCT a)` becomes the size of the set. Other aggregates: see `engine.distinct`.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.sql.dialect.query import Select
-from penstock.sql.dialect.text import DialectError, Edit
+from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Call, Sql
 
 _LISTS = ("array_agg", "collect_list")
+_TEXTS = ("listagg", "string_agg")
 
 
 def distinct_edits(sql: Sql, select: Select) -> Iterator[Edit]:
-    """Yields the edits of the aggregates of a query. Raises DialectError at other aggregates."""
+    """Yields the edits of the aggregates of a query."""
     nested = [source.part for source in select.sources if source.query is not None]
     for call in sql.calls(first=select.part[0], last=select.part[1]):
         if any(first <= call.name < last for first, last in nested):
@@ -38,15 +39,29 @@ def _translate(sql: Sql, call: Call) -> Iterator[Edit]:
             yield Edit(sql[call.opening + 2].start, sql[call.closing - 1].end, values)
         end = _end(sql, call)
         yield Edit(end, end, ") AS BIGINT)")
+    elif name in _TEXTS:
+        yield _joined(sql, call)
     elif name in _LISTS:
         yield Edit(token.start, distinct.end, "collect_set(")
     elif name in ("min", "max", "collect_set", "bool_and", "bool_or", "any_value"):
         yield Edit(distinct.start, distinct.end, "")
-    else:
-        raise DialectError(
-            f"{name}(DISTINCT) in a window is not available", token.start, distinct.end,
-            "group by the value in a view first, then aggregate the view by its window",
-        )  # fmt: skip
+
+
+def _joined(sql: Sql, call: Call) -> Edit:
+    """Returns the text of distinct values, which may be sorted by WITHIN GROUP."""
+    value = sql.slice(call.opening + 2, call.arguments[0][1])
+    separator = sql.slice(*call.arguments[1]) if len(call.arguments) > 1 else "''"
+    last, descending = call.closing, False
+    if sql.words(last + 1, "WITHIN", "GROUP") and sql.is_sign(last + 3, "("):
+        first, last = last + 3, sql.closing.get(last + 3, last)
+        descending = any(sql.word(index) == "DESC" for index in range(first, last))
+    filter_ = ""
+    if sql.word(last + 1) == "FILTER" and sql.is_sign(last + 2, "("):
+        first, last = last + 1, sql.closing.get(last + 2, last)
+        filter_ = f" {sql.slice(first, last + 1)}"
+    values = f"sort_array(collect_set({value}){filter_}, {str(not descending).lower()})"
+    text = f"CASE WHEN count({value}){filter_} > 0 THEN array_join({values}, {separator}) END"
+    return Edit(sql[call.name].start, sql[last].end, text)
 
 
 def _end(sql: Sql, call: Call) -> int:

@@ -11,7 +11,7 @@ from penstock.sql.dialect.tokens import Call, Sql
 _NAMES = ("array_agg", "first_value", "last_value", "nth_value", "string_agg")
 
 
-class _Key(NamedTuple):
+class Key(NamedTuple):
     """An expression of ORDER BY."""
 
     text: str
@@ -40,13 +40,13 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
             continue
         start, distinct = call.opening + 1, sql.word(call.opening + 1) == "DISTINCT"
         values = [sql.slice(*part) for part in sql.split(start + distinct, order, ",")]
-        keys = [_key(sql, *part) for part in sql.split(order + 2, call.closing, ",")]
+        keys = [read_key(sql, *part) for part in sql.split(order + 2, call.closing, ",")]
         text, last = _aggregate(sql, call, values, keys, distinct)
         yield [Edit(sql[call.name].start, sql[last].end, text)]
 
 
 def _aggregate(
-    sql: Sql, call: Call, values: Sequence[str], keys: Sequence[_Key], distinct: bool
+    sql: Sql, call: Call, values: Sequence[str], keys: Sequence[Key], distinct: bool
 ) -> tuple[str, int]:
     """Returns the aggregate of Spark, and the last token that it replaces."""
     name = sql[call.name].value.lower()
@@ -78,35 +78,46 @@ def _filter(sql: Sql, call: Call, value: str) -> tuple[str, int]:
     return "", call.closing
 
 
-def _key(sql: Sql, first: int, last: int) -> _Key:
+def read_key(sql: Sql, first: int, last: int) -> Key:
+    """Returns an expression of ORDER BY. A null is the largest value without NULLS."""
     nulls = None
     if sql.word(last - 2) == "NULLS":
         nulls, last = sql.word(last - 1) == "FIRST", last - 2
     descending = sql.word(last - 1) == "DESC"
     if sql.word(last - 1) in ("ASC", "DESC"):
         last -= 1
-    return _Key(sql.slice(first, last), descending, descending if nulls is None else nulls)
+    return Key(sql.slice(first, last), descending, descending if nulls is None else nulls)
 
 
-def _rank(key: _Key) -> str:
+def _rank(key: Key) -> str:
     """Returns the fields of a struct that has the order of the key, or the reverse order."""
     null = "IS NULL" if key.descending == key.nulls_first else "IS NOT NULL"
     return f"{key.text} {null}, {key.text}"
 
 
-def _sorted(value: str, keys: Sequence[_Key], distinct: bool, filter_: str) -> str:
+def _sorted(value: str, keys: Sequence[Key], distinct: bool, filter_: str) -> str:
     """Returns the array of values in the order of the keys."""
-    fields = [f"{key.text} AS _key{number}" for number, key in enumerate(keys)]
     function = "collect_set" if distinct else "collect_list"
-    rows = f"{function}(struct({', '.join([*fields, f'{value} AS _value'])})){filter_}"
+    rows = f"{function}(struct({key_fields(keys)}{value} AS _value)){filter_}"
+    return f"{SORTED}{rows}{by_keys(keys)}"
+
+
+SORTED = "transform(array_sort("
+"""The text before an array of structs of keys and a value; the text after it is `by_keys`."""
+
+
+def key_fields(keys: Sequence[Key]) -> str:
+    """Returns the fields of the keys in a struct, before its other fields."""
+    return "".join(f"{key.text} AS _key{number}, " for number, key in enumerate(keys))
+
+
+def by_keys(keys: Sequence[Key]) -> str:
+    """Returns the text after an array of structs that sorts it and selects its values."""
     cases = "".join(_comparison(f"_key{number}", key) for number, key in enumerate(keys))
-    return (
-        f"transform(array_sort({rows}, (_left, _right) -> CASE{cases} ELSE 0 END),"
-        " _row -> _row._value)"
-    )
+    return f", (_left, _right) -> CASE{cases} ELSE 0 END), _row -> _row._value)"
 
 
-def _comparison(name: str, key: _Key) -> str:
+def _comparison(name: str, key: Key) -> str:
     left, right = f"_left.{name}", f"_right.{name}"
     null, less = (-1 if key.nulls_first else 1), (1 if key.descending else -1)
     return (

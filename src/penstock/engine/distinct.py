@@ -1,0 +1,106 @@
+"""Aggregates of distinct values in streams: rows are aggregated by their values first.
+
+Spark's optimizer has this form of such an aggregation, but does not accept the query as a stream.
+Both aggregations have state, by which the windows, their rows and their late rows are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
+
+from penstock.engine.spark_plan import (
+    analyzed_plan,
+    class_name,
+    frame_of,
+    scala_items,
+    scala_sequence,
+)
+
+
+def by_distinct_values(frame: DataFrame) -> DataFrame:
+    """Returns a stream without aggregates of distinct values, which has the same rows.
+
+    A query stays as it is if its aggregates are of different distinct values, which Spark's form
+    has in no stable order, or if it also has `listagg` of sorted values.
+    """
+    session = frame.sparkSession
+    plan = analyzed_plan(frame)
+    try:
+        rewritten = _rewrite(plan, session._jvm)
+    except Py4JError:
+        return frame
+    return frame if rewritten is plan else frame_of(rewritten, session)
+
+
+def _rewrite(plan: Any, java: Any) -> Any:
+    if not plan.isStreaming():
+        return plan
+    children = scala_items(plan.children())
+    visited = [_rewrite(child, java) for child in children]
+    if any(new is not old for new, old in zip(visited, children, strict=True)):
+        plan = plan.withNewChildren(scala_sequence(java, visited))
+    if class_name(plan) != "Aggregate":
+        return plan
+    items = scala_items(plan.aggregateExpressions())
+    if not _same_values([each for item in items for each in _distinct(item)]):
+        return plan
+    filtered = [_with_filter(item, java) for item in items]
+    if all(new is old for new, old in zip(filtered, items, strict=True)):
+        return plan
+    groups, columns = plan.groupingExpressions(), scala_sequence(java, filtered)
+    plan = java.org.apache.spark.sql.catalyst.plans.logical.Aggregate(
+        groups, columns, plan.child(), plan.hint()
+    )
+    optimizer: Any = java.org.apache.spark.sql.catalyst.optimizer
+    rule = getattr(optimizer, "RewriteDistinctAggregates$").__getattr__("MODULE$")
+    return rule.rewrite(plan)
+
+
+def _distinct(expression: Any) -> Iterator[Any]:
+    """Yields the aggregates of distinct values in an expression."""
+    if class_name(expression) == "AggregateExpression" and expression.isDistinct():
+        yield expression
+    for child in scala_items(expression.children()):
+        yield from _distinct(child)
+
+
+def _same_values(aggregates: Sequence[Any]) -> bool:
+    """Returns whether aggregates are of the same values under the same filter."""
+    if not aggregates:
+        return False
+    first, *others = [
+        [
+            *(each for each in scala_items(one.aggregateFunction().children())
+              if not each.foldable()),
+            *([one.filter().get()] if one.filter().isDefined() else []),
+        ]
+        for one in aggregates
+    ]  # fmt: skip
+    return all(
+        len(first) == len(other)
+        and all(one.semanticEquals(two) for one, two in zip(first, other, strict=True))
+        for other in others
+    )
+
+
+def _with_filter(expression: Any, java: Any) -> Any:
+    """Returns an expression whose aggregates of distinct values have a filter.
+
+    Spark aggregates by values first if there is a filter.
+    """
+    if class_name(expression) == "AggregateExpression":
+        if not expression.isDistinct() or expression.filter().isDefined():
+            return expression
+        literals = java.org.apache.spark.sql.catalyst.expressions.Literal
+        always = java.scala.Option.apply(literals.TrueLiteral())
+        function, mode = expression.aggregateFunction(), expression.mode()
+        return expression.copy(function, mode, True, always, expression.resultId())
+    children = scala_items(expression.children())
+    replaced = [_with_filter(child, java) for child in children]
+    if all(new is old for new, old in zip(replaced, children, strict=True)):
+        return expression
+    return expression.withNewChildren(scala_sequence(java, replaced))

@@ -1,0 +1,97 @@
+"""Groups by a window and by its event time: one of both is the event time of the groups.
+
+Spark finds complete groups by their event-time column and does not accept a second one. The window
+remains one, and the event time is a column like any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.engine.spark_plan import (
+    analyzed_plan,
+    class_name,
+    frame_of,
+    scala_items,
+    scala_sequence,
+)
+
+_DELAY = "spark.watermarkDelayMs"
+_WINDOWS = ("spark.timeWindow", "spark.sessionWindow")
+
+
+def by_windows_only(frame: DataFrame) -> DataFrame:
+    """Returns a stream whose groups have a single event-time column, which has the same rows."""
+    session = frame.sparkSession
+    plan = analyzed_plan(frame)
+    rewritten = _rewrite(plan, session._jvm)
+    return frame if rewritten is plan else frame_of(rewritten, session)
+
+
+def _rewrite(plan: Any, java: Any) -> Any:
+    if not plan.isStreaming():
+        return plan
+    children = scala_items(plan.children())
+    visited = [_rewrite(child, java) for child in children]
+    if any(new is not old for new, old in zip(visited, children, strict=True)):
+        plan = plan.withNewChildren(scala_sequence(java, visited))
+    if class_name(plan) != "Aggregate":
+        return plan
+    times = [each for each in scala_items(plan.groupingExpressions()) if _has(each, _DELAY)]
+    others = [time for time in times if not _has(time, *_WINDOWS)]
+    if not others or len(others) == len(times):
+        return plan
+    return _without_event_times(plan, others, java)
+
+
+def _without_event_times(plan: Any, times: list[Any], java: Any) -> Any:
+    """Returns an aggregation that groups by copies of event-time columns."""
+    expressions = java.org.apache.spark.sql.catalyst.expressions
+    plans = java.org.apache.spark.sql.catalyst.plans.logical
+    none, empty = java.scala.Option.empty(), scala_sequence(java, [])
+    no_metadata = java.scala.Option.apply(java.org.apache.spark.sql.types.Metadata.empty())
+    copies = [
+        expressions.Alias(
+            time, time.name(), expressions.NamedExpression.newExprId(), empty, no_metadata, empty
+        )
+        for time in times
+    ]
+    child = plans.Project(
+        scala_sequence(java, [*scala_items(plan.child().output()), *copies]), plan.child()
+    )
+    replaced = list(zip(times, scala_items(child.output())[-len(times) :], strict=True))
+    groups = [_replace(each, replaced, java) for each in scala_items(plan.groupingExpressions())]
+    items = []
+    for item in scala_items(plan.aggregateExpressions()):
+        value = _replace(item, replaced, java)
+        if class_name(value) == "AttributeReference" and value is not item:
+            value = expressions.Alias(
+                value, item.name(), item.exprId(), item.qualifier(), none, empty
+            )
+        items.append(value)
+    return plans.Aggregate(
+        scala_sequence(java, groups), scala_sequence(java, items), child, plan.hint()
+    )
+
+
+def _replace(expression: Any, replaced: list[tuple[Any, Any]], java: Any) -> Any:
+    """Returns an expression with copies in place of columns, except in aggregate functions."""
+    for column, copy in replaced:
+        if expression.semanticEquals(column):
+            return copy
+    if class_name(expression) == "AggregateExpression":
+        return expression
+    children = scala_items(expression.children())
+    changed = [_replace(child, replaced, java) for child in children]
+    if all(new is old for new, old in zip(changed, children, strict=True)):
+        return expression
+    return expression.withNewChildren(scala_sequence(java, changed))
+
+
+def _has(expression: Any, *keys: str) -> bool:
+    """Returns whether an expression is a column whose metadata has one of the keys."""
+    if class_name(expression) != "AttributeReference":
+        return False
+    return any(expression.metadata().contains(key) for key in keys)

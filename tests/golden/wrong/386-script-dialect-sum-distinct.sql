@@ -1,4 +1,0 @@
-CREATE TABLE a (id BIGINT, name TEXT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds')
-  WITH (connector = 'single_file', path = 'in/*.json', format = 'json');
-SELECT tumble(INTERVAL '1 minute') AS w,
-  sum(DISTINCT id) FROM a GROUP BY w;
