@@ -22,10 +22,9 @@ WINDOW_FUNCTIONS = frozenset(
 def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None) -> bool:
     """Returns whether rows of a query are final at the end of the input only.
 
-    That is so with ORDER BY, LIMIT, OFFSET or OVER, for groups and distinct rows without an event
-    time, for outer,
-    semi and anti joins without one, and for subqueries of streams. `times` are the columns of the
-    inputs with event times; None stands for unknown columns.
+    That is so with ORDER BY, LIMIT, OFFSET or OVER, for subqueries of streams, and for groups,
+    distinct rows and outer, semi and anti joins without an event time. `times` are the columns of
+    the inputs with event times; None stands for unknown columns.
     """
     tree = facts.tree
     if tree is None:
