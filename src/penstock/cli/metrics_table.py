@@ -11,11 +11,10 @@ from rich.text import Text
 
 from penstock.core.text import plural
 from penstock.core.units import size_text
+from penstock.observe.execution import SLOW_SECONDS
 
 Snapshot = Mapping[str, Any]
 """The metrics of a run, as returned by `Metrics.snapshot`."""
-SLOW_SECONDS = 5.0
-"""The age at which a batch under way is shown."""
 
 
 def metrics_table(numbers: Snapshot, *, moving: bool) -> Table:

@@ -22,6 +22,7 @@ from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics, StateSize
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
+from penstock.runtime.backlog import StalledBacklog
 from penstock.runtime.collection import DeadLetterCollection
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.receivers import Receivers
@@ -88,6 +89,7 @@ class Supervisor:
         self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
         self.collector = self.dead_letters.collector
         self.acknowledger = Acknowledger(plan, state, log)
+        self.backlog = StalledBacklog(plan, state, metrics)
         self.state_stores = StateStores(plan, session, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
         self.listener = Listener(plan, metrics, self.collector.read)
@@ -120,6 +122,7 @@ class Supervisor:
             finally:
                 self.session.streams.removeListener(self.listener)
                 self.acknowledger.close()
+                self.backlog.close()
                 self._close_sinks()
 
     # Batch events, called on the threads of the queries
@@ -348,6 +351,10 @@ class Supervisor:
         self.acknowledger.acknowledge()
         for name, count in self.acknowledger.pending().items():
             self.metrics.flows[name].pending = count
+        executions = self.metrics.queries
+        self.backlog.count(
+            [run.query for run in self.query_runs if executions[run.query.name].stalled]
+        )
         self.state.write("status.json", self.metrics.snapshot())
         if self.on_tick is not None:
             self.on_tick()

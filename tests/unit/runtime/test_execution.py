@@ -16,6 +16,7 @@ from penstock.cli.live_view import LiveView
 from penstock.cli.metrics_table import format_executions
 from penstock.core.errors import Permanent, Transient
 from penstock.core.log import Silent
+from penstock.engine.start_offsets import StartOffsets
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.runtime.acknowledge import Acknowledger
@@ -56,6 +57,19 @@ def numbers(**executions: Execution) -> dict[str, Any]:
     metrics = Metrics()
     metrics.queries.update(executions)
     return metrics.snapshot()
+
+
+def test_a_query_stalls_between_attempts_and_in_a_long_batch() -> None:
+    execution = Execution()
+    execution.begin_batch(1)
+    assert not execution.stalled
+    assert execution.batch_since is not None
+    execution.batch_since -= 10
+    assert execution.stalled
+    execution.end_batch()
+    assert not execution.stalled
+    execution.retry(DOWN, 1)
+    assert execution.stalled
 
 
 def test_a_query_that_advances_has_no_line() -> None:
@@ -131,6 +145,8 @@ def test_pending_records_are_those_not_yet_committed(tmp_path: Path) -> None:
     assert acknowledger.pending() == {"orders": 0}
     write("offsets", 0, 10)
     assert acknowledger.pending() == {"orders": 0}
+    StartOffsets(checkpoint).record("orders", {"batch": 4})
+    assert acknowledger.pending() == {"orders": 6}
     write("commits", 0, 10)
     write("offsets", 1, 25)
     assert acknowledger.pending() == {"orders": 15}
@@ -142,7 +158,7 @@ def test_the_lag_contains_pending_records() -> None:
     metrics = Metrics()
     flow = metrics.flow("orders", "source", "kafka")
     assert metrics.snapshot()["nodes"]["orders"]["lag"] is None
-    flow.lag = 0
+    flow.measure("copy", 0, "records")
     flow.pending = 200
     assert metrics.snapshot()["nodes"]["orders"]["lag"] == 200
 
