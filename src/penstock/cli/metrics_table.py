@@ -46,7 +46,7 @@ def format_lag(flow: Mapping[str, Any]) -> str:
         return ""
     if flow["lag_unit"] == "bytes":
         return size_text(flow["lag"])
-    return f"{flow['lag']:,} {flow['lag_unit']}"
+    return plural(flow["lag"], flow["lag_unit"].removesuffix("s"))
 
 
 def format_elapsed(seconds: float) -> str:

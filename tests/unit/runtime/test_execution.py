@@ -13,7 +13,7 @@ from rich.console import Console
 
 from penstock import app
 from penstock.cli.live_view import LiveView
-from penstock.cli.metrics_table import format_executions
+from penstock.cli.metrics_table import format_executions, format_lag
 from penstock.core.errors import Permanent, Transient
 from penstock.core.log import Silent
 from penstock.engine.start_offsets import StartOffsets
@@ -161,6 +161,9 @@ def test_the_lag_contains_pending_records() -> None:
     flow.measure("copy", 0, "records")
     flow.pending = 200
     assert metrics.snapshot()["nodes"]["orders"]["lag"] == 200
+    assert format_lag(metrics.snapshot()["nodes"]["orders"]) == "200 records"
+    flow.pending = 1
+    assert format_lag(metrics.snapshot()["nodes"]["orders"]) == "1 record"
 
 
 def test_a_killed_run_is_in_the_history(tmp_path: Path) -> None:
