@@ -323,7 +323,7 @@ class Supervisor:
             run.done = True
             self.metrics.queries[run.query.name].end()
             self.listener.catch_up(started.spark)
-        self.acknowledger.acknowledge()
+        self._acknowledge()
         stopped, self.query_runs = self.query_runs, []
         for run in stopped:
             self._collect_committed(run.query.name)
@@ -348,9 +348,7 @@ class Supervisor:
             self._detect_recovery(run)
         self._collect_tables(self.dead_letters.collect_when_due)
         self._poll_receivers()
-        self.acknowledger.acknowledge()
-        for name, count in self.acknowledger.pending().items():
-            self.metrics.flows[name].pending = count
+        self._acknowledge()
         executions = self.metrics.queries
         self.backlog.count(
             [run.query for run in self.query_runs if executions[run.query.name].stalled]
@@ -358,6 +356,12 @@ class Supervisor:
         self.state.write("status.json", self.metrics.snapshot())
         if self.on_tick is not None:
             self.on_tick()
+
+    def _acknowledge(self) -> None:
+        """Acknowledges the batches that all queries have committed, and counts the others."""
+        self.acknowledger.acknowledge()
+        for name, count in self.acknowledger.pending().items():
+            self.metrics.flows[name].pending = count
 
     def _tick_if_idle(self, run: QueryRun) -> None:
         lock = run.started.runner.lock

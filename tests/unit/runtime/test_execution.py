@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.live import Live
 
 from penstock import app
 from penstock.cli.live_view import LiveView
@@ -119,14 +121,20 @@ def test_the_live_view_of_a_query_that_retries(tmp_path: Path, width: int) -> No
     metrics.watermarks["orders"] = "2013-01-05T12:00:00Z"
     metrics.flow("copy", "sink", "http")
     metrics.queries["copy"] = Execution()
-    metrics.queries["copy"].retry(DOWN, 12.5)
+    metrics.queries["copy"].begin_batch(3)
+    metrics.queries["copy"].retry(Transient(f"could not reach {'a' * 100}"), 12.5)
     view.begin(plan, metrics)
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    console.print(view._render())
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    output = io.StringIO()
+    console = Console(
+        file=output, width=width, force_terminal=True, color_system=None, soft_wrap=True
+    )
+    with Live(console=console, get_renderable=view._render, auto_refresh=False):
+        pass
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output.getvalue()).splitlines()
+    assert max(map(len, lines)) <= width
     assert lines[-1].strip() == "Ctrl-C stops"
-    text = " ".join(" ".join(lines).split())
-    assert "query copy: retrying for 0.0 s: could not reach the server" in text
+    text = "".join("".join(lines).split())
+    assert f"querycopy:retryingfor0.0s:couldnotreach{'a' * 100}·nextattemptin12s·batch3" in text
 
 
 def test_pending_records_are_those_not_yet_committed(tmp_path: Path) -> None:
