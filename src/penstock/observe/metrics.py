@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -95,6 +96,19 @@ class Metrics:
         """Returns the flow of a node, created on first use."""
         with self._lock:
             return self.flows.setdefault(name, Flow(kind, type_))
+
+    def resume(self, earlier: Mapping[str, Any], queries: Iterable[str]) -> None:
+        """Sets the open windows and watermarks of queries to those of the run before.
+
+        They hold until the first batch of a query, as its state does.
+        """
+        for name in queries:
+            windows = earlier.get("queries", {}).get(name, {}).get("open_windows", 0)
+            watermark = earlier.get("watermarks", {}).get(name)
+            if windows:
+                self.progress[name] = QueryProgress(open_windows=windows)
+            if watermark:
+                self.watermarks[name] = watermark
 
     @property
     def failures(self) -> dict[str, str]:

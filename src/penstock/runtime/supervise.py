@@ -98,6 +98,7 @@ class Supervisor:
         self._last_tick = 0.0
         self._sink_timer = SinkTimer(plan, log)
         self._reported_tables: set[str] = set()
+        metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
         for node in plan.nodes.values():
             if node.kind != "transform" and not node.static:
                 metrics.flow(node.name, node.kind, node.type)
