@@ -83,7 +83,10 @@ def check(
         _connect(result, partial, timeout)
     if depth >= LEVELS.index("plan") and _has_plan(partial):
         with _Collector(result), app.session(plan) as spark:
-            _columns(result, plan, spark)
+            with _Collector(result):
+                _columns(result, plan, spark)
+            with _Collector(result):
+                _syntax(partial, spark)
             if level == "sample" and not result.errors:
                 _sample(result, plan, spark, rows, timeout)
     return result
@@ -92,7 +95,8 @@ def check(
 def _has_plan(partial: PartialPlan) -> bool:
     """Returns whether Spark can find further errors: in the nodes downstream of sources."""
     runtime_is_wrong = ("runtime",) in partial.plan.pipeline.damaged
-    derived = any(node.kind != "source" for node in partial.plan.nodes.values())
+    nodes = (*partial.plan.nodes.values(), *partial.unread)
+    derived = any(node.kind != "source" for node in nodes)
     return not partial.errors or (derived and not runtime_is_wrong)
 
 
@@ -130,6 +134,12 @@ def _columns(result: CheckResult, plan: Plan, spark: SparkSession) -> None:
     if result.plan is not None:
         arrow_types = {name: to_arrow(columns) for name, columns in types.items()}
         _describe_nodes(result, plan, arrow_types)
+
+
+def _syntax(partial: PartialPlan, spark: SparkSession) -> None:
+    from penstock.engine.syntax import syntax_errors
+
+    raise_all(syntax_errors(partial.plan, partial.unread, spark))
 
 
 def _sample(

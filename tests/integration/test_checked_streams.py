@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import polars as pl
@@ -252,7 +253,8 @@ def test_only_fallible_expressions_of_rows_are_checked(
     )
     numbers.createOrReplaceTempView("numbers")
     frame = session.sql(sql)
-    result = check_stream(frame, numbers, FailingRows("node", numbers.schema, None))
+    with warnings.catch_warnings(action="error"):
+        result = check_stream(frame, numbers, FailingRows("node", numbers.schema, None))
     assert (result is not frame) == checked
     if checked:
         assert [field.simpleString() for field in result.schema] == [

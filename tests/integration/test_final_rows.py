@@ -68,6 +68,8 @@ def test_final_rows_are_written_at_the_end_of_the_input(place: Place) -> None:
     assert place.rows() == []
     assert place.run().ending == "complete"
     assert place.rows() == TOTALS
+    status = json.loads((place.state / "status.json").read_text())
+    assert status["nodes"]["orders"]["lag"] == 0
 
 
 @pytest.mark.parametrize("lost", ["complete", "complete and commit"])

@@ -122,17 +122,20 @@ class LiveView:
         text = " · ".join(
             [f"running for {running}", *format_counts(numbers), *format_watermark(numbers)]
         )
-        executions = [Text(line, "red") for line in format_executions(numbers)]
-        messages = [Text(message, "yellow") for message in self._messages]
         return Group(
             "",
-            Text.assemble((self.plan.name, "bold"), f"  {text}"),
+            Text.assemble((self.plan.name, "bold"), f"  {text}", no_wrap=False),
             metrics_table(numbers, moving=True),
-            *(Text(line, "dim") for line in format_states(numbers)),
-            *executions,
-            *messages,
-            Text(self._stopping or "Ctrl-C stops", "dim"),
+            *(_wrapped(line, "dim") for line in format_states(numbers)),
+            *(_wrapped(line, "red") for line in format_executions(numbers)),
+            *(_wrapped(message, "yellow") for message in self._messages),
+            _wrapped(self._stopping or "Ctrl-C stops", "dim"),
         )
+
+
+def _wrapped(line: str, style: str) -> Text:
+    """Returns a line of the view, which would be cut at the width of the terminal otherwise."""
+    return Text(line, style, no_wrap=False, overflow="fold")
 
 
 def _format_line(event: str, facts: dict[str, Any]) -> str:

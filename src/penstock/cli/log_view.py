@@ -13,6 +13,7 @@ from penstock.cli.summary import dead_letter_hint, describe_unwritten
 from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
+from penstock.core.text import plural
 
 if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
@@ -105,5 +106,5 @@ def _brief(flow: Mapping[str, Any]) -> str:
     if flow["lag"]:
         parts.append(f"lag {format_lag(flow)}")
     if flow["dead_letters"]:
-        parts.append(f"{flow['dead_letters']:,} dead letters")
+        parts.append(plural(flow["dead_letters"], "dead letter"))
     return ", ".join(parts)

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from penstock.core.text import plural
 from penstock.core.units import size_text
+from penstock.observe.execution import SLOW_SECONDS
 
 Snapshot = Mapping[str, Any]
 """The metrics of a run, as returned by `Metrics.snapshot`."""
-SLOW_SECONDS = 5.0
-"""The age at which a batch under way is shown."""
 
 
 def metrics_table(numbers: Snapshot, *, moving: bool) -> Table:
@@ -47,7 +46,7 @@ def format_lag(flow: Mapping[str, Any]) -> str:
         return ""
     if flow["lag_unit"] == "bytes":
         return size_text(flow["lag"])
-    return f"{flow['lag']:,} {flow['lag_unit']}"
+    return plural(flow["lag"], flow["lag_unit"].removesuffix("s"))
 
 
 def format_elapsed(seconds: float) -> str:

@@ -6,16 +6,18 @@ failing operators are upstream of the state. Their checks are part of the stream
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import rand, struct, when
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 from penstock.engine.checked_plan import ROW, CheckedPlan, aggregated_values, without_ctes
-from penstock.engine.failing_rows import NUMBER, FailingRows
+from penstock.engine.failing_rows import NUMBER, FailingRows, FailingRowsWriter
 from penstock.engine.spark_plan import analyzed_plan, class_name, frame_of, scala_items
 from penstock.engine.spool import Spool, Stage
 from penstock.plan.model import Node
@@ -85,9 +87,9 @@ class _CheckedStream(CheckedPlan):
         """Ends the search: `rewrite` adds the check."""
 
     def divide(self, checked: Any, result: Any) -> Any:
-        report = arrow_udf(
-            self.failing.of_check(self.count), "boolean", ArrowUDFType.SCALAR_ITER
-        ).asNondeterministic()
+        make_udf: Any = arrow_udf
+        report = make_udf(_passing(self.failing.of_check(self.count)), "boolean")
+        report = report.asNondeterministic()
         self.count += 1
         failing = when(self.column(result).isNull(), self.column(self.row))
         return analyzed_plan(frame_of(checked, self.session).where(report(failing)))
@@ -122,3 +124,12 @@ def _replace(expression: Any, replaced: list[tuple[Any, Any]], plan: CheckedPlan
     if all(new is old for new, old in zip(changed, children, strict=True)):
         return expression
     return expression.withNewChildren(plan.sequence(changed))
+
+
+def _passing(writer: FailingRowsWriter) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """Returns the function of a writer with the type hints by which Spark selects its kind."""
+
+    def passing(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        return writer(columns)
+
+    return passing

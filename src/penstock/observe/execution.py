@@ -9,6 +9,8 @@ from typing import Any, Literal
 from penstock.core.errors import PenstockError
 
 State = Literal["running", "retrying", "failed", "ended"]
+SLOW_SECONDS = 5.0
+"""The age at which a batch under way is shown."""
 
 
 @dataclass
@@ -66,6 +68,13 @@ class Execution:
         if self.state != "failed":
             self._enter("ended")
         self.batch = self.batch_since = None
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the query is between two attempts, or a batch has been under way for long."""
+        since = self.batch_since
+        is_slow = since is not None and time.time() - since > SLOW_SECONDS
+        return self.state == "retrying" or is_slow
 
     def snapshot(self) -> dict[str, Any]:
         """Returns the execution as JSON."""

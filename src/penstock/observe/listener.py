@@ -76,7 +76,7 @@ class Listener(StreamingQueryListener):
         seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1000
         names = self.sources.get(query.name, ())
         for name, source in zip(names, progress.get("sources", []), strict=False):
-            self._measure(name, source, seconds)
+            self._measure(query.name, name, source, seconds)
         self.last_batches[query.name] = int(progress.get("batchId", -1))
 
     def catch_up(self, running: StreamingQuery, timeout: float = 2.0) -> None:
@@ -102,16 +102,17 @@ class Listener(StreamingQueryListener):
                 if new_rows > 0:
                     flow.add(new_rows)
 
-    def _measure(self, name: str, progress: Mapping[str, Any], seconds: float) -> None:
-        """Updates the duration of the last batch and the lag of a source."""
+    def _measure(self, query: str, name: str, progress: Mapping[str, Any], seconds: float) -> None:
+        """Updates the duration of the last batch and the unread records of a source."""
         end, latest = _offset(progress.get("endOffset")), _offset(progress.get("latestOffset"))
         flow = self.metrics.flows[name]
         if progress.get("numInputRows") and end != _offset(progress.get("startOffset")):
             flow.batch_seconds = seconds
         source = self.plan.nodes[name].source
         if isinstance(source, ReplayableSource) and end is not None and latest is not None:
-            flow.lag = source.lag(end, latest)
-            flow.lag_unit = source.lag_unit
+            unread = source.lag(end, latest)
+            if unread is not None:
+                flow.measure(query, unread, source.lag_unit)
 
 
 def _offset(value: Any) -> dict[str, Any] | None:

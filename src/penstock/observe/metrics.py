@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,8 +31,8 @@ class Flow:
     """The rows without an event time, which belong to no window."""
     lost: int = 0
     """The messages that a receiving source has lost."""
-    lag: int | None = None
-    """The records that Spark had not read at the end of the last batch."""
+    unread: dict[str, int] = field(default_factory=dict)
+    """The records that a query has not read, at the end of its last batch or at a later count."""
     pending: int = 0
     """The records in batches that not all sinks have written."""
     lag_unit: str = "records"
@@ -45,10 +46,17 @@ class Flow:
         self.last_batch = time.time()
         self._marks.append((self.last_batch, rows))
 
+    def measure(self, query: str, unread: int, unit: str) -> None:
+        """Sets the records that a query has not read."""
+        self.unread = {**self.unread, query: unread}
+        self.lag_unit = unit
+
     @property
-    def total_lag(self) -> int | None:
+    def lag(self) -> int | None:
         """The records that not all sinks have written; None if unknown."""
-        return self.pending or None if self.lag is None else self.lag + self.pending
+        if not self.unread:
+            return self.pending or None
+        return max(self.unread.values()) + self.pending
 
     def rate(self, started: float) -> float:
         """Returns rows per second over the last `WINDOW` seconds."""
@@ -88,6 +96,19 @@ class Metrics:
         """Returns the flow of a node, created on first use."""
         with self._lock:
             return self.flows.setdefault(name, Flow(kind, type_))
+
+    def resume(self, earlier: Mapping[str, Any], queries: Iterable[str]) -> None:
+        """Sets the open windows and watermarks of queries to those of the run before.
+
+        They hold until the first batch of a query, as its state does.
+        """
+        for name in queries:
+            windows = earlier.get("queries", {}).get(name, {}).get("open_windows", 0)
+            watermark = earlier.get("watermarks", {}).get(name)
+            if windows:
+                self.progress[name] = QueryProgress(open_windows=windows)
+            if watermark:
+                self.watermarks[name] = watermark
 
     @property
     def failures(self) -> dict[str, str]:
@@ -141,7 +162,7 @@ class Metrics:
                     "rows": flow.rows,
                     "bytes": flow.bytes,
                     "rows_per_second": round(flow.rate(self.started), 1),
-                    "lag": flow.total_lag,
+                    "lag": flow.lag,
                     "lag_unit": flow.lag_unit,
                     "dead_letters": flow.dead_letters,
                     "lost": flow.lost,

@@ -102,7 +102,7 @@ class RunCollector(Collector):
                     counter.add_metric(self._node(name, flow), number)
             yield counter
         lag = GaugeMetricFamily(
-            "penstock_lag", "Backlog of a source: not yet read, in the unit of the label.",
+            "penstock_lag", "Lag of a source: what not all sinks have written.",
             labels=(*_NODE, "unit"),
         )  # fmt: skip
         last = GaugeMetricFamily(

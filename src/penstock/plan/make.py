@@ -38,11 +38,13 @@ class PartialPlan:
 
     The part contains each valid node whose inputs are in the part. `stand_ins` are sources whose
     options are wrong and whose declared columns are valid: only their columns can be used.
+    `unread` are the transforms downstream of an error.
     """
 
     plan: Plan
     errors: tuple[PenstockError, ...]
     stand_ins: frozenset[str] = frozenset()
+    unread: tuple[Node, ...] = ()
 
 
 def make_plan(pipeline: Pipeline, mistakes: Iterable[PenstockError] = ()) -> Plan:
@@ -77,7 +79,14 @@ class _Planner:
     def plan(self) -> PartialPlan:
         nodes = self._nodes()
         dead_letter = self._dead_letter()
-        nodes = self._valid_nodes(self._connect(nodes))
+        connected = self._connect(nodes)
+        nodes = self._valid_nodes(connected)
+        known = nodes.keys() | self.invalid
+        rest = [node for name, node in connected.items() if name not in known]
+        for node in rest:
+            mode = node.spec.mode if isinstance(node.spec, SinkSpec) else None
+            error = rules.unsupported_mode(node, mode)
+            self.mistakes += [] if error is None else [error]
         nodes = translate_queries(nodes, self._report)
         plan = Plan(
             self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings),
@@ -94,7 +103,8 @@ class _Planner:
         for rule in rules.ALL:
             self.mistakes.extend(error for error in rule(plan) if error.where not in suspects)
         plan = replace(plan, warnings=(*plan.warnings, *find_unbounded_state(plan)))
-        return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins)
+        unread = tuple(node for node in rest if node.kind == "transform")
+        return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins, unread)
 
     def _report(self, node: Node, error: PenstockError) -> None:
         route = (f"{node.kind}s", node.name)

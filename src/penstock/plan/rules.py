@@ -126,16 +126,22 @@ def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
     """Checks that a sink supports its mode, and that an upsert has a primary key."""
     for node in plan.of("sink"):
         mode = node.sink.mode
-        needed = {"upsert": Capability.UPSERT, "replace": Capability.REPLACE}.get(mode)
-        if needed is not None and not node.can(needed):
-            problem = f"does not support mode: {mode}"
-            options = node.component.optional_capabilities.get(needed)
-            hint = "Set mode: append" + (f", or set {options}." if options else ".")
-            yield _error(node, problem, "unsupported-mode", hint)
+        if (error := unsupported_mode(node, mode)) is not None:
+            yield error
         elif mode == "upsert" and not node.sink.primary_key:
             problem = "has mode: upsert and no primary key"
             hint = "Set primary_key: [COLUMN, ...] on the sink or on a node upstream."
             yield _error(node, problem, "missing-option", hint)
+
+
+def unsupported_mode(node: Node, mode: str | None) -> PlanError | None:
+    """Returns the error of a sink that does not support a mode, or None."""
+    needed = {"upsert": Capability.UPSERT, "replace": Capability.REPLACE}.get(mode or "")
+    if needed is None or node.can(needed):
+        return None
+    options = node.component.optional_capabilities.get(needed)
+    hint = "Set mode: append" + (f", or set {options}." if options else ".")
+    return _error(node, f"does not support mode: {mode}", "unsupported-mode", hint)
 
 
 def primary_keys_are_used(plan: Plan) -> Iterator[PlanError]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from penstock.core.errors import ConnectError
 from penstock.core.log import Log
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.source_readers import source_offset
+from penstock.engine.start_offsets import StartOffsets
 from penstock.plan.model import Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Offset, ReplayableSource
@@ -46,16 +47,16 @@ class Acknowledger:
                     self._acknowledged[name] = offset
 
     def pending(self) -> dict[str, int]:
-        """Returns the records of each source in batches that not all queries have committed.
-
-        Counts from the second batch of a query: the first one has no offset before it.
-        """
+        """Returns the records of each source in batches that not all queries have committed."""
         counts = dict.fromkeys(self._sources, 0)
         for query in {query for queries in self._readers.values() for query in queries}:
             committed, planned = self._state.committed(query), self._state.planned(query)
-            if committed is None or planned is None or planned <= committed:
+            if planned is None or (committed is not None and planned <= committed):
                 continue
-            starts, ends = self._query_offsets(query), _batch_offsets(self._state, query, planned)
+            starts: Mapping[str, Offset] = self._query_offsets(query)
+            if committed is None:
+                starts = StartOffsets(self._state.checkpoint(query)).read()
+            ends = batch_offsets(self._state, query, planned)
             for name in starts.keys() & ends.keys() & counts.keys():
                 lag = self._sources[name].lag(starts[name], ends[name])
                 counts[name] = max(counts[name], lag or 0)
@@ -82,16 +83,17 @@ class Acknowledger:
             return {}
         if self._committed.get(query, (None,))[0] != number:
             OffsetLog(self._state.checkpoint(query)).sync_committed(number)
-            self._committed[query] = number, _batch_offsets(self._state, query, number)
+            self._committed[query] = number, batch_offsets(self._state, query, number)
         return self._committed[query][1]
 
 
 def committed_offsets(state: StateDirectory, query: str) -> dict[str, Offset]:
     """Returns the end offset of each source in a query's last committed batch; {} without one."""
     number = state.committed(query)
-    return {} if number is None else _batch_offsets(state, query, number)
+    return {} if number is None else batch_offsets(state, query, number)
 
 
-def _batch_offsets(state: StateDirectory, query: str, number: int) -> dict[str, Offset]:
+def batch_offsets(state: StateDirectory, query: str, number: int) -> dict[str, Offset]:
+    """Returns the end offset of each source in a planned batch of a query."""
     offsets = OffsetLog(state.checkpoint(query)).end_offsets(number)
     return {name: source_offset(offset) for name, offset in offsets.items()}

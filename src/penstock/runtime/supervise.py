@@ -22,6 +22,7 @@ from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics, StateSize
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
+from penstock.runtime.backlog import StalledBacklog
 from penstock.runtime.collection import DeadLetterCollection
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.receivers import Receivers
@@ -88,6 +89,7 @@ class Supervisor:
         self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
         self.collector = self.dead_letters.collector
         self.acknowledger = Acknowledger(plan, state, log)
+        self.backlog = StalledBacklog(plan, state, metrics)
         self.state_stores = StateStores(plan, session, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
         self.listener = Listener(plan, metrics, self.collector.read)
@@ -96,6 +98,7 @@ class Supervisor:
         self._last_tick = 0.0
         self._sink_timer = SinkTimer(plan, log)
         self._reported_tables: set[str] = set()
+        metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
         for node in plan.nodes.values():
             if node.kind != "transform" and not node.static:
                 metrics.flow(node.name, node.kind, node.type)
@@ -120,6 +123,7 @@ class Supervisor:
             finally:
                 self.session.streams.removeListener(self.listener)
                 self.acknowledger.close()
+                self.backlog.close()
                 self._close_sinks()
 
     # Batch events, called on the threads of the queries
@@ -320,7 +324,7 @@ class Supervisor:
             run.done = True
             self.metrics.queries[run.query.name].end()
             self.listener.catch_up(started.spark)
-        self.acknowledger.acknowledge()
+        self._acknowledge()
         stopped, self.query_runs = self.query_runs, []
         for run in stopped:
             self._collect_committed(run.query.name)
@@ -345,12 +349,20 @@ class Supervisor:
             self._detect_recovery(run)
         self._collect_tables(self.dead_letters.collect_when_due)
         self._poll_receivers()
-        self.acknowledger.acknowledge()
-        for name, count in self.acknowledger.pending().items():
-            self.metrics.flows[name].pending = count
+        self._acknowledge()
+        executions = self.metrics.queries
+        self.backlog.count(
+            [run.query for run in self.query_runs if executions[run.query.name].stalled]
+        )
         self.state.write("status.json", self.metrics.snapshot())
         if self.on_tick is not None:
             self.on_tick()
+
+    def _acknowledge(self) -> None:
+        """Acknowledges the batches that all queries have committed, and counts the others."""
+        self.acknowledger.acknowledge()
+        for name, count in self.acknowledger.pending().items():
+            self.metrics.flows[name].pending = count
 
     def _tick_if_idle(self, run: QueryRun) -> None:
         lock = run.started.runner.lock

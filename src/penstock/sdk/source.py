@@ -135,8 +135,8 @@ class ReplayableSource(Source[C]):
 
     `initial_offset`, `latest_offset`, `limit_batch` and `partitions` are called in one process per
     query, `commit` in another process, all on the driver's machine; `read` is called on copies in
-    tasks. `initial_offset`, `latest_offset` and `lag` may be called on another copy before a run,
-    to measure the backlog.
+    tasks. `initial_offset`, `latest_offset` and `lag` may be called on another copy, to count the
+    unread records before a run and during long batches.
     """
 
     acknowledges: str | None = None

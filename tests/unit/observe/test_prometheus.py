@@ -44,7 +44,8 @@ def test_nodes_have_rows_bytes_lag_and_dead_letters() -> None:
     source, sink = metrics.flow("orders", "source", "kafka"), metrics.flow("out", "sink", "files")
     parse = metrics.flow("parse", "transform", "sql")
     source.add(5)
-    source.lag, source.lag_unit, source.lost = 7, "messages", 2
+    source.measure("copy", 7, "messages")
+    source.lost = 2
     sink.add(3)
     sink.bytes, parse.dead_letters = 120, 2
     found = scrape(metrics)

@@ -9,10 +9,11 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import Transient
-from penstock.plan.model import Plan
+from penstock.observe.metrics import Metrics
+from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import replace_sources
 from penstock.runtime import run as runs
-from penstock.runtime.backlog import count_backlog
+from penstock.runtime.backlog import StalledBacklog, count_backlog
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Config, Offset, ReplayableSource
 
@@ -57,15 +58,23 @@ def test_records_of_streams_count(plan: Plan, state: StateDirectory) -> None:
     assert count_backlog(plan, state) == 130
 
 
+def query_of(plan: Plan, source: str) -> Query:
+    return next(query for query in plan.queries if source in query.stream_nodes)
+
+
+def plan_batch(state: StateDirectory, query: Query, offset: str, *logs: str) -> None:
+    """Writes a batch up to an offset into logs of Spark."""
+    for log in logs:
+        path = state.checkpoint(query.name) / log / "3"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"v2\n{{}}\n{offset}" if log == "offsets" else "v1")
+
+
+B_AT_10 = 'b:{"rows": 10, "row": 0, "time": 0}'
+
+
 def test_what_is_committed_does_not(plan: Plan, state: StateDirectory) -> None:
-    query = next(query.name for query in plan.queries if "b" in query.stream_nodes)
-    for log, text in (
-        ("offsets", 'v2\n{}\nb:{"rows": 10, "row": 0, "time": 0}'),
-        ("commits", "v1"),
-    ):
-        path = state.checkpoint(query) / log / "3"
-        path.parent.mkdir(parents=True)
-        path.write_text(text)
+    plan_batch(state, query_of(plan, "b"), B_AT_10, "offsets", "commits")
     assert count_backlog(plan, state) == 120
 
 
@@ -77,6 +86,25 @@ def test_sources_begin_as_if_nobody_had_asked(plan: Plan, state: StateDirectory)
     before = {node.name: dict(vars(node.source)) for node in plan.of("source")}
     count_backlog(plan, state)
     assert {node.name: dict(vars(node.source)) for node in plan.of("source")} == before
+
+
+def test_records_after_the_batch_of_a_stalled_query_count(
+    plan: Plan, state: StateDirectory
+) -> None:
+    plan = replace_sources(plan, {"a": Down(Config())})
+    metrics = Metrics()
+    for name in ("a", "b"):
+        metrics.flow(name, "source", "generate").measure("earlier", 4, "records")
+        metrics.flows[name].pending = 10
+    backlog = StalledBacklog(plan, state, metrics)
+    plan_batch(state, query_of(plan, "a"), 'a:{"rows": 1}', "offsets")
+    plan_batch(state, query_of(plan, "b"), B_AT_10, "offsets")
+    backlog.count([])
+    assert metrics.flows["b"].lag == 14
+    backlog.count([query_of(plan, name) for name in ("a", "b")])
+    backlog.close(timeout=30)
+    assert metrics.flows["b"].lag == 20 + 10
+    assert metrics.flows["a"].lag == 14
 
 
 @pytest.mark.parametrize(

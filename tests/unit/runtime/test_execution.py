@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +11,14 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.live import Live
 
 from penstock import app
 from penstock.cli.live_view import LiveView
-from penstock.cli.metrics_table import format_executions
+from penstock.cli.metrics_table import format_executions, format_lag
 from penstock.core.errors import Permanent, Transient
 from penstock.core.log import Silent
+from penstock.engine.start_offsets import StartOffsets
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.runtime.acknowledge import Acknowledger
@@ -56,6 +59,19 @@ def numbers(**executions: Execution) -> dict[str, Any]:
     metrics = Metrics()
     metrics.queries.update(executions)
     return metrics.snapshot()
+
+
+def test_a_query_stalls_between_attempts_and_in_a_long_batch() -> None:
+    execution = Execution()
+    execution.begin_batch(1)
+    assert not execution.stalled
+    assert execution.batch_since is not None
+    execution.batch_since -= 10
+    assert execution.stalled
+    execution.end_batch()
+    assert not execution.stalled
+    execution.retry(DOWN, 1)
+    assert execution.stalled
 
 
 def test_a_query_that_advances_has_no_line() -> None:
@@ -105,14 +121,20 @@ def test_the_live_view_of_a_query_that_retries(tmp_path: Path, width: int) -> No
     metrics.watermarks["orders"] = "2013-01-05T12:00:00Z"
     metrics.flow("copy", "sink", "http")
     metrics.queries["copy"] = Execution()
-    metrics.queries["copy"].retry(DOWN, 12.5)
+    metrics.queries["copy"].begin_batch(3)
+    metrics.queries["copy"].retry(Transient(f"could not reach {'a' * 100}"), 12.5)
     view.begin(plan, metrics)
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    console.print(view._render())
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    output = io.StringIO()
+    console = Console(
+        file=output, width=width, force_terminal=True, color_system=None, soft_wrap=True
+    )
+    with Live(console=console, get_renderable=view._render, auto_refresh=False):
+        pass
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output.getvalue()).splitlines()
+    assert max(map(len, lines)) <= width
     assert lines[-1].strip() == "Ctrl-C stops"
-    text = " ".join(" ".join(lines).split())
-    assert "query copy: retrying for 0.0 s: could not reach the server" in text
+    text = "".join("".join(lines).split())
+    assert f"querycopy:retryingfor0.0s:couldnotreach{'a' * 100}·nextattemptin12s·batch3" in text
 
 
 def test_pending_records_are_those_not_yet_committed(tmp_path: Path) -> None:
@@ -131,6 +153,8 @@ def test_pending_records_are_those_not_yet_committed(tmp_path: Path) -> None:
     assert acknowledger.pending() == {"orders": 0}
     write("offsets", 0, 10)
     assert acknowledger.pending() == {"orders": 0}
+    StartOffsets(checkpoint).record("orders", {"batch": 4})
+    assert acknowledger.pending() == {"orders": 6}
     write("commits", 0, 10)
     write("offsets", 1, 25)
     assert acknowledger.pending() == {"orders": 15}
@@ -142,9 +166,12 @@ def test_the_lag_contains_pending_records() -> None:
     metrics = Metrics()
     flow = metrics.flow("orders", "source", "kafka")
     assert metrics.snapshot()["nodes"]["orders"]["lag"] is None
-    flow.lag = 0
+    flow.measure("copy", 0, "records")
     flow.pending = 200
     assert metrics.snapshot()["nodes"]["orders"]["lag"] == 200
+    assert format_lag(metrics.snapshot()["nodes"]["orders"]) == "200 records"
+    flow.pending = 1
+    assert format_lag(metrics.snapshot()["nodes"]["orders"]) == "1 record"
 
 
 def test_a_killed_run_is_in_the_history(tmp_path: Path) -> None:

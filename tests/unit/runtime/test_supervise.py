@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import Any
 import pytest
 
 from penstock import app
+from penstock.cli.summary import describe_unwritten
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.core.log import Silent
+from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
+from penstock.observe.progress import QueryProgress
 from penstock.runtime import supervise
 from penstock.runtime.state import StateDirectory
 from penstock.runtime.stop import Stopped, StopRequest
@@ -117,6 +121,24 @@ def test_queries_that_end_are_caught_up(tmp_path: Path, monkeypatch: pytest.Monk
     outcome = Run(tmp_path, "stop_pipeline", "caught_up", starts)(monkeypatch)
     assert (outcome.ending, outcome.errors, outcome.exit_code) == ("caught_up", {}, 0)
     assert sorted(starts.calls) == [("hourly", "caught_up"), ("orders", "caught_up")]
+
+
+def test_open_windows_of_the_run_before_are_named_without_a_new_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = Metrics()
+    earlier.queries = {name: Execution() for name in ("hourly", "orders", "removed")}
+    earlier.progress["hourly"] = QueryProgress(open_windows=3)
+    earlier.watermarks = {"hourly": "2026-03-01T10:30:00.000Z", "removed": "2026-01-01T00:00:00Z"}
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "status.json").write_text(json.dumps(earlier.snapshot()))
+    run = Run(tmp_path, "stop_pipeline", "caught_up", Starts({}))
+    outcome = run(monkeypatch)
+    numbers = run.supervisor.metrics.snapshot()
+    assert describe_unwritten(run.supervisor.plan, outcome, numbers) == [
+        "hourly: 3 open windows not yet written; watermark 2026-03-01 10:30"
+    ]
+    assert "removed" not in numbers["watermarks"]
 
 
 def test_transient_errors_restart_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,9 @@ MONEY = pa.decimal128(12, 2)
         (pa.string(), '"quoted"  text', '"quoted" text'),
         (pa.timestamp("us", "UTC"), NOON, "2024-01-02 12:00:00.5"),
         (pa.date32(), dt.date(2024, 1, 2), "2024-01-02"),
+        (pa.duration("us"), dt.timedelta(days=1), "PT86400S"),
+        (pa.duration("us"), dt.timedelta(seconds=-1, milliseconds=-50), "-PT1.05S"),
+        (pa.list_(pa.duration("us")), [dt.timedelta(0)], '["PT0S"]'),
         (pa.struct([("a", pa.int32())]), None, ""),
     ],
 )

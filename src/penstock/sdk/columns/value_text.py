@@ -48,9 +48,19 @@ def leaf_text(value: pa.Scalar) -> str:
         return _float_text(value)
     if pa.types.is_decimal(type_):
         return format(value.as_py(), "f")
+    if pa.types.is_duration(type_):
+        return _duration_text(value)
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return base64.b64encode(value.as_py()).decode()
     return iso_scalar_text(value) if has_iso_text(type_) else str(value.as_py())
+
+
+def _duration_text(value: pa.Scalar) -> str:
+    """Returns a duration in ISO 8601, as JSON has it: `PT86400S`, `-PT0.5S`."""
+    micros = value.cast(pa.duration("us")).value
+    seconds, rest = divmod(abs(micros), 1_000_000)
+    fraction = f".{rest:06d}".rstrip("0") if rest else ""
+    return f"{'-' if micros < 0 else ''}PT{seconds}{fraction}S"
 
 
 def _float_text(value: pa.Scalar) -> str:
