@@ -56,11 +56,12 @@ class ScriptNodes:
         self._written = {
             name for name, table in self._tables.items() if table.options and table.query
         }
-        self._written |= {
-            statement.table.value.lower()
-            for statement in statements
+        self._inserts = {
+            statement.table.value.lower(): statement.table
+            for statement in reversed(statements)
             if isinstance(statement, Insert)
         }
+        self._written |= self._inserts.keys()
         self._inputs: dict[str, list[Text]] = {}
         self._printed = 0
         self._count: Counter[str] = Counter()
@@ -384,18 +385,21 @@ class ScriptNodes:
     def _options(self, table: CreateTable, kind: Literal["source", "sink"]) -> OptionTree:
         """Returns the options of a table as a node. Raises SpecError."""
         use: Literal["source", "sink", "lookup"] = "lookup" if _is_lookup(table) else kind
-        if use == "lookup" and kind == "sink":
+        writes = self._inserts.get(table.name.value.lower(), table.name)
+        watermark = table.columns.watermark
+        if kind == "sink" and (use == "lookup" or watermark is not None):
+            reason = "is a lookup table" if use == "lookup" else "has a watermark, as a source,"
             raise SpecError(
-                f'the table "{table.name.value}" is a lookup table and cannot be written',
+                f'the table "{table.name.value}" {reason} and cannot be written',
                 code="read-only-table",
-                where=self._file.location(table.name.start, table.name.end),
+                where=self._file.location(writes.start, writes.end),
                 hint="create another table for writing",
             )
         translated = translate_options(
             self._file, table.options or [], use, has_times=_has_times(table.columns)
         )
         options = OptionTree(self._file, translated)
-        options.check_kind(table.name, kind, _KINDS)
+        options.check_kind(table.name, kind, _KINDS, writes)
         if use == "lookup" and not options.has("lookup"):
             options.add("lookup", derived_node(self._file, True, table.name), table.name)
         return options
