@@ -45,7 +45,7 @@ def _has_unequal_join(facts: Facts, select: exp.Select, streams: Set[str]) -> bo
     return False
 
 
-def _equalities(condition: exp.Expr) -> Iterator[exp.Expr]:
+def _equalities(condition: exp.Expr) -> Iterator[exp.Binary]:
     """Yields the equalities that a condition requires."""
     for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
         part = part.unnest()
@@ -55,7 +55,7 @@ def _equalities(condition: exp.Expr) -> Iterator[exp.Expr]:
             yield part
 
 
-def _relates(equality: exp.Expr, name: str, others: Set[str]) -> bool:
+def _relates(equality: exp.Binary, name: str, others: Set[str]) -> bool:
     """Returns whether one side of an equality may be of a relation, the other one of `others`."""
     known = {name, *others}
     left, right = (_owners(side, known) for side in (equality.left, equality.right))

@@ -97,7 +97,7 @@ class OptionTree:
         return name in self._tree.names()
 
     def check_kind(self, table: Text, kind: str, kinds: Collection[str], use: Text) -> None:
-        """Checks `connector` and `type`. `use` is the place that writes a sink. Raises SpecError."""
+        """Checks `connector` and `type`. `use` is the place of an INSERT. Raises SpecError."""
         where = self._file.location(table.start, table.end)
         if self._connector is None:
             similar = nearest(_CONNECTOR, self._tree.names())
