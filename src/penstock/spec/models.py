@@ -105,6 +105,9 @@ class Watermark(StrictModel):
     """
     delay: Duration = 0.0
     """The time to wait for late rows."""
+    idle: PositiveDuration | None = None
+    """The time without new rows after which the source does not hold back the windows and joins of
+    several sources. By default they wait for its rows. Rows that arrive later may be late."""
     expression: str | None = None
     """A SQL expression over the columns of a source. It adds `column` to the source.
 

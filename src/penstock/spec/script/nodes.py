@@ -126,7 +126,8 @@ class ScriptNodes:
             for column in columns.columns
             if column.metadata
         }
-        watermark = self._watermark(columns) or self._default_watermark(table, metadata)
+        idle = options.take("idle") if self._has_idle_time(table) else None
+        watermark = self._watermark(columns, idle) or self._default_watermark(table, metadata, idle)
         if metadata:
             options.add("metadata", map_node(self._file, metadata), table.name)
         if columns.primary_key:
@@ -187,8 +188,10 @@ class ScriptNodes:
         }
         self._add_node("transforms", name, map_node(self._file, node))
 
-    def _watermark(self, columns: TableColumns) -> tuple[str, Node, Text] | None:
-        """Returns the option watermark, its value and its place."""
+    def _watermark(
+        self, columns: TableColumns, idle: tuple[Text, Node] | None
+    ) -> tuple[str, Node, Text] | None:
+        """Returns the option watermark, its value and its place. `idle` is one of its options."""
         watermark = columns.watermark
         if watermark is None:
             return None
@@ -197,10 +200,11 @@ class ScriptNodes:
             entries[self._key("delay")] = text_node(self._file, watermark.delay)
         if watermark.expression is not None:
             entries[self._key("bound")] = text_node(self._file, watermark.expression)
+        entries |= dict([idle] if idle else [])
         return "watermark", map_node(self._file, entries), watermark.column
 
     def _default_watermark(
-        self, table: CreateTable, metadata: dict[Text, Node]
+        self, table: CreateTable, metadata: dict[Text, Node], idle: tuple[Text, Node] | None
     ) -> tuple[str, Node, Text] | None:
         """Returns the event time that Arroyo assumes, and adds its column, if windows need it."""
         name = None if _is_lookup(table) else event_time_of(table.options or [])
@@ -212,8 +216,14 @@ class ScriptNodes:
         entries: dict[Text, Node] = {
             self._key("column"): derived_node(self._file, EVENT_TIME, table.name),
             self._key("delay"): derived_node(self._file, "1s", table.name),
+            **dict([idle] if idle else []),
         }
         return "watermark", map_node(self._file, entries), table.name
+
+    def _has_idle_time(self, table: CreateTable) -> bool:
+        """Returns whether `idle` belongs to a watermark. Arroyo accepts `idle_micros` without."""
+        names = [option.name for option in table.options or []]
+        return table.columns.watermark is not None or "idle" not in names
 
     @cached_property
     def _uses_windows(self) -> bool:
@@ -400,6 +410,8 @@ class ScriptNodes:
         )
         options = OptionTree(self._file, translated)
         options.check_kind(table.name, kind, _KINDS, writes)
+        if use != "source" and any(each.name == "idle_micros" for each in table.options or []):
+            options.take("idle")
         if use == "lookup" and not options.has("lookup"):
             options.add("lookup", derived_node(self._file, True, table.name), table.name)
         return options
