@@ -165,6 +165,8 @@ class SourceSpec(NodeModel):
     """The action for a record that cannot be decoded."""
     metadata: list[str] | dict[str, str] = []
     """Metadata columns: a list of names, or a map of column to name."""
+    metadata_types: dict[str, str] = {}
+    """The expected types of metadata columns. Another type is an error."""
     static: bool = False
     """Read the source once at the start, as a table for joins, instead of as a stream."""
     lookup: bool | Lookup = False

@@ -130,6 +130,13 @@ class ScriptNodes:
         watermark = self._watermark(columns, idle) or self._default_watermark(table, metadata, idle)
         if metadata:
             options.add("metadata", map_node(self._file, metadata), table.name)
+        types_of_metadata: dict[Text, Node] = {
+            column.name: text_node(self._file, column.type)
+            for column in columns.columns
+            if column.metadata and not column.conversion
+        }
+        if types_of_metadata:
+            options.add("metadata_types", map_node(self._file, types_of_metadata), table.name)
         if columns.primary_key:
             options.add("primary_key", self._names(columns.primary_key), columns.primary_key[0])
         if watermark is not None and not columns.has_generated:
