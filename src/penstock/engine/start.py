@@ -87,7 +87,7 @@ def _idle_times(builder: Builder, query: Query) -> tuple[IdleTime, ...]:
     """Returns the idle times of the sources of a query; none if they share one watermark."""
     nodes = [builder.plan.nodes[name] for name in query.stream_nodes]
     marked = [node for node in nodes if node.watermark is not None]
-    if len(marked) < 2 or query.updating:
+    if len(marked) < 2 or query.updating or builder.sentinel_only:
         return ()
     return tuple(
         IdleTime(
