@@ -99,6 +99,8 @@ class Builder:
     _static: dict[str, DataFrame] = field(default_factory=dict)
     _lookups: dict[tuple[Path, str], DataFrame] = field(default_factory=dict)
     _watermarks: dict[str, str] = field(default_factory=dict)
+    watermark_ids: dict[str, str] = field(default_factory=dict)
+    """The IDs in Spark of the watermarks of nodes, in the streams that were built last."""
     _verified: set[str] = field(default_factory=set)
     _registered: set[object] = field(default_factory=set)
 
@@ -442,6 +444,7 @@ class Builder:
             elif watermark is not None:
                 drops = self.sentinel_only or self.with_sentinel
                 frame = add_watermark(frame, watermark, drops_sentinel=drops)
+                self.watermark_ids[node.name] = watermark_id(frame)
         return frame
 
     def _computed_event_time(
@@ -466,7 +469,8 @@ class Builder:
             late = self._late_capture(node, query)
             frame = check_event_times(frame, watermark.column, spool, self.run_id, late)
         frame = add_watermark(frame, watermark)
-        self._watermarks[watermark_id(frame)] = node.name
+        self.watermark_ids[node.name] = watermark_id(frame)
+        self._watermarks[self.watermark_ids[node.name]] = node.name
         return frame
 
     def has_late_rows(self, query: Query) -> bool:

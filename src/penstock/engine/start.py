@@ -15,9 +15,11 @@ from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
 from penstock.engine.checked_queries import has_checks
 from penstock.engine.distinct import by_distinct_values
+from penstock.engine.idle import IdleSources, IdleTime
 from penstock.engine.panes import by_panes
 from penstock.engine.watermark import keep_filters_above
 from penstock.plan.model import Query
+from penstock.plan.queries import stream_sources
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
 
@@ -35,6 +37,7 @@ class StartedQuery:
     spark: StreamingQuery
     runner: BatchRunner
     sources: tuple[str, ...]
+    idle: IdleSources
 
 
 def start(
@@ -75,7 +78,26 @@ def start(
         else:
             writer = writer.trigger(availableNow=True)
         sources = source_order(frames[query.root])
-        return StartedQuery(query, writer.start(), runner, sources)
+        times = _idle_times(builder, query)
+        started = writer.start()
+        return StartedQuery(query, started, runner, sources, IdleSources(started, sources, times))
+
+
+def _idle_times(builder: Builder, query: Query) -> tuple[IdleTime, ...]:
+    """Returns the idle times of the sources of a query; none if they share one watermark."""
+    nodes = [builder.plan.nodes[name] for name in query.stream_nodes]
+    marked = [node for node in nodes if node.watermark is not None]
+    if len(marked) < 2 or query.updating or builder.sentinel_only:
+        return ()
+    return tuple(
+        IdleTime(
+            builder.watermark_ids[node.name],
+            frozenset(stream_sources(node.name, builder.plan.nodes, builder.plan.streams)),
+            node.watermark.idle,
+        )
+        for node in marked
+        if node.watermark is not None and node.watermark.idle is not None
+    )
 
 
 @contextmanager

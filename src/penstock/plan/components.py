@@ -17,6 +17,7 @@ from penstock.plan.changes import source_operation, with_operation
 from penstock.plan.lookups import prepare_lookup
 from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
 from penstock.sdk.changes import OPERATION_COLUMN
+from penstock.sdk.columns.conform import sql_name
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.registry import Kind
 from penstock.spec.fields import fields_at
@@ -214,7 +215,26 @@ class Components:
                     "unknown-metadata",
                     did_you_mean(name, known) if known else "Remove the option metadata.",
                 )  # fmt: skip
+        self._check_metadata_types(source, (*route, "metadata_types"), spec, columns)
         return columns
+
+    def _check_metadata_types(
+        self, source: Source[Any], route: Route, spec: SourceSpec, columns: dict[str, str]
+    ) -> None:
+        schema = source.metadata_schema()
+        for column, type_ in spec.metadata_types.items():
+            make = partial(arrow_schema, {column: type_})
+            expected = self._collect_errors((*route, column), make)
+            if expected is None or columns.get(column) not in schema.names:
+                continue
+            wanted = sql_name(expected.field(0).type)
+            found = sql_name(schema.field(columns[column]).type)
+            if wanted != found:
+                self._add_error(
+                    (*route, column),
+                    f'metadata "{columns[column]}" is {found}, not {wanted}',
+                    "wrong-type", f'Declare the column "{column}" as {found}.',
+                )  # fmt: skip
 
     def _prepare_sink(
         self, sink: Sink[Any], route: Route, spec: SinkSpec | DeadLetterSpec, usable: bool

@@ -137,6 +137,8 @@ def _node(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> NodeFacts:
     source = node.source if node.kind == "source" else None
     watermark = node.watermark
     delay = f", up to {duration_text(watermark.delay)} late" if watermark else ""
+    if watermark and watermark.idle is not None:
+        delay += f", idle after {duration_text(watermark.idle)}"
     return NodeFacts(
         name=node.name,
         kind=node.kind,

@@ -141,14 +141,18 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
     if isinstance(node.spec, SourceSpec):
         watermark = node.watermark
         definition["watermark"] = (
-            watermark.model_dump(mode="json", exclude_none=True) if watermark else None
+            watermark.model_dump(mode="json", exclude_none=True, exclude={"idle"})
+            if watermark
+            else None
         )
         definition["columns"] = _columns_text(str(node.source.columns))
         variants = [field.name for field in node.source.columns or () if has_json(field)]
         if variants:
             definition["variants"] = variants
     elif node.watermark is not None:
-        definition["watermark"] = node.watermark.model_dump(mode="json", exclude_none=True)
+        definition["watermark"] = node.watermark.model_dump(
+            mode="json", exclude_none=True, exclude={"idle"}
+        )
     used = used_functions(functions, _sql_texts(node))
     if used:
         definition["functions"] = {name: each.definition() for name, each in used.items()}

@@ -347,6 +347,8 @@ class Supervisor:
         for run in self.query_runs:
             self._tick_if_idle(run)
             self._detect_recovery(run)
+            if self.until == "stopped" and not run.done and run.restart_at is None:
+                run.started.idle.advance()
         self._collect_tables(self.dead_letters.collect_when_due)
         self._poll_receivers()
         self._acknowledge()

@@ -105,6 +105,9 @@ class Watermark(StrictModel):
     """
     delay: Duration = 0.0
     """The time to wait for late rows."""
+    idle: PositiveDuration | None = None
+    """The time without new rows after which the source does not hold back the windows and joins of
+    several sources. By default they wait for its rows. Rows that arrive later may be late."""
     expression: str | None = None
     """A SQL expression over the columns of a source. It adds `column` to the source.
 
@@ -162,6 +165,8 @@ class SourceSpec(NodeModel):
     """The action for a record that cannot be decoded."""
     metadata: list[str] | dict[str, str] = []
     """Metadata columns: a list of names, or a map of column to name."""
+    metadata_types: dict[str, str] = {}
+    """The expected types of metadata columns. Another type is an error."""
     static: bool = False
     """Read the source once at the start, as a table for joins, instead of as a stream."""
     lookup: bool | Lookup = False

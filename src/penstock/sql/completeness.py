@@ -12,6 +12,7 @@ from collections.abc import Iterator, Set
 
 from sqlglot import exp
 
+from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
 
 WINDOW_FUNCTIONS = frozenset(
@@ -22,9 +23,10 @@ WINDOW_FUNCTIONS = frozenset(
 def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None) -> bool:
     """Returns whether rows of a query are final at the end of the input only.
 
-    That is so with ORDER BY, LIMIT, OFFSET or OVER, for subqueries of streams, and for groups,
-    distinct rows and outer, semi and anti joins without an event time. `times` are the columns of
-    the inputs with event times; None stands for unknown columns.
+    That is so with ORDER BY, LIMIT, OFFSET or OVER, for subqueries of streams, for joins of streams
+    without an equality, and for groups, distinct rows and outer, semi and anti joins without an
+    event time. `times` are the columns of the inputs with event times; None stands for unknown
+    columns.
     """
     tree = facts.tree
     if tree is None:
@@ -35,7 +37,7 @@ def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None)
     if tree.find(exp.Window):
         return True
     streams = {name.lower() for name in streaming}
-    if facts.has_subqueries(frozenset(streaming)):
+    if facts.has_subqueries(frozenset(streaming)) or joins_without_equality(facts, streaming):
         return True
     if times is None:
         return False

@@ -18,6 +18,7 @@ from penstock.sql.dialect.relation import Output
 from penstock.sql.dialect.relation import Relation as ReadRelation
 from penstock.sql.dialect.text import DialectError, Translation
 from penstock.sql.dialect.user_aggregates import collect_rows
+from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ class Sql(Relation[SqlConfig]):
         return not self.batch_scoped and self.facts.stateful(streaming)
 
     def only_joins(self, streaming: frozenset[str]) -> bool:
-        return self.facts.only_joins(streaming)
+        facts = self._bound_facts
+        return facts.only_joins(streaming) and not joins_without_equality(facts, streaming)
 
     @property
     def simply_aggregates(self) -> bool:

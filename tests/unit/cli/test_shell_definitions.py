@@ -102,6 +102,7 @@ def test_commands(shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[st
         ("\\dd", "unknown command \\dd", 'did you mean "\\d"?'),
         ("\\d orderz", 'there is no table or view "orderz"', 'did you mean "orders"?'),
         ("\\drop x", 'there is no table or view "x"', "known: orders"),
+        ("\\drop", "expected the name of a table or view", "Enter \\drop NAME."),
         ("\\save", "expected a file name with the suffix .sql", None),
         ("\\save a.yaml", "expected a file name with the suffix .sql", None),
         ("\\save nowhere/a.sql", "cannot write nowhere/a.sql: No such file or directory", None),

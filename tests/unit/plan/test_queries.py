@@ -264,3 +264,19 @@ def test_an_inner_join_of_streams_appends_to_topics_without_a_key(tmp_path: Path
     upsert = {**sink, "mode": "upsert", "primary_key": ["id"]}
     (query,) = plan(tmp_path, both, {"out": upsert}, sources).queries
     assert query.output_mode == "update"
+
+
+@pytest.mark.parametrize("condition", ["JOIN items ON orders.n < items.n", "CROSS JOIN items"])
+def test_a_join_without_an_equality_is_updating_on_endless_input(
+    tmp_path: Path, condition: str
+) -> None:
+    kafka = {"type": "kafka", "brokers": "localhost:1", "format": "json"}
+    columns = {"schema": "id INT, n INT, at TIMESTAMP", "watermark": WATERMARK}
+    sources = {name: {**kafka, "topic": name, **columns} for name in ("orders", "items")}
+    both = {"both": sql(f"SELECT orders.id FROM orders {condition}")}
+    sink = {"type": "print", "from": "both"}
+    (query,) = plan(tmp_path, both, {"out": sink}, sources).queries
+    assert query.updating
+    bounded = {name: {**ORDERS} for name in ("orders", "items")}
+    (query,) = plan(tmp_path, both, {"out": sink}, bounded).queries
+    assert query.whole_input and not query.updating

@@ -75,7 +75,8 @@ class Starts:
         running = outcome is RUNNING
         spark = ScriptedQuery(None if running else outcome, running)
         runner = SimpleNamespace(error=None, lock=Lock(), written=None, late=None)
-        return SimpleNamespace(query=query, spark=spark, runner=runner, sources=())
+        idle = SimpleNamespace(advance=lambda: None)
+        return SimpleNamespace(query=query, spark=spark, runner=runner, sources=(), idle=idle)
 
 
 RUNNING = object()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from penstock.core.errors import SpecError
 from penstock.spec.yaml.front_end import load
@@ -43,6 +44,19 @@ def test_several_files_become_one(tmp_path: Path) -> None:
     converted.write_text(convert([str(tmp_path / "b.yaml")]))
     data = load([converted]).root.data()
     assert data["sources"]["a"]["type"] == "memory" and data["sinks"]["p"]["from"] == "a"
+
+
+def test_types_of_other_dialects_are_types_of_spark(tmp_path: Path) -> None:
+    path = tmp_path / "a.sql"
+    path.write_text(
+        "CREATE TABLE a (x SMALLINT UNSIGNED, y TINYINT UNSIGNED[]) WITH (connector = 'memory');"
+        "CREATE FUNCTION words(line TEXT) RETURNS TABLE (text TEXT, `a b` INT4, tags TEXT[]) "
+        "LANGUAGE PYTHON AS $$ return [] $$;"
+    )
+    data = yaml.safe_load(convert([str(path)]))
+    assert data["sources"]["a"]["schema"] == {"x": "INT", "y": "ARRAY<SMALLINT>"}
+    returns = "text STRING, `a b` INT, tags ARRAY<STRING>"
+    assert data["functions"]["words"]["returns"] == returns
 
 
 def test_a_file_with_an_error_is_not_converted(tmp_path: Path) -> None:

@@ -24,6 +24,22 @@ def source(directory: Path, script: str) -> Any:
 
 
 @pytest.mark.parametrize(
+    ("columns", "options", "idle"),
+    [
+        ("at TIMESTAMP, WATERMARK FOR at", "idle = '10 seconds'", "10 seconds"),
+        ("at TIMESTAMP, WATERMARK FOR at", "idle_micros = 5000000", "5000000 us"),
+        ("id INT", "idle_micros = '5000000'", None),
+    ],
+)
+def test_the_idle_time_belongs_to_the_watermark(
+    tmp_path: Path, columns: str, options: str, idle: str | None
+) -> None:
+    table = f"CREATE TABLE a ({columns}) {FILES[:-1]}, {options});"
+    found = source(tmp_path, f"{table} SELECT 1 FROM a;")
+    assert "idle" not in found and found.get("watermark", {}).get("idle") == idle
+
+
+@pytest.mark.parametrize(
     ("expression", "delay"),
     [
         ("at", None),

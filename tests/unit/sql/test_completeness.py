@@ -18,6 +18,11 @@ COMPLETED = [
     "SELECT 1 FROM a LEFT JOIN b ON a.k = b.k AND a.at BETWEEN b.at AND b.at + INTERVAL 1 HOUR",
     "SELECT 1 FROM a LEFT SEMI JOIN b ON a.at = b.at",
     "SELECT 1 FROM a JOIN b ON a.k = b.k",
+    "SELECT 1 FROM a AS x, b WHERE (x.k = b.k AND x.v < b.v)",
+    "SELECT 1 FROM a JOIN b ON a.k <=> b.k + 1 NATURAL JOIN a AS c",
+    "SELECT 1 FROM a, b, a AS c WHERE a.k = c.k AND b.k = c.k",
+    "SELECT 1 FROM a JOIN b ON k = y",
+    "SELECT 1 FROM a JOIN fixed ON a.v < fixed.v",
     "SELECT 1 FROM a LEFT JOIN fixed ON a.k = fixed.k",
     "SELECT 1 FROM a WHERE k IN (SELECT k FROM fixed)",
     "SELECT a.k FROM a JOIN (SELECT k, max(v) AS v FROM fixed GROUP BY k) f ON a.k = f.k",
@@ -35,6 +40,12 @@ NOT_COMPLETED = [
     "SELECT 1 FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.at = b.at)",
     "SELECT 1 FROM a WHERE k NOT IN (SELECT k FROM b)",
     "SELECT 1 FROM a ORDER BY at",
+    "SELECT 1 FROM a JOIN b ON a.v < b.v",
+    "SELECT 1 FROM a CROSS JOIN b",
+    "SELECT 1 FROM a JOIN b ON a.k = b.k OR a.v = b.v",
+    "SELECT 1 FROM a JOIN b ON a.v - b.v = 0 WHERE a.k = 1",
+    "SELECT 1 FROM a LEFT JOIN b ON b.at BETWEEN a.at AND a.at + INTERVAL 1 HOUR WHERE a.k = b.k",
+    "SELECT 1 FROM a JOIN b ON a.v < b.v JOIN a AS c ON c.k = a.k AND c.k = b.k",
 ]
 
 

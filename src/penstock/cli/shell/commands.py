@@ -85,6 +85,10 @@ def _save(shell: Shell, argument: str) -> None:
 
 
 def _drop(shell: Shell, name: str) -> None:
+    if not name:
+        raise UserError(
+            "expected the name of a table or view", code="usage", hint="Enter \\drop NAME."
+        )
     if name.lower() not in shell.definitions.entries:
         raise _unknown(shell, name)
     shell.drop(name)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
+from penstock.spec.script.assignment import quoted
 from penstock.spec.script.build import derived_node, map_node, text_node
 from penstock.spec.script.options import read_options
 from penstock.spec.script.table import spark_type
@@ -131,11 +132,17 @@ def _read_returns(reader: TokenReader, function: CreateFunction) -> None:
     if not reader.accept("TABLE"):
         function.add("returns", text_node(reader.file, spark_type(reader.type(_CLAUSES))))
         return
-    reader.expect("(")
-    columns = reader.expression()
-    reader.expect(")")
+    columns: list[tuple[Text, Text]] = []
+
+    def read() -> None:
+        name = reader.name("the name of a column")
+        columns.append((name, spark_type(reader.type((",",)))))
+
+    reader.items(read)
+    text = ", ".join(f"{_column(name.value)} {type_.value}" for name, type_ in columns)
+    returns = Text(text, columns[0][0].start, columns[-1][1].end)
     function.add("kind", derived_node(reader.file, "table", function.name))
-    function.add("returns", text_node(reader.file, columns))
+    function.add("returns", text_node(reader.file, returns))
 
 
 def _read_options(reader: TokenReader, function: CreateFunction) -> None:
@@ -161,3 +168,7 @@ def _read_code(reader: TokenReader, function: CreateFunction, language: Text | N
         )
     function.add("code", text_node(reader.file, reader.string("$$, the code, and $$")))
     reader.end()
+
+
+def _column(name: str) -> str:
+    return name if name.isidentifier() else quoted(name)

@@ -56,11 +56,12 @@ class ScriptNodes:
         self._written = {
             name for name, table in self._tables.items() if table.options and table.query
         }
-        self._written |= {
-            statement.table.value.lower()
-            for statement in statements
+        self._inserts = {
+            statement.table.value.lower(): statement.table
+            for statement in reversed(statements)
             if isinstance(statement, Insert)
         }
+        self._written |= self._inserts.keys()
         self._inputs: dict[str, list[Text]] = {}
         self._printed = 0
         self._count: Counter[str] = Counter()
@@ -125,9 +126,17 @@ class ScriptNodes:
             for column in columns.columns
             if column.metadata
         }
-        watermark = self._watermark(columns) or self._default_watermark(table, metadata)
+        idle = options.take("idle") if self._has_idle_time(table) else None
+        watermark = self._watermark(columns, idle) or self._default_watermark(table, metadata, idle)
         if metadata:
             options.add("metadata", map_node(self._file, metadata), table.name)
+        types_of_metadata: dict[Text, Node] = {
+            column.name: text_node(self._file, column.type)
+            for column in columns.columns
+            if column.metadata and not column.conversion
+        }
+        if types_of_metadata:
+            options.add("metadata_types", map_node(self._file, types_of_metadata), table.name)
         if columns.primary_key:
             options.add("primary_key", self._names(columns.primary_key), columns.primary_key[0])
         if watermark is not None and not columns.has_generated:
@@ -186,8 +195,10 @@ class ScriptNodes:
         }
         self._add_node("transforms", name, map_node(self._file, node))
 
-    def _watermark(self, columns: TableColumns) -> tuple[str, Node, Text] | None:
-        """Returns the option watermark, its value and its place."""
+    def _watermark(
+        self, columns: TableColumns, idle: tuple[Text, Node] | None
+    ) -> tuple[str, Node, Text] | None:
+        """Returns the option watermark, its value and its place. `idle` is one of its options."""
         watermark = columns.watermark
         if watermark is None:
             return None
@@ -196,10 +207,11 @@ class ScriptNodes:
             entries[self._key("delay")] = text_node(self._file, watermark.delay)
         if watermark.expression is not None:
             entries[self._key("bound")] = text_node(self._file, watermark.expression)
+        entries |= dict([idle] if idle else [])
         return "watermark", map_node(self._file, entries), watermark.column
 
     def _default_watermark(
-        self, table: CreateTable, metadata: dict[Text, Node]
+        self, table: CreateTable, metadata: dict[Text, Node], idle: tuple[Text, Node] | None
     ) -> tuple[str, Node, Text] | None:
         """Returns the event time that Arroyo assumes, and adds its column, if windows need it."""
         name = None if _is_lookup(table) else event_time_of(table.options or [])
@@ -211,8 +223,14 @@ class ScriptNodes:
         entries: dict[Text, Node] = {
             self._key("column"): derived_node(self._file, EVENT_TIME, table.name),
             self._key("delay"): derived_node(self._file, "1s", table.name),
+            **dict([idle] if idle else []),
         }
         return "watermark", map_node(self._file, entries), table.name
+
+    def _has_idle_time(self, table: CreateTable) -> bool:
+        """Returns whether `idle` belongs to a watermark. Arroyo accepts `idle_micros` without."""
+        names = [option.name for option in table.options or []]
+        return table.columns.watermark is not None or "idle" not in names
 
     @cached_property
     def _uses_windows(self) -> bool:
@@ -384,18 +402,23 @@ class ScriptNodes:
     def _options(self, table: CreateTable, kind: Literal["source", "sink"]) -> OptionTree:
         """Returns the options of a table as a node. Raises SpecError."""
         use: Literal["source", "sink", "lookup"] = "lookup" if _is_lookup(table) else kind
-        if use == "lookup" and kind == "sink":
+        writes = self._inserts.get(table.name.value.lower(), table.name)
+        watermark = table.columns.watermark
+        if kind == "sink" and (use == "lookup" or watermark is not None):
+            reason = "is a lookup table" if use == "lookup" else "has a watermark, as a source,"
             raise SpecError(
-                f'the table "{table.name.value}" is a lookup table and cannot be written',
+                f'the table "{table.name.value}" {reason} and cannot be written',
                 code="read-only-table",
-                where=self._file.location(table.name.start, table.name.end),
+                where=self._file.location(writes.start, writes.end),
                 hint="create another table for writing",
             )
         translated = translate_options(
             self._file, table.options or [], use, has_times=_has_times(table.columns)
         )
         options = OptionTree(self._file, translated)
-        options.check_kind(table.name, kind, _KINDS)
+        options.check_kind(table.name, kind, _KINDS, writes)
+        if use != "source" and any(each.name == "idle_micros" for each in table.options or []):
+            options.take("idle")
         if use == "lookup" and not options.has("lookup"):
             options.add("lookup", derived_node(self._file, True, table.name), table.name)
         return options

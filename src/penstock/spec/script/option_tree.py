@@ -96,8 +96,8 @@ class OptionTree:
         """Returns whether the node has an option."""
         return name in self._tree.names()
 
-    def check_kind(self, table: Text, kind: str, kinds: Collection[str]) -> None:
-        """Checks `connector` and `type`. Raises SpecError."""
+    def check_kind(self, table: Text, kind: str, kinds: Collection[str], use: Text) -> None:
+        """Checks `connector` and `type`. `use` is the place of an INSERT. Raises SpecError."""
         where = self._file.location(table.start, table.end)
         if self._connector is None:
             similar = nearest(_CONNECTOR, self._tree.names())
@@ -122,7 +122,7 @@ class OptionTree:
             raise SpecError(
                 f'the table "{table.value}" is a {declared} and cannot be written',
                 code="read-only-table",
-                where=where,
+                where=self._file.location(use.start, use.end),
                 hint="create another table for writing",
             )
 

@@ -11,11 +11,15 @@ from penstock.spec.script.watermark import Watermark, read_watermark
 
 _AFTER_TYPE = ("NOT", "NULL", "PRIMARY", "GENERATED", "METADATA", "COMMENT", ",")
 _TYPES = (
-    (r"\b(?:big)?int(?:eger)?\s+unsigned\b", lambda match: _unsigned(match[0])),
+    (r"\b(?:tiny|small|big)?int(?:eger)?\s+unsigned\b", lambda match: _unsigned(match[0])),
     (r"\b(?:text|varchar|character varying|json)\b(?!\s*\()", lambda _: "STRING"),
     (r"\bbytea\b", lambda _: "BINARY"),
     (r"\btimestamp\s*\(\s*\d\s*\)", lambda _: "TIMESTAMP"),
-    (r"\bdouble\s+precision\b", lambda _: "DOUBLE"),
+    (r"\bdouble\s+precision\b|\bfloat8\b", lambda _: "DOUBLE"),
+    (r"\bint2\b", lambda _: "SMALLINT"),
+    (r"\bint4\b", lambda _: "INT"),
+    (r"\bint8\b", lambda _: "BIGINT"),
+    (r"\bfloat4\b", lambda _: "FLOAT"),
 )
 """Types of other dialects, and the types of Spark."""
 _ARRAY = re.compile(r"\s*\[\s*\]\Z")
@@ -148,4 +152,5 @@ def spark_type(type_: Text) -> Text:
 
 def _unsigned(text: str) -> str:
     """Returns a signed type that holds all values of an unsigned type."""
-    return "DECIMAL(20, 0)" if text.lower().startswith("big") else "BIGINT"
+    larger = {"tiny": "SMALLINT", "small": "INT", "big": "DECIMAL(20, 0)"}
+    return larger.get(text.lower().partition("int")[0], "BIGINT")

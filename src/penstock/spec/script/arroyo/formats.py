@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.spec.script.arroyo.keys import Key, Refused, Rule, Rules
+from penstock.spec.script.arroyo.keys import Key, Refused, Rule, Rules, with_unit
 
 FORMATS = {"raw_string": "raw", "raw_bytes": "raw"}
 """Formats of Arroyo with another name."""
@@ -16,7 +16,7 @@ COMMON: Rules = {
     "bad_data": Key("on_error", {"drop": "drop", "fail": "fail"}),
     "event_time_field": Key("watermark.column"),
     "watermark_field": Refused("write WATERMARK FOR time AS time - INTERVAL '5 seconds'"),
-    "idle_micros": Key(),
+    "idle_micros": Key("idle", convert=with_unit("us")),
     "framing": Key("format.framing", {"newline": "lines"}),
     "framing.method": Key("format.framing", {"newline": "lines"}),
     "framing.newline.max_length": Refused("limit messages with max_message_size"),
