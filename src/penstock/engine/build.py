@@ -39,6 +39,11 @@ from penstock.engine.late_rows import STAGES, LateNode, LateRows, find_exact_pat
 from penstock.engine.lookup_rows import apply_changes
 from penstock.engine.lookup_table import LOOKUPS, LookupTask
 from penstock.engine.merged import divide, merge
+from penstock.engine.partition_watermarks import (
+    PartitionedSource,
+    PartitionWatermarks,
+    partition_idle_time,
+)
 from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
@@ -426,6 +431,7 @@ class Builder:
                 pushdown=pushdown,
                 null_unused_columns=stateful and node.late == "drop",
                 late=None if node.computes_event_time else self._late_capture(node, query),
+                partition_idle=partition_idle_time(node) if self.has_late_rows(query) else None,
             )
             # Each reader needs its own registration: Spark changes a map of the registration
             # while it sends the map to tasks.
@@ -503,6 +509,21 @@ class Builder:
             self.make_spool(node, query, stage), on_error="dead_letter", by_query=True,
             report_dead_letters=self.report_dead_letters,
         )  # fmt: skip
+
+    def partition_watermarks(self, query: Query) -> PartitionWatermarks | None:
+        """Returns the watermarks of the partitions of a query; None without such sources."""
+        if not self.has_late_rows(query) or self.checkpoint is None or self.spool is None:
+            return None
+        nodes = [self.plan.nodes[name] for name in query.stream_nodes]
+        sources = tuple(
+            PartitionedSource(node.name, self.watermark_ids[node.name], node.watermark.delay, idle)
+            for node in nodes
+            if node.watermark is not None and (idle := partition_idle_time(node)) is not None
+        )
+        if not sources:
+            return None
+        folder = self.spool / query.name
+        return PartitionWatermarks(self.session, self.checkpoint, folder, sources)
 
     def _late_capture(self, node: Node, query: Query) -> LateCapture | None:
         """Returns the capture of the candidates of a node for late rows of a query, or None."""

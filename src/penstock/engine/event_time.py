@@ -25,6 +25,14 @@ def find_out_of_range(times: pa.Array, latest: datetime = LATEST) -> list[int]:
     return [int(index) for index in pc.indices_nonzero(outside.fill_null(False)).to_numpy()]
 
 
+def latest_by_origin(times: pa.Array, origins: pa.Array) -> dict[str, int]:
+    """Returns the latest event time of each origin in microseconds since 1970."""
+    numbers = times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
+    rows = pa.table({"origin": origins, "time": numbers}).filter(pc.is_valid(numbers))
+    latest = rows.group_by("origin").aggregate([("time", "max")])
+    return dict(zip(*(latest[name].to_pylist() for name in ("origin", "time_max")), strict=True))
+
+
 def out_of_range(name: str, time: pa.Scalar) -> DecodeError:
     """Returns the error of a row whose event time in column `name` is out of range."""
     return DecodeError(

@@ -1,22 +1,23 @@
 """Idle sources: a source without new rows does not hold back the watermark of a query.
 
-The watermark of a query is the least of the watermarks of its sources. Spark keeps those in the
-tracker of the query, where an idle one follows the others. The watermark of the query moves at the
-end of a batch, as the watermark of a batch that Spark has considered cannot change.
+The watermark of a query is the least of the watermarks of its sources. In the tracker of the query
+an idle one follows the others.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.engine.spark_plan import scala_items
+from penstock.engine.partition_watermarks import partitions_id
+from penstock.engine.watermark_tracker import WatermarkTracker
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class IdleTime:
 class IdleSources:
     """The idle sources of a running query. `sources` are in the order of Spark's progress."""
 
+    session: SparkSession
     query: StreamingQuery
     sources: tuple[str, ...]
     times: tuple[IdleTime, ...]
@@ -73,31 +75,12 @@ class IdleSources:
         return self.clock() - latest >= time.seconds
 
     def _move(self, idle: set[str]) -> None:
-        tracker = _field(self.query._jsq.streamingQuery(), "watermarkTracker")
-        known = _watermarks(tracker) if tracker is not None else {}
+        idle = idle | {partitions_id(watermark) for watermark in idle}
+        tracker = WatermarkTracker(self.session, self.query)
+        known = tracker.watermarks()
         others = [watermark for name, watermark in known.items() if name not in idle]
         if not others:
             return
-        target = min(others, key=_millis)
-        watermarks = _field(tracker, "operatorToWatermarkMap")
-        for key in scala_items(watermarks.keys().toSeq()):
-            name = str(key.toString())
-            if name in idle and _millis(known[name]) < _millis(target):
-                watermarks.put(key, target)
-
-
-def _watermarks(tracker: Any) -> Mapping[str, Any]:
-    """Returns the watermarks of a query by ID, as options of Scala."""
-    known = tracker.watermarkMap()
-    return {str(key.toString()): known.apply(key) for key in scala_items(known.keys().toSeq())}
-
-
-def _millis(watermark: Any) -> int:
-    return 0 if watermark.isEmpty() else int(watermark.get())
-
-
-def _field(owner: Any, name: str) -> Any:
-    """Returns a private field of a Java object."""
-    field_ = owner.getClass().getDeclaredField(name)
-    field_.setAccessible(True)
-    return field_.get(owner)
+        for name in idle & known.keys():
+            if known[name] < min(others):
+                tracker.set(name, min(others))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import Bug, RecordError
-from penstock.engine.event_time import find_out_of_range, out_of_range
+from penstock.engine.event_time import find_out_of_range, latest_by_origin, out_of_range
 from penstock.engine.isolated import decode_isolated, decode_record_isolated
 from penstock.engine.late_candidates import LateCapture, select_candidates
 from penstock.engine.sentinel import sentinel
@@ -47,7 +47,9 @@ class SourceTask:
     `poll_timeout` seconds before Spark receives the same offset, because a poll by Spark costs ten
     times as much. With `latest_time` rows with an event time out of range are bad records (see
     `engine.event_time`). With `whole_input` a batch has no limit. The start offset is recorded in
-    `checkpoint`. `late` captures rows that may be late.
+    `checkpoint`. `late` captures rows that may be late. With `partition_idle` the
+    partitions of the source have watermarks, and are idle after this time in seconds (see
+    `engine.partition_watermarks`).
     """
 
     source: ReplayableSource[Any]
@@ -64,6 +66,7 @@ class SourceTask:
     whole_input: bool = False
     checkpoint: str | None = None
     late: LateCapture | None = None
+    partition_idle: float | None = None
 
     def pack(self) -> str:
         """Returns the task as text, for the options of a PySpark reader."""
@@ -199,6 +202,11 @@ class SourceTask:
         times = rows.column(self.event_time)
         letters.untimed += times.null_count
         bad = find_out_of_range(times, self.latest_time)
+        if self.partition_idle is not None and payloads is not None:
+            origins = payloads.column("origin")
+            origins = origins if index is None else origins.take(index)
+            valid = _valid(rows.num_rows, bad)
+            letters.observe(latest_by_origin(times.filter(valid), origins.filter(valid)))
         errors = {number: out_of_range(self.event_time, times[number]) for number in bad}
         return self._reject(rows, errors, payloads, index, letters)
 

@@ -20,6 +20,11 @@ CLOSED = "closed"
 """The key of an offset after the sentinel row."""
 WHOLE = "whole"
 """The key of an offset at the end of the whole input, which is a batch even without rows."""
+UNREAD = "unread"
+"""The key of an offset with the partitions that have records after it."""
+IDLE = "idle"
+"""The key of an offset at which all partitions are idle, which is a batch without rows."""
+_KEYS = frozenset({CLOSED, WHOLE, UNREAD, IDLE})
 POLL_INTERVAL = 0.15
 """The time between polls of an idle source, in seconds."""
 
@@ -49,6 +54,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until_snapshot = False
         self._reported: Mapping[str, Any] | None = None
         self._idle = False
+        self._active = time.monotonic()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._until_snapshot = True
@@ -79,7 +85,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._snapshot = end
         if self.task.whole_input:
             return {**end, WHOLE: True}
+        idle = self.task.partition_idle
+        if idle is not None:
+            return self._partitioned_offset(start, offset, end, idle)
         return dict(self.source.limit_batch(offset, end))
+
+    def _partitioned_offset(
+        self, start: dict[str, Any], offset: Mapping[str, Any], end: Mapping[str, Any], idle: float
+    ) -> dict[str, Any]:
+        """Returns the offset of the next batch, with `UNREAD` or `IDLE`."""
+        latest = self.source.partition_offsets(end)
+        if end != offset:
+            self._active = time.monotonic()
+            limited = self.source.limit_batch(offset, end)
+            reached = self.source.partition_offsets(limited)
+            unread = sorted(name for name in latest if reached.get(name) != latest[name])
+            return {**limited, UNREAD: unread} if unread else dict(limited)
+        if start.get(IDLE) or self._until_snapshot or len(latest) < 2:
+            return start
+        return {**offset, IDLE: True} if time.monotonic() - self._active >= idle else start
 
     def _latest(self, start: dict[str, Any]) -> Mapping[str, Any]:
         """Returns the latest offset. Polls only if the last call returned no new data either.
@@ -153,8 +177,8 @@ class BatchReader(DataSourceReader):
 
 
 def source_offset(offset: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns an offset of Spark without the keys `CLOSED` and `WHOLE`."""
-    return {key: value for key, value in offset.items() if key not in (CLOSED, WHOLE)}
+    """Returns the offset of the source in an offset of Spark, without the keys of this module."""
+    return {key: value for key, value in offset.items() if key not in _KEYS}
 
 
 def read_all(task: SourceTask) -> Iterator[pa.RecordBatch]:

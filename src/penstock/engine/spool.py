@@ -12,6 +12,7 @@ import hashlib
 import json
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -53,7 +54,7 @@ required to decode the payload again (see `sdk.BadRecord`).
 """
 
 COUNT = "count"
-"""The extension of a file with the counts of a task: `read`, `untimed` and `late` as JSON."""
+"""The extension of a file with `read`, `untimed`, `late` and `latest` of a task as JSON."""
 
 _IDENTITY = ("id", "position")
 
@@ -101,6 +102,7 @@ class DeadLetterWriter:
 
     `read` counts the valid rows of a source, with rows that the query does not need. `untimed`
     counts the rows without an event time, which belong to no window, and `late` the late rows.
+    `latest` is the latest event time of each partition of a source (see `latest_by_origin`).
     `candidates` are rows that may be late (see `engine.late_candidates`).
     """
 
@@ -111,6 +113,7 @@ class DeadLetterWriter:
     read: int = 0
     untimed: int = 0
     late: int = 0
+    latest: dict[str, int] = field(default_factory=dict)
     candidates: list[pa.RecordBatch] = field(default_factory=list)
     _rows: list[dict[str, object]] = field(default_factory=list)
 
@@ -156,6 +159,11 @@ class DeadLetterWriter:
             }
         )
 
+    def observe(self, times: Mapping[str, int]) -> None:
+        """Adds event times of partitions to `latest`."""
+        for partition, time_ in times.items():
+            self.latest[partition] = max(time_, self.latest.get(partition, time_))
+
     def close(self, complete: bool = True) -> None:
         """Publishes the dead letters, durably, and the counts to the driver.
 
@@ -172,7 +180,9 @@ class DeadLetterWriter:
             hidden, final = self._paths(CANDIDATES)
             write_candidates(hidden, self.candidates)
             hidden.rename(final)
-        counts = {"read": self.read, "untimed": self.untimed, "late": self.late}
+        counts = {
+            "read": self.read, "untimed": self.untimed, "late": self.late, "latest": self.latest,
+        }  # fmt: skip
         if any(counts.values()) and (complete or not self._file(COUNT).exists()):
             hidden, final = self._paths(COUNT)
             with open_private(hidden, "w") as file:

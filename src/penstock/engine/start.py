@@ -65,7 +65,8 @@ def start(
             unchecked = replace(builder, checks_rows=False).build_streams(query)
         frames = builder.build_streams(query)
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
-        runner = BatchRunner(builder, query, checkpoint, observer, late)
+        partitions = builder.partition_watermarks(query)
+        runner = BatchRunner(builder, query, checkpoint, observer, late, partitions)
         writer = (
             keep_filters_above(by_panes(by_distinct_values(frames[query.root])))
             .writeStream.queryName(query.name)
@@ -78,9 +79,9 @@ def start(
         else:
             writer = writer.trigger(availableNow=True)
         sources = source_order(frames[query.root])
-        times = _idle_times(builder, query)
         started = writer.start()
-        return StartedQuery(query, started, runner, sources, IdleSources(started, sources, times))
+        idle = IdleSources(builder.session, started, sources, _idle_times(builder, query))
+        return StartedQuery(query, started, runner, sources, idle)
 
 
 def _idle_times(builder: Builder, query: Query) -> tuple[IdleTime, ...]:

@@ -141,6 +141,12 @@ class ReplayableSource(Source[C]):
 
     acknowledges: str | None = None
 
+    partitioned: bool = False
+    """Whether each record is of a partition, its `origin`, that has a watermark of its own.
+
+    For sources that declare BYTES. The watermark of the source is the least of its partitions.
+    """
+
     @abstractmethod
     def initial_offset(self) -> Offset:
         """Returns the start offset of a pipeline without state."""
@@ -167,6 +173,10 @@ class ReplayableSource(Source[C]):
         BYTES: batches with the columns of `PAYLOAD`, then the columns of `read.metadata`.
         ROWS: batches with the columns of the declared schema, then the columns of `read.metadata`.
         """
+
+    def partition_offsets(self, offset: Offset) -> Mapping[str, Any]:
+        """Returns the part of an offset of each partition, by the `origin` of its records."""
+        return {}
 
     def table_version(self) -> Any:
         """Returns the version of the rows of a lookup table as JSON. Any other version is newer.

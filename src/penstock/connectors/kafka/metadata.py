@@ -40,8 +40,7 @@ class PartitionRecords(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """The name of the partition in dead letters."""
-        return f"{self.partition.topic}:{self.partition.number}"
+        return self.partition.origin
 
     def offsets(self) -> pa.Array:
         """Returns the offset of each record."""

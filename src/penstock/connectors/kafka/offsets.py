@@ -18,6 +18,11 @@ class Partition(NamedTuple):
     def __str__(self) -> str:
         return f"{self.topic} [{self.number}]"
 
+    @property
+    def origin(self) -> str:
+        """The name of the partition as the origin of its records."""
+        return f"{self.topic}:{self.number}"
+
 
 @dataclass(frozen=True)
 class TopicOffsets:
@@ -72,7 +77,10 @@ class TopicOffsets:
 
 
 def limit_offsets(start: TopicOffsets, end: TopicOffsets, max_records: int) -> TopicOffsets:
-    """Returns offsets at most `max_records` after `start`, in proportion to the lag."""
+    """Returns offsets at most `max_records` after `start`, in proportion to the lag.
+
+    The records left over by rounding down are those of the partitions with the largest lag.
+    """
     unread = {
         partition: (first or 0, last - (first or 0)) for partition, first, last in start.ranges(end)
     }
@@ -81,7 +89,7 @@ def limit_offsets(start: TopicOffsets, end: TopicOffsets, max_records: int) -> T
         return end
     shares = {partition: length * max_records // total for partition, (_, length) in unread.items()}
     remainder = max_records - sum(shares.values())
-    for partition, (_, length) in unread.items():
+    for partition, (_, length) in sorted(unread.items(), key=lambda item: -item[1][1]):
         if remainder and shares[partition] < length:
             shares[partition] += 1
             remainder -= 1

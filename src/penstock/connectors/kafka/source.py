@@ -65,6 +65,7 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
     )
     extra = "kafka"
     client_modules = ("confluent_kafka",)
+    partitioned = True
     _cached_topics: Topics | None = None
     _cached_discovery: Discovery | None = None
     _group: ConsumerGroup | None = None
@@ -197,6 +198,10 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
                 hint="Set primary_key: [COLUMN, ...].",
             )
         self.deletes_by_key = True
+
+    def partition_offsets(self, offset: Offset) -> Mapping[str, int]:
+        offsets = TopicOffsets.parse(offset).offsets
+        return {partition.origin: number for partition, number in offsets.items()}
 
     def lag(self, current: Offset, latest: Offset) -> int:
         ranges = TopicOffsets.parse(current).ranges(TopicOffsets.parse(latest))

@@ -93,6 +93,7 @@ class TopicSource(ReplayableSource[PulsarSourceConfig]):
     )
     extra = "pulsar"
     client_modules = ("pulsar",)
+    partitioned = True
     parallelism = "a partition of a topic"
     acknowledges: str | None = "with `subscription`, once the batch is in all sinks"
     lag_unit = "messages"
@@ -167,6 +168,9 @@ class TopicSource(ReplayableSource[PulsarSourceConfig]):
         if self.config.subscription is not None:
             with use_client(self.config, self._action("acknowledge")) as client:
                 acknowledge(client, parse_offset(end), self.config.subscription)
+
+    def partition_offsets(self, offset: Offset) -> Offset:
+        return offset
 
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         left, right = parse_offset(first), parse_offset(second)
