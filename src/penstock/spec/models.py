@@ -106,8 +106,12 @@ class Watermark(StrictModel):
     delay: Duration = 0.0
     """The time to wait for late rows."""
     idle: PositiveDuration | None = None
-    """The time without new rows after which the source does not hold back the windows and joins of
-    several sources. By default they wait for its rows. Rows that arrive later may be late."""
+    """The time without new rows after which a source, or a partition of a topic, is idle and does
+    not hold back windows and joins.
+
+    By default a source is never idle, and a partition is idle after 10 seconds. Rows that arrive
+    later may be late.
+    """
     expression: str | None = None
     """A SQL expression over the columns of a source. It adds `column` to the source.
 
