@@ -26,7 +26,6 @@ from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
 from penstock.engine.late_rows import LateRows
 from penstock.engine.offset_log import OffsetLog
-from penstock.engine.partition_watermarks import PartitionWatermarks
 from penstock.engine.reusable_plan import ReusablePlan
 from penstock.engine.separation import NotSeparable, Separation, branch_of
 from penstock.engine.sink import SinkTask
@@ -92,13 +91,20 @@ class BatchObserver(Protocol):
         """Handles the commit of the batch by all sinks."""
 
 
+class SourceWatermarks(Protocol):
+    """The watermarks of the sources of a query, where they do not follow Spark's."""
+
+    def advance(self, query_id: str, batch: int) -> None:
+        """Sets the watermarks after a batch, before Spark moves the watermark of the query."""
+
+
 @dataclass
 class BatchRunner:
     """The function that Spark calls for each batch of a query.
 
     `error` keeps an exception of the run, because its type is lost in the JVM. `lock` is held while
-    a batch is in progress. `late` finds the late rows of each batch, `partitions` has the
-    watermarks of partitions. `written` is the number of the
+    a batch is in progress. `late` finds the late rows of each batch, `watermarks` advances
+    the watermarks of its sources. `written` is the number of the
     last batch that all sinks committed.
     """
 
@@ -107,7 +113,7 @@ class BatchRunner:
     checkpoint: Path
     observer: BatchObserver
     late: LateRows | None = None
-    partitions: PartitionWatermarks | None = None
+    watermarks: SourceWatermarks | None = None
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -169,8 +175,8 @@ class BatchRunner:
                 self.observer.on_state(self.query, state.rows, state.bytes)
         if self.late is not None:
             self.late.report(batch.number)
-        if self.partitions is not None:
-            self.partitions.advance(batch.query, batch.number)
+        if self.watermarks is not None:
+            self.watermarks.advance(batch.query, batch.number)
 
     @contextmanager
     def _updates(self, root: DataFrame, batch: BatchId) -> Iterator[UpdatingBatch | None]:

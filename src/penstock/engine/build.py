@@ -44,6 +44,7 @@ from penstock.engine.partition_watermarks import (
     PartitionWatermarks,
     partition_idle_time,
 )
+from penstock.engine.past_watermarks import PastWatermarks
 from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
@@ -510,10 +511,13 @@ class Builder:
             report_dead_letters=self.report_dead_letters,
         )  # fmt: skip
 
-    def partition_watermarks(self, query: Query) -> PartitionWatermarks | None:
-        """Returns the watermarks of the partitions of a query; None without such sources."""
+    def source_watermarks(self, query: Query) -> PartitionWatermarks | PastWatermarks | None:
+        """Returns the watermarks of a query where they do not follow those of Spark, or None."""
         if not self.has_late_rows(query) or self.checkpoint is None or self.spool is None:
             return None
+        if query.past_watermarks is not None:
+            ids = frozenset(self.watermark_ids.values())
+            return PastWatermarks(self.session, ids, query.past_watermarks)
         nodes = [self.plan.nodes[name] for name in query.stream_nodes]
         sources = tuple(
             PartitionedSource(node.name, self.watermark_ids[node.name], node.watermark.delay, idle)

@@ -145,11 +145,12 @@ def partition_idle_time(node: Node) -> float | None:
 
     The partition of a computed event time is not known.
     """
-    watermark, source = node.watermark, node.source
+    watermark = node.watermark
     if watermark is None or watermark.bound is not None or node.computes_event_time:
         return None
-    tracked = isinstance(source, ReplayableSource) and source.partitioned
-    return watermark.idle or IDLE_TIME if tracked else None
+    source = node.source
+    partitioned = isinstance(source, ReplayableSource) and source.partitioned
+    return watermark.idle or IDLE_TIME if partitioned else None
 
 
 def partitions_id(watermark: str) -> str:

@@ -58,15 +58,17 @@ def start(
     """
     checks_rows = builder.checks_rows or has_checks(checkpoint)
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
-    without_empty_batches = until == "complete" or (query.repeats and until != "closed")
+    without_empty_batches = until == "complete" or (
+        query.past_watermarks is not None and until != "closed"
+    )
     with _empty_batches(builder.session, not without_empty_batches):
         unchecked = {}
         if checks_rows and builder.has_late_rows(query):
             unchecked = replace(builder, checks_rows=False).build_streams(query)
         frames = builder.build_streams(query)
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
-        partitions = builder.partition_watermarks(query)
-        runner = BatchRunner(builder, query, checkpoint, observer, late, partitions)
+        watermarks = builder.source_watermarks(query)
+        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks)
         writer = (
             keep_filters_above(by_panes(by_distinct_values(frames[query.root])))
             .writeStream.queryName(query.name)

@@ -131,8 +131,9 @@ class Query:
     each batch; both are in topological order. `dead_letter_nodes` are the nodes whose bad records
     this query reports: a node of several queries is reported by the first one. With `whole_input`
     the query has a single batch, of all rows of sources whose input ends. Several such sources are
-    `merged` in one stream; `root` is then the list of their names. With `repeats` the sources
-    determine the batches of the query, including those without rows. An `updating` query keeps the
+    `merged` in one stream; `root` is then the list of their names. With `past_watermarks` the query
+    repeats batches of another one, including those without rows. The sources determine the batches,
+    and these are their watermarks, in milliseconds since 1970. An `updating` query keeps the
     state of its updating transforms itself; its roots may be sources and stateful transforms.
     """
 
@@ -145,7 +146,7 @@ class Query:
     dead_letter_nodes: frozenset[str] = frozenset()
     whole_input: bool = False
     merged: tuple[str, ...] = ()
-    repeats: bool = False
+    past_watermarks: tuple[int, ...] | None = None
     updating: bool = False
 
 

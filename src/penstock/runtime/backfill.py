@@ -138,7 +138,8 @@ def prepare_backfill(plan: Plan, state: StateDirectory, name: str) -> Backfill:
             past = past.after(PastBatches.parse(progress["batches"]))
     batches = None if past is None else past.batches
     own.write(PROGRESS, {"query": query.name, "start": begins, "batches": batches})
-    past_plan = _past_plan(plan, query, name, _past_sources(plan, query, begins, ends, past))
+    sources = _past_sources(plan, query, begins, ends, past)
+    past_plan = _past_plan(plan, query, name, sources, past)
     complete = query.whole_input or (past is not None and past.closed)
     return Backfill(past_plan, own, name, start, "complete" if complete else "caught_up")
 
@@ -253,7 +254,13 @@ def _past_sources(
     return sources
 
 
-def _past_plan(plan: Plan, query: Query, sink: str, sources: Mapping[str, Source[Any]]) -> Plan:
+def _past_plan(
+    plan: Plan,
+    query: Query,
+    sink: str,
+    sources: Mapping[str, Source[Any]],
+    past: PastBatches | None,
+) -> Plan:
     """Returns the plan of a sink alone, with other sources.
 
     Bad records of nodes that other sinks read are dead letters of the pipeline already.
@@ -267,7 +274,7 @@ def _past_plan(plan: Plan, query: Query, sink: str, sources: Mapping[str, Source
         batch_nodes=tuple(name for name in query.batch_nodes if name in above),
         sinks=(sink,),
         dead_letter_nodes=frozenset({sink, *own}),
-        repeats=depends_on_batches(plan, query),
+        past_watermarks=None if past is None else past.watermarks,
     )
     nodes = {name: node for name, node in plan.nodes.items() if name in above or name == sink}
     return replace_sources(replace(plan, nodes=nodes, queries=(alone,)), sources)

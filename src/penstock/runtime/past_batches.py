@@ -17,8 +17,8 @@ from penstock.plan.model import Query
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Offset
 
-Batch = tuple[int, Mapping[str, Offset]]
-"""The number of a batch, and the end offset of each source."""
+Batch = tuple[int, Mapping[str, Offset], int]
+"""The number of a batch, the end offset of each source, and the watermark in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,12 @@ class PastBatches:
     @classmethod
     def parse(cls, batches: Sequence[Any], closed: bool = False) -> PastBatches:
         """Returns the batches of a JSON list."""
-        return cls(tuple((number, offsets) for number, offsets in batches), closed)
+        return cls(tuple((number, ends, watermark) for number, ends, watermark in batches), closed)
+
+    @property
+    def watermarks(self) -> tuple[int, ...]:
+        """The watermark of each batch, in milliseconds since 1970."""
+        return tuple(watermark for _, _, watermark in self.batches)
 
     @property
     def sufficient(self) -> bool:
@@ -54,7 +59,7 @@ class PastBatches:
     def bounds(self, source: str, start: Offset) -> tuple[Offset, ...]:
         """Returns the offsets between the batches of a source, from `start` on."""
         bounds = [start]
-        for _, offsets in self.batches:
+        for _, offsets, _ in self.batches:
             bounds.append(offsets.get(source, bounds[-1]))
         return tuple(bounds)
 
@@ -73,5 +78,5 @@ def read_past_batches(state: StateDirectory, query: Query) -> PastBatches:
             closed = True
         else:
             ends = {name: source_offset(offset) for name, offset in offsets.items()}
-            batches.append((number, ends))
+            batches.append((number, ends, log.watermark(number)))
     return PastBatches(tuple(batches), closed)

@@ -24,7 +24,6 @@ class PastSource(ReplayableSource[Config]):
         self._source, self._start, self._end = source, start, end
         super().__init__(source.config, source.context)
         self.format, self.capabilities = source.format, source.capabilities
-        self.partitioned = source.partitioned
         self.metadata_columns: Mapping[str, str] = source.metadata_columns
 
     @property
@@ -61,9 +60,6 @@ class PastSource(ReplayableSource[Config]):
     def read(self, partition: Any, read: Read) -> Iterator[pa.RecordBatch]:
         return self._source.read(partition, read)
 
-    def partition_offsets(self, offset: Offset) -> Mapping[str, Any]:
-        return self._source.partition_offsets(offset)
-
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         return self._source.min_offset(first, second)
 
@@ -90,9 +86,6 @@ class PastBatchesSource(PastSource):
     def partitions(self, start: Offset, end: Offset) -> Sequence[Any]:
         first, last = self.bounds[start[BATCH]], self.bounds[end[BATCH]]
         return [] if first == last else self._source.partitions(first, last)
-
-    def partition_offsets(self, offset: Offset) -> Mapping[str, Any]:
-        return super().partition_offsets(self.bounds[offset[BATCH]])
 
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         return min(first, second, key=lambda offset: int(offset[BATCH]))

@@ -84,7 +84,7 @@ def _with_batches(start: SinkStart, query: Query, plan: Plan, state: StateDirect
     past = read_past_batches(state, query)
     if past.closed and not state.read("complete"):
         return start
-    batches = [[number, offsets] for number, offsets in past.batches]
+    batches = [list(batch) for batch in past.batches]
     return replace(start, batches=batches, closed=past.closed)
 
 
