@@ -64,8 +64,8 @@ def test_an_unknown_sink(state: StateDirectory, tmp_path: Path) -> None:
     ("batches", "message"),
     [
         ({}, "are not recorded"),
-        ({"batches": [[7, {"orders": {"rows": 9}}]]}, "are not recorded"),
-        ({"batches": [[0, {"orders": {"rows": 9}}]], "closed": True}, "not all closed"),
+        ({"batches": [[7, {"orders": {"rows": 9}}, 0]]}, "are not recorded"),
+        ({"batches": [[0, {"orders": {"rows": 9}}, 0]], "closed": True}, "not all closed"),
     ],
     ids=["earlier-version", "one-batch", "closing"],
 )
@@ -92,9 +92,9 @@ def test_the_start_of_a_stateful_query(state: StateDirectory, tmp_path: Path) ->
     (state.root / "checkpoints" / "orders").rename(state.root / "checkpoints" / "hourly")
     StartOffsets(state.checkpoint("hourly")).record("orders", {"rows": 1})
     past = [
-        [0, {"orders": {"rows": 2}}],
-        [1, {"orders": {"rows": 2}}],
-        [2, {"orders": {"rows": 9}}],
+        [0, {"orders": {"rows": 2}}, 0],
+        [1, {"orders": {"rows": 2}}, 0],
+        [2, {"orders": {"rows": 9}}, 0],
     ]
     start = {"query": "hourly", "since": {"orders": {"rows": 9}}, "batches": past}
     state.write("sinks.json", {"n": start})

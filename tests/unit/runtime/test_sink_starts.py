@@ -44,7 +44,7 @@ def commit(state: StateDirectory, query: str, rows: int) -> None:
     """Writes the logs of a committed batch, as Spark writes them."""
     for log in ("offsets", "commits"):
         (state.checkpoint(query) / log).mkdir(parents=True, exist_ok=True)
-        text = f'v2\n{{}}\norders:{{"rows": {rows}}}\n'
+        text = f'v2\n{{"batchWatermarkMs": 0}}\norders:{{"rows": {rows}}}\n'
         (state.checkpoint(query) / log / str(rows)).write_text(text)
 
 
@@ -83,7 +83,7 @@ def test_a_new_sink_of_a_stateful_query_has_a_backfill(
     (note,) = notes(plan(tmp_path, "out", "counts:hourly", "more:hourly"), state)
     assert note.endswith("--backfill more")
     start = find_starts(plan(tmp_path, "out", "counts:hourly", "more:hourly"), state)["more"]
-    assert start.batches == [[1, {"orders": {"rows": 1}}]]
+    assert start.batches == [[1, {"orders": {"rows": 1}}, 0]]
 
 
 def test_a_new_sink_of_a_query_without_rows_is_not_reported(
