@@ -16,7 +16,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
 from penstock.cli.shell.commands import COMMANDS
-from penstock.cli.shell.definitions import is_complete
+from penstock.cli.shell.input import is_complete
 from penstock.cli.shell.shell import Shell
 from penstock.core.private_files import open_private
 from penstock.spec.script.statements import CreateTable
@@ -93,7 +93,7 @@ def _accepts() -> bool:
     from prompt_toolkit.application import get_app
 
     text = get_app().current_buffer.text.strip()
-    return not text or text.startswith("\\") or is_complete(text)
+    return not text or is_complete(text)
 
 
 def _history() -> History:
