@@ -100,7 +100,7 @@ class Capture(Sink[Config]):
     @property
     def count(self) -> int:
         """The number of captured rows."""
-        rows = sum(table.num_rows for table in list(self._batches.values()))
+        rows: int = sum(table.num_rows for table in list(self._batches.values()))
         return rows if self.max_rows is None else min(rows, self.max_rows)
 
     @property

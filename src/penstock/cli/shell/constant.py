@@ -32,7 +32,7 @@ def compute(
     from penstock.engine.analysis import locate_errors
     from penstock.engine.variants import variants_to_json
 
-    script = Script.of(definitions, query, *read_entries(_ROW))
+    script = Script.of(definitions.of_query(query), query, *read_entries(_ROW))
     with script.relocating():
         partial, errors = app.script_plan(script.text, name=NAME, overrides=overrides)
         raise_all(error for error in errors if error.code != "missing-option")

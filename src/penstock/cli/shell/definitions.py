@@ -51,12 +51,12 @@ class Entry:
     @property
     def writes_own_query(self) -> bool:
         """Whether the statement creates a sink and writes the rows of a query."""
-        statement = self.statement
-        return (
-            isinstance(statement, CreateTable)
-            and statement.options is not None
-            and statement.query is not None
-        )
+        return self.has_connector and getattr(self.statement, "query", None) is not None
+
+    @property
+    def has_connector(self) -> bool:
+        """Whether the statement creates a table with a connector."""
+        return isinstance(self.statement, CreateTable) and self.statement.options is not None
 
     @property
     def keeps_existing(self) -> bool:

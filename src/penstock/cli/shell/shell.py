@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock import app
+from penstock.cli.shell.checks import check_statement
 from penstock.cli.shell.constant import QUERY, compute
 from penstock.cli.shell.definitions import Definitions, Entry, read_entries
 from penstock.cli.shell.input import NAME
@@ -64,6 +65,7 @@ class Shell:
 
     def execute(self, entry: Entry) -> None:
         """Executes a statement of scripts. Raises PenstockError."""
+        check_statement(entry, self.definitions)
         if entry.is_query:
             self.run(entry)
         elif entry.keeps_existing and entry.key in self.definitions.entries:
@@ -90,15 +92,9 @@ class Shell:
 
     def define(self, entry: Entry) -> None:
         """Adds a definition. Raises UserError if it is wrong."""
-        if entry.is_view and not entry.reads(self.definitions.entries):
-            raise UserError(
-                f"{entry.summary} reads no table", code="missing-option",
-                where=entry.part.location,
-                hint=f"write the query where its rows are read: FROM (...) AS {entry.key}",
-            )  # fmt: skip
         defined = self.definitions.add(entry)
         errors = self._check(defined, entry)
-        if errors and _has_connector(entry):
+        if errors and entry.has_connector:
             errors_as_sink = self._check(defined, entry, *_as_sink(entry))
             if not errors_as_sink:
                 defined = defined.add(replace(entry, sink_only=True))
@@ -215,10 +211,6 @@ class Shell:
             found = [(each, script.entry_at(each.where)) for each in flatten_errors(error)]
             own = [each for each, at in found if at is not None and at[0] == entry]
             raise_all(script.relocate(e) for e in own if e.code not in _OF_OUTPUT)
-
-
-def _has_connector(entry: Entry) -> bool:
-    return isinstance(entry.statement, CreateTable) and entry.statement.options is not None
 
 
 def _is_unknown(errors: Sequence[PenstockError]) -> bool:
