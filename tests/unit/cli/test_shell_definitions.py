@@ -36,6 +36,14 @@ def shell(tmp_path: Path) -> Shell:
         ("SELECT 1 -- ;", False),
         ("/* ;", False),
         ("", False),
+        ("SELECT $$ ;", False),
+        ("SELECT $a$ ; $a$;", True),
+        ("exit", True),
+        ("QUIT ;", True),
+        ("\\d orders", True),
+        ("-- done\nhelp", True),
+        ("SELECT 1\nexit", False),
+        ("exit (1", False),
     ],
 )
 def test_a_statement_ends_with_a_semicolon(text: str, complete: bool) -> None:
@@ -94,6 +102,7 @@ def test_commands(shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[st
     execute(shell, f"\\save {path}")
     assert path.read_text() == f"{ORDERS};\n{VOID};\n{BIG};\n"
     execute(shell, "\\drop big")
+    assert capsys.readouterr().out.endswith("dropped view big\n")
     assert list(shell.definitions.entries) == ["orders", "void"]
     with pytest.raises(EndOfShell):
         execute(shell, "\\q")

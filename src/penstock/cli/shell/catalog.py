@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from penstock.cli.printing import print_table
+from penstock.cli.shell.checks import check_statement
 from penstock.cli.shell.definitions import Entry, read_entries, read_entry, setting_key
 from penstock.cli.shell.input import Part
 from penstock.cli.shell.shell import Shell
@@ -34,7 +35,7 @@ def describe(shell: Shell, name: str) -> None:
 
 def describe_query(shell: Shell, part: Part) -> None:
     """Prints the columns of a query. Raises PenstockError."""
-    _print_columns(shell, _read_query(part))
+    _print_columns(shell, _read_query(part, shell))
 
 
 def _print_columns(shell: Shell, query: Entry) -> None:
@@ -53,17 +54,23 @@ def explain(shell: Shell, part: Part) -> None:
     """Prints the plan of a query. Raises PenstockError."""
     from penstock.cli.explain import print_explanation
 
-    with shell.planned(_read_query(part)) as plan:
+    query = _read_query(part, shell)
+    if not query.reads(shell.definitions.entries):
+        raise UserError(
+            "the query reads no table and has no plan", code="missing-option", where=part.location
+        )
+    with shell.planned(query) as plan:
         print_explanation(plan, shell.spark.result().newSession())
 
 
-def _read_query(part: Part) -> Entry:
+def _read_query(part: Part, shell: Shell) -> Entry:
     query = read_entry(part)
     if not query.is_query:
         raise UserError(
             "expected a query", code="usage", where=part.location,
             hint="write DESCRIBE NAME for the columns of a table or view",
         )  # fmt: skip
+    check_statement(query, shell.definitions)
     return query
 
 

@@ -81,6 +81,15 @@ class Entry:
         return frozenset(map(str.lower, parse_facts(query.value).relations(frozenset(known))))
 
     @property
+    def first_rows(self) -> int | None:
+        """The number of rows after which a query is complete; None if only its end completes it."""
+        return (
+            parse_facts(self.statement.query.value).first_rows
+            if isinstance(self.statement, Select)
+            else None
+        )
+
+    @property
     def written(self) -> str | None:
         """The name of the table that a query writes, in lower case; None for rows to print."""
         if isinstance(self.statement, Insert):

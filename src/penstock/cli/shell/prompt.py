@@ -25,7 +25,9 @@ KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "JOIN", "LEFT JOIN", "ON", "AS", "AND", "OR",
     "CREATE TABLE", "CREATE VIEW", "INSERT INTO", "WITH", "SET", "CAST", "INTERVAL",
     "WATERMARK FOR", "PRIMARY KEY", "UNION ALL", "CASE", "WHEN", "THEN", "ELSE", "END",
-    "connector", "format",
+    "CREATE FUNCTION", "SHOW TABLES", "SHOW VIEWS", "SHOW FUNCTIONS", "SHOW CREATE TABLE",
+    "DESCRIBE", "EXPLAIN", "DROP TABLE", "DROP VIEW", "RESET", "LIMIT", "VALUES",
+    "IF EXISTS", "IF NOT EXISTS", "connector", "format", "exit", "quit", "help",
 )  # fmt: skip
 PROMPT, CONTINUATION = "penstock> ", "       -> "
 

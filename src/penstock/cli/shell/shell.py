@@ -158,17 +158,17 @@ class Shell:
     def _run(self, entry: Entry, plan: Plan) -> None:
         self._runs += 1
         plan = isolate_state(plan, self.directory / str(self._runs))
+        first_rows = _first_rows(entry, plan)
         if entry.written is None:
             plan = print_results(plan, SINK)
         began = monotonic()
         handle = app.start(plan, spark=self.spark.result().newSession(), options=app.RunOptions())
-        outcome = _wait(handle)
+        outcome = _wait(handle, first_rows)
         seconds = duration_text(round(monotonic() - began, 1))
         _print_dead_letters(DeadLetters(StateDirectory(plan.state).dead_letters).read())
         if outcome.errors:
             raise next(iter(outcome.errors.values()))
-        rows = sum(flow.rows for flow in handle.metrics.flows.values() if flow.kind == "sink")
-        print(f"({plural(rows, 'row')} in {seconds})")
+        print(f"({plural(_written(handle), 'row')} in {seconds})")
 
     def _script(self, query: Entry) -> Script:
         """Returns the script of a query, with the definitions that the query needs."""
@@ -218,6 +218,19 @@ def _is_unknown(errors: Sequence[PenstockError]) -> bool:
     return any(error.code == "unknown-type" for error in errors)
 
 
+def _first_rows(entry: Entry, plan: Plan) -> int | None:
+    """Returns the number of rows after which a query is complete, before its sources end."""
+    if entry.written is not None:
+        return None
+    changing = any(plan.nodes[name].operation for name in plan.nodes[QUERY].inputs)
+    return None if changing else entry.first_rows
+
+
+def _written(handle: RunHandle) -> int:
+    """Returns the number of rows that a run has written."""
+    return sum(flow.rows for flow in handle.metrics.flows.values() if flow.kind == "sink")
+
+
 def _as_sink(entry: Entry) -> Iterator[Entry]:
     """Returns statements that write a table, so that the table is checked as a sink."""
     assert isinstance(entry.statement, CreateTable)
@@ -230,14 +243,19 @@ def _as_sink(entry: Entry) -> Iterator[Entry]:
     )
 
 
-def _wait(handle: RunHandle) -> Outcome:
-    """Waits for the end of a run. The first Ctrl-C finishes the batch, the second one does not."""
+def _wait(handle: RunHandle, first_rows: int | None) -> Outcome:
+    """Waits for the end of a run, and stops it after `first_rows` rows.
+
+    The first Ctrl-C finishes the batch, the second one does not.
+    """
     stopping = False
     while True:
         try:
             outcome = handle.wait(_POLL_SECONDS)
             if outcome is not None:
                 return outcome
+            if first_rows is not None and _written(handle) >= first_rows:
+                handle.stop(reason="LIMIT")
         except KeyboardInterrupt:
             handle.stop(reason="Ctrl-C", immediately=stopping)
             if not stopping:
