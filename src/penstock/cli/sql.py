@@ -38,8 +38,8 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
 
     Ctrl-C ends a query, Ctrl-D the shell. A query reads its sources from their `start` on, and
     keeps no state after its end. Without a terminal the statements of standard input are executed.
-    After an error those that do not use the wrong definition are executed too, and the exit code is
-    that of the first error.
+    A wrong statement is not executed, nor are statements that use its definition; all others are.
+    The exit code is that of the first error.
 
       penstock sql
       penstock sql tables.sql
