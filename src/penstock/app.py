@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from penstock.engine.memory import Resources
     from penstock.plan.pushdown import Pushdown
     from penstock.runtime.handle import RunHandle
-    from penstock.runtime.preview import Preview
+    from penstock.runtime.preview import OnRows, Preview
     from penstock.runtime.replay_record import ReplayResult
     from penstock.runtime.supervise import Outcome
 
@@ -203,8 +203,11 @@ def preview(
     rows: int = 10,
     timeout: float = 30,
     spark: SparkSession | None = None,
+    on_rows: OnRows | None = None,
 ) -> Preview:
     """Returns rows of nodes of a plan; for a sink, the rows of its input.
+
+    `on_rows` receives the name of a node and its next rows, as they arrive.
 
     Reads the sources from their beginnings and acknowledges nothing. Writes to no sink. Ends when
     each node has `rows` rows, when the input is caught up, or after `timeout` seconds. Raises
@@ -217,4 +220,4 @@ def preview(
     schemas.resolve_schemas(plan, open_state(plan), pin=False)
     with ExitStack() as stack:
         new = spark.newSession() if spark else stack.enter_context(session(plan))
-        return previews.preview(plan, nodes, new, rows=rows, timeout=timeout)
+        return previews.preview(plan, nodes, new, rows=rows, timeout=timeout, on_rows=on_rows)

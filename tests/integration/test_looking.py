@@ -7,9 +7,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from command_line import CommandLine
+from penstock import app
 
 pytestmark = pytest.mark.spark
 
@@ -119,3 +122,47 @@ def test_dead_letters_are_listed_shown_replayed_and_removed(said: Said, shop: Pa
     assert code == 2 and "--yes" in err
     assert said("dead", "remove", "shop.yaml", "--yes")[1] == "shop: removed 2 dead letters\n"
     assert said("dead", "list", "shop.yaml")[1] == "shop: 0 dead letters\n"
+
+
+TICKS = """
+name: ticks
+sources:
+  ticks: {type: impulse, rate: 20}
+transforms:
+  counts: {type: sql, sql: "SELECT counter % 2 AS k, count(*) AS n FROM ticks GROUP BY 1"}
+sinks:
+  out: {type: print, from: counts}
+"""
+
+
+def test_rows_of_an_endless_query_arrive_before_its_end(
+    penstock_spark: SparkSession, shop: Path
+) -> None:
+    (shop / "ticks.yaml").write_text(TICKS)
+    plan = app.plan(shop / "ticks.yaml")
+    arrived: list[int] = []
+
+    def stop_at_second_part(node: str, rows: pa.Table) -> None:
+        assert node == "counts" and rows.column_names == ["k", "n", "_op"]
+        arrived.append(rows.num_rows)
+        if len(arrived) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        app.preview(
+            plan, ["counts"], rows=1_000_000, timeout=600, spark=penstock_spark,
+            on_rows=stop_at_second_part,
+        )  # fmt: skip
+    assert min(arrived) > 0
+
+
+def test_inspect_of_an_endless_query_prints_each_row_once(said: Said, shop: Path) -> None:
+    (shop / "ticks.yaml").write_text(TICKS)
+    code, out, err = said("inspect", "ticks.yaml", "ticks", "--rows", "30")
+    lines = [line.split() for line in out.splitlines()]
+    assert code == 0, err
+    assert lines[0] == ["counter", "subtask_index"]
+    assert sorted(int(line[0]) for line in lines[1:]) == list(range(30))
+    code, out, _ = said("inspect", "ticks.yaml", "counts", "--rows", "5")
+    rows = [line.split() for line in out.splitlines() if not line.startswith("k")]
+    assert code == 0 and len(rows) == 5 and [row[2] for row in rows[:2]] == ["i", "i"]

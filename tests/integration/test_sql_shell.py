@@ -61,13 +61,54 @@ def test_statements_of_standard_input(said: Said, tmp_path: Path) -> None:
     assert not (tmp_path / ".penstock").exists()
 
 
-def test_the_first_error_ends_the_input(said: Said, tmp_path: Path) -> None:
-    code, out, err = said(f"{ORDERS}{OUT}SELECT idd FROM orders; INSERT INTO out SELECT 1;")
-    assert code == 2 and len(out) == 2
-    assert "<sql>:1:8" in err and 'did you mean "id"?' in err
+def test_input_continues_after_an_error(said: Said, tmp_path: Path) -> None:
+    code, out, err = said(
+        f"{ORDERS}{OUT}SELECT idd FROM orders;\n"
+        "CREATE VIEW bad AS\n  SELECT id, nope FROM orders; INSERT INTO out SELECT id FROM bad;\n"
+        "CREATE TABLE missing WITH (connector = 'files', path = 'x/*', format = 'json');\n"
+        "SELECT x FROM missing; SELECT 1 + oops; DESCRIBE orders; SELECT 'last' AS statement"
+    )
+    assert code == 2
+    assert f"<sql>:4:{len(OUT) + 8}" in err and 'did you mean "id"?' in err
+    assert "<sql>:6:14" in err and 'there is no column "nope"' in err
+    assert 'the statement uses "bad", whose definition has an error' in err
+    assert "<sql>:7:14" in err and "cannot find files" in err
+    assert "<sql>:8:35" in err and 'there is no column "oops"' in err
+    assert err.count("error[") == 5
     assert not (tmp_path / "out").exists()
-    code, out, err = said("SELECT current_dat();")
+    assert [line.split() for line in out[3:]] == [
+        ["column", "type"], ["id", "BIGINT"], ["amount", "DOUBLE"], ["statement"], ["last"],
+    ]  # fmt: skip
+    code, out, err = said("SELECT current_dat();\n\\q\nSELECT 1;")
     assert code == 2 and not out and "current_dat" in err and "JVM" not in err
+
+
+def test_queries_without_tables(said: Said) -> None:
+    code, out, err = said(
+        "CREATE FUNCTION twice(x BIGINT) RETURNS BIGINT LANGUAGE PYTHON AS $$\n"
+        "def twice(x: int) -> int:\n    return 2 * x; $$;"
+        "CREATE TABLE rows (id INT) WITH (connector = 'impulse');"
+        "SELECT upper('a') AS x, twice(4) AS y; VALUES (1), (2); DESCRIBE SELECT 1 AS z;"
+        "SELECT 1 AS a UNION ALL SELECT 2;\nEXPLAIN SELECT nope FROM rows\n"
+    )
+    assert code == 2 and "<sql>:4:16" in err and err.count("error[") == 1
+    assert [line.split() for line in out[2:]] == [
+        ["x", "y"], ["A", "8"], ["col1"], ["1"], ["2"], ["column", "type"], ["z", "INT"],
+        ["a"], ["1"], ["2"],
+    ]  # fmt: skip
+
+
+def test_a_limit_ends_a_query_of_an_endless_source(said: Said, tmp_path: Path) -> None:
+    code, out, err = said(
+        "CREATE TABLE ticks WITH (connector = 'impulse', rate = 20);"
+        "SELECT counter FROM ticks WHERE counter > 4 LIMIT 3;"
+        "CREATE TABLE copy WITH (connector = 'files', path = 'copy', format = 'json')"
+        " AS SELECT id FROM orders; SHOW TABLES"
+    )
+    assert code == 2 and 'there is no table or view "orders"' in err
+    rows = sorted(line.split()[0] for line in out if line[:1].isspace())
+    assert rows == ["5", "6", "7"]
+    assert out[-1] == "table  ticks"
 
 
 def test_the_definitions_of_a_file(said: Said, tmp_path: Path) -> None:
@@ -99,7 +140,8 @@ def test_ctrl_c_ends_the_query_and_not_the_shell(
         terminal.process.send_signal(signal.SIGINT)
         terminal.until(r"\(\d+ rows in .*\)")
         enter("SELECT 6 * 7 AS answer;\r", r"answer\s*\n\s+42\s+penstock>")
-        os.write(terminal.screen, b"\x04")
+        enter("SELECT ';' -- ;\r AS sign; SELEC;\r", r"sign\s*\n;\s+error\[unknown-statement\]")
+        os.write(terminal.screen, b"exit\r")
         assert terminal.end() == 0, terminal.text
         assert "Traceback" not in terminal.text
         assert "SELECT 6 * 7" in (tmp_path / "penstock/sql_history").read_text()

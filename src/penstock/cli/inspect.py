@@ -48,7 +48,7 @@ def inspect(
     """Show the rows of a node, without access to sinks.
 
     The rows of a sink are its input. Sources are read from the earliest offset. Nothing is
-    acknowledged, deleted or stored.
+    acknowledged, deleted or stored. Rows of endless sources are printed as they arrive.
 
       penstock inspect late-flights.yaml late
       penstock inspect late-flights.yaml hourly --rows 50 --json
@@ -60,7 +60,9 @@ def inspect(
     plan, node = _parse_arguments(files_and_node, overrides)
     if rows < 1:
         raise UserError(f"--rows: expected at least 1, found {rows}", code="usage")
-    preview = app.preview(plan, [node], rows=rows, timeout=timeout)
+    printer = _Printer()
+    on_rows = None if json or plan.bounded else printer
+    preview = app.preview(plan, [node], rows=rows, timeout=timeout, on_rows=on_rows)
     table = preview.tables.get(node)
     errors = to_dicts(preview.error) if preview.error else []
     if json:
@@ -77,8 +79,10 @@ def inspect(
             }
         )
     else:
-        if table is not None and (table.num_rows or not errors):
-            _print(table, f"no rows at {plan.nodes[node].label}", plan, timeout)
+        if table is not None and not printer.rows and (table.num_rows or not errors):
+            printer(node, table)
+            if not table.num_rows:
+                _print_empty(plan, node, timeout)
         _print_letters(preview.dead_letters)
         if preview.error:
             print(format_error(preview.error), file=sys.stderr)
@@ -120,16 +124,30 @@ def _columns(table: pa.Table) -> list[dict[str, str]]:
     ]
 
 
-def _print(table: pa.Table, empty: str, plan: Plan, timeout: float) -> None:
-    from penstock.sdk.columns.text_table import cell, heading, text_table
+class _Printer:
+    """Prints rows as they arrive, below one heading."""
 
-    columns = zip(table.columns, table.schema, strict=True)
-    rows = zip(
-        *([cell(value, field) for value in column] for column, field in columns), strict=True
-    )
-    print("\n".join(text_table(map(heading, table.schema), rows)))
-    if not table.num_rows:
-        print(empty if plan.bounded else f"{empty} within {duration_text(timeout)}")
+    def __init__(self) -> None:
+        from penstock.sdk.columns.text_table import GrowingTable
+
+        self._table = GrowingTable()
+        self.rows = 0
+
+    def __call__(self, node: str, rows: pa.Table) -> None:
+        from penstock.sdk.columns.text_table import cell, heading
+
+        columns = zip(rows.columns, rows.schema, strict=True)
+        cells = zip(
+            *([cell(value, field) for value in column] for column, field in columns), strict=True
+        )
+        lines = self._table.lines([heading(field) for field in rows.schema], list(cells))
+        print("\n".join(lines), flush=True)
+        self.rows += rows.num_rows
+
+
+def _print_empty(plan: Plan, node: str, timeout: float) -> None:
+    text = f"no rows at {plan.nodes[node].label}"
+    print(text if plan.bounded else f"{text} within {duration_text(timeout)}")
 
 
 def _print_letters(letters: pa.Table) -> None:

@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 words, exit_on_error=False, print_error=False, result_action="return_value"
             )
         except CycloptsError as error:
-            raise _usage_error(error) from error
+            raise _usage_error(error, words) from error
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except PenstockError as error:
@@ -127,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _bug(error)
 
 
-def _usage_error(error: CycloptsError) -> UsageError:
+def _usage_error(error: CycloptsError, words: Sequence[str]) -> UserError:
     chain = " ".join(["penstock", *(error.command_chain or ())])
     if isinstance(error, UnknownCommandError) and error.unused_tokens and error.app:
         word = error.unused_tokens[0]
@@ -135,7 +135,12 @@ def _usage_error(error: CycloptsError) -> UsageError:
         hint = did_you_mean(word, commands) or f"Run {chain} --help for the commands."
         return UsageError(f'"{chain}" has no command "{word}"', hint=hint)
     if isinstance(error, MissingArgumentError) and error.argument:
-        message = f"{chain} requires {error.argument.name}"
+        if "--backfill" in words and chain == "penstock run":
+            from penstock.cli.run import backfill_without_sink
+
+            return backfill_without_sink(words[1:])
+        name = error.argument.name
+        message = f"{name} requires a value" if name.startswith("-") else f"{chain} requires {name}"
         return UsageError(message, hint=f"Run {chain} --help for examples.")
     return UsageError(str(error).strip(), hint=f"Run {chain} --help for examples.")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from penstock.cli.options import Files, FunctionFiles, Overrides, with_functions
-from penstock.core.errors import PenstockError
+from penstock.core.errors import PenstockError, UserError
 
 if TYPE_CHECKING:
     from penstock.cli.live_view import LiveView
@@ -123,6 +123,27 @@ def run(
         raise
     view.end(outcome)
     return outcome.exit_code
+
+
+def backfill_without_sink(words: Sequence[str]) -> UserError:
+    """Returns the error of the option --backfill without the name of a sink.
+
+    `words` are those of the command line. The hint has the sinks that can be backfilled.
+    """
+    from penstock import app
+    from penstock.runtime.backfill import list_backfillable
+
+    files = [Path(word) for word in words if Path(word).is_file()]
+    hint = "Run penstock run FILE --backfill SINK."
+    try:
+        sinks = list_backfillable(app.plan(files)) if files else None
+    except PenstockError:
+        sinks = None
+    if sinks:
+        hint = f"Add one of the sinks: {', '.join(sinks)}."
+    elif sinks is not None:
+        hint = "Remove the option: no sink of the pipeline can be backfilled."
+    return UserError("--backfill requires the name of a sink", code="usage", hint=hint)
 
 
 def _live_view(plan: Plan, files: Sequence[Path]) -> LiveView:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from penstock.cli.options import Overrides
-from penstock.core.errors import PenstockError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,8 +37,9 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
     """Start a SQL shell: define tables and views, and see the rows of queries as they come.
 
     Ctrl-C ends a query, Ctrl-D the shell. A query reads its sources from their `start` on, and
-    keeps no state after its end. Without a terminal the statements of standard input are executed
-    up to the first error.
+    keeps no state after its end. Without a terminal the statements of standard input are executed.
+    A wrong statement is not executed, nor are statements that use its definition; all others are.
+    The exit code is that of the first error.
 
       penstock sql
       penstock sql tables.sql
@@ -55,9 +55,18 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
         with _session(shell.runtime(), spark):
             if sys.stdin.isatty():
                 _converse(shell)
-            else:
-                _execute(shell, sys.stdin.read())
-    return 0
+                return 0
+            return _execute_input(shell)
+
+
+def _execute_input(shell: Shell) -> int:
+    """Executes the standard input. Returns the exit code."""
+    from penstock.cli.shell.commands import EndOfShell
+
+    try:
+        return respond(shell, sys.stdin.read())
+    except EndOfShell as end:
+        return end.code
 
 
 def _load(shell: Shell, file: Path) -> None:
@@ -70,7 +79,7 @@ def _load(shell: Shell, file: Path) -> None:
 
 
 def _converse(shell: Shell) -> None:
-    """Executes what a user enters, until Ctrl-D."""
+    """Executes the input of a user, until Ctrl-D."""
     from penstock.cli.shell.commands import EndOfShell
     from penstock.cli.shell.prompt import Prompt
 
@@ -85,25 +94,25 @@ def _converse(shell: Shell) -> None:
             return
 
 
-def respond(shell: Shell, text: str) -> None:
-    """Executes a command of the shell, or statements. Prints errors. Raises EndOfShell."""
+def respond(shell: Shell, text: str) -> int:
+    """Executes commands and statements. Prints errors. Raises EndOfShell.
+
+    Returns the exit code: that of the first error.
+    """
+    from penstock.cli.shell.commands import EndOfShell
+    from penstock.cli.shell.execute import execute
     from penstock.core.error_report import format_error
 
+    code = 0
     try:
-        _execute(shell, text)
-    except PenstockError as error:
-        sys.stdout.flush()
-        print(format_error(error), file=sys.stderr, flush=True)
-
-
-def _execute(shell: Shell, text: str) -> None:
-    """Executes a command of the shell, or statements. Raises PenstockError, or EndOfShell."""
-    from penstock.cli.shell import commands
-
-    if text.lstrip().startswith("\\"):
-        commands.execute(shell, text)
-    else:
-        shell.execute(text)
+        for error in execute(shell, text):
+            sys.stdout.flush()
+            print(format_error(error), file=sys.stderr, flush=True)
+            code = code or error.policy.exit_code
+    except EndOfShell as end:
+        end.code = code
+        raise
+    return code
 
 
 @contextmanager

@@ -212,21 +212,22 @@ class _Planner:
         relations = node.relation.inputs(known) if node.relation else None
         if relations is not None:
             if self.pipeline.complete:
-                self._report_unknown_relations(node, relations - known, known)
+                self._report_unknown_relations(node, relations - known, known - {node.name})
             elif relations - known:
                 self.invalid.add(node.name)
             node = replace(node, inputs=tuple(sorted(relations & known)))
         inputs = len(node.inputs)
         if (f"{node.kind}s", node.name) in self.pipeline.damaged:
             return node
+        others = sorted(known - {node.name})
         if node.kind == "transform" and not inputs and not relations:
-            if relations is not None and known == {node.name}:
+            if relations is not None and not others:
                 self.invalid.add(node.name)
                 return node
             self._add_error(
                 node, "reads nothing", "missing-option",
                 "Add from: NAME." if relations is None
-                else f"Name a source or transform in the SQL: {', '.join(sorted(known))}.",
+                else f"Name a source or transform in the SQL: {', '.join(others)}.",
             )  # fmt: skip
         elif node.kind == "sink" and not inputs:
             self._add_error(node, "reads nothing", "missing-option", "Add from: NAME.")

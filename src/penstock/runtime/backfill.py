@@ -11,6 +11,7 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -96,6 +97,16 @@ def check_backfill(plan: Plan, name: str) -> None:
                 where=sink.where,
                 hint="Backfill from sources that keep their records.",
             )
+
+
+def list_backfillable(plan: Plan) -> list[str]:
+    """Returns the sinks that can be backfilled, whatever their state."""
+    sinks = []
+    for node in plan.of("sink"):
+        with suppress(UserError):
+            check_backfill(plan, node.name)
+            sinks.append(node.name)
+    return sinks
 
 
 def prepare_backfill(plan: Plan, state: StateDirectory, name: str) -> Backfill:

@@ -98,10 +98,15 @@ class Capture(Sink[Config]):
         return pa.concat_tables(tables).slice(0, self.max_rows) if tables else None
 
     @property
+    def count(self) -> int:
+        """The number of captured rows."""
+        rows: int = sum(table.num_rows for table in list(self._batches.values()))
+        return rows if self.max_rows is None else min(rows, self.max_rows)
+
+    @property
     def full(self) -> bool:
         """Whether `max_rows` is reached."""
-        rows = sum(table.num_rows for table in self._batches.values())
-        return self.max_rows is not None and rows >= self.max_rows
+        return self.max_rows is not None and self.count >= self.max_rows
 
     def writer(
         self, client: None, batch: BatchId, partition: int, schema: pa.Schema

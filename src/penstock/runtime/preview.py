@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from penstock.engine.start import StartedQuery, Until, start
 from penstock.engine.variants import variants_to_json
 from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import isolate_state
-from penstock.runtime.capture import capture_nodes
+from penstock.runtime.capture import Capture, capture_nodes
 from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.state import StateDirectory
@@ -54,6 +54,8 @@ class PreviewRun:
     session: SparkSession
     directory: Path
     enough: Callable[[], bool] = lambda: False
+    on_poll: Callable[[], None] = lambda: None
+    """Called regularly during the run, and after its end."""
     deadline: float | None = None
     stop_before: int | None = None
     error: PenstockError | None = None
@@ -75,6 +77,7 @@ class PreviewRun:
             return False
         finally:
             self._stop()
+            self.on_poll()
 
     def dead_letters(self) -> pa.Table:
         """Returns the dead letters of the written batches, in order of arrival."""
@@ -118,6 +121,7 @@ class PreviewRun:
     def _wait(self, until: Until) -> bool:
         idle_since: float | None = None
         while self._alive():
+            self.on_poll()
             if self._ended():
                 return False
             busy = until != "stopped" or any(_busy(running) for running in self._queries)
@@ -146,10 +150,22 @@ class PreviewRun:
                 self._collector.collect(node.name, sys.maxsize if node.lookup else 0)
 
 
+OnRows = Callable[[str, pa.Table], None]
+"""A function that receives the next rows of a node."""
+
+
 def preview(
-    plan: Plan, names: Sequence[str], session: SparkSession, *, rows: int, timeout: float
+    plan: Plan,
+    names: Sequence[str],
+    session: SparkSession,
+    *,
+    rows: int,
+    timeout: float,
+    on_rows: OnRows | None = None,
 ) -> Preview:
     """Returns at most `rows` rows of each node, and the dead letters of the nodes upstream.
+
+    `on_rows` receives the rows of streams as they arrive, in the calling thread.
 
     Reads the sources from their beginnings; writes and acknowledges nothing. Ends when every node
     has its rows, when the input is caught up (open windows of a bounded input are closed then), or
@@ -161,6 +177,8 @@ def preview(
         run = PreviewRun(
             tap, session, directory, lambda: all(capture.full for capture in captures.values())
         )
+        if on_rows is not None:
+            run.on_poll = _Arrivals(captures, on_rows)
         builder = Builder(tap, session, run.state.spool, checks_rows=True)
         try:
             types = builder.types()
@@ -174,6 +192,21 @@ def preview(
             columns = sink_schema(types[tap.nodes[capture.context.node].inputs[0]])
             tables[name] = columns.empty_table() if capture.table is None else capture.table
         return Preview(tables, run.dead_letters(), run.error)
+
+
+class _Arrivals:
+    """Passes the rows of captures on, once each."""
+
+    def __init__(self, captures: Mapping[str, Capture], on_rows: OnRows) -> None:
+        self._captures, self._on_rows = captures, on_rows
+        self._passed = dict.fromkeys(captures, 0)
+
+    def __call__(self) -> None:
+        for name, capture in self._captures.items():
+            if capture.count > self._passed[name] and capture.table is not None:
+                rows = capture.table.slice(self._passed[name])
+                self._passed[name] += rows.num_rows
+                self._on_rows(name, rows)
 
 
 def _busy(query: StartedQuery) -> bool:

@@ -115,6 +115,18 @@ class Facts:
         args = {} if self.tree is None else self.tree.args
         return bool(args.get("order")) and not (args.get("limit") or args.get("offset"))
 
+    @property
+    def first_rows(self) -> int | None:
+        """The number of rows of a query that keeps the first rows of its input: a LIMIT alone."""
+        if not isinstance(self.tree, exp.Select) or self.tree.find(exp.Join):
+            return None
+        limit = self.tree.args.get("limit")
+        count = getattr(limit, "expression", None) or getattr(limit, "args", {}).get("count")
+        others = (each for each in self.tree.find_all(*_STATEFUL) if each is not limit)
+        if any(others) or self._aggregates or not isinstance(count, exp.Literal):
+            return None
+        return int(count.this) if count.is_int else None
+
     def group_columns(self) -> tuple[str, ...]:
         """Returns the columns of the output that hold all groups of the query; none otherwise."""
         tree = self.tree

@@ -187,3 +187,45 @@ def test_status_and_stop_of_what_never_ran(
     assert main(["stop", str(path)]) == 0
     assert "p is not running" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [path]
+
+
+SHOP = """\
+name: shop
+sources:
+  orders: {type: files, path: in, format: json, schema: id LONG}
+  removed: {type: files, path: in2, format: json, schema: id LONG, after_read: delete}
+sinks:
+  archive: {type: blackhole, from: orders}
+  report: {type: blackhole, from: orders}
+  live: {type: blackhole, from: removed}
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["shop.yaml", "--backfill"],
+        ["--backfill", "shop.yaml"],
+        ["shop.yaml", "--backfill", "--fresh"],
+    ],
+)
+def test_backfill_without_a_sink_names_the_sinks(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.yaml").write_text(SHOP)
+    assert main(["run", *words]) == 2
+    assert capsys.readouterr().err == (
+        "error[usage]: --backfill requires the name of a sink\n"
+        "  hint: Add one of the sinks: archive, report.\n"
+    )
+
+
+def test_an_option_without_its_value(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "x.yaml", "--backfill"]) == 2
+    assert "hint: Run penstock run FILE --backfill SINK." in capsys.readouterr().err
+    assert main(["run", "x.yaml", "--log"]) == 2
+    assert "error[usage]: --log requires a value" in capsys.readouterr().err

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from penstock.cli.shell.commands import EndOfShell, execute
-from penstock.cli.shell.definitions import Definitions, is_complete, read_entries
+from penstock.cli.shell.definitions import Definitions, read_entries
+from penstock.cli.shell.input import is_complete
+from penstock.cli.shell.script import Script
 from penstock.cli.shell.shell import Shell
 from penstock.core.errors import PenstockError, UserError
 
@@ -34,6 +36,14 @@ def shell(tmp_path: Path) -> Shell:
         ("SELECT 1 -- ;", False),
         ("/* ;", False),
         ("", False),
+        ("SELECT $$ ;", False),
+        ("SELECT $a$ ; $a$;", True),
+        ("exit", True),
+        ("QUIT ;", True),
+        ("\\d orders", True),
+        ("-- done\nhelp", True),
+        ("SELECT 1\nexit", False),
+        ("exit (1", False),
     ],
 )
 def test_a_statement_ends_with_a_semicolon(text: str, complete: bool) -> None:
@@ -44,20 +54,21 @@ def test_a_definition_replaces_the_one_of_its_name(shell: Shell) -> None:
     shell.load(f"{ORDERS}; {BIG}; SET name = 'a'; SET name = 'b';", "a.sql")
     assert list(shell.definitions.entries) == ["orders", "big", "SET name"]
     shell.load("CREATE VIEW BIG AS SELECT id FROM orders;", "a.sql")
-    assert "WHERE" not in shell.definitions.script()
+    assert "WHERE" not in Script.of(shell.definitions).text
 
 
 def test_a_table_that_cannot_be_read_is_used_by_its_insert_only(shell: Shell) -> None:
     shell.load(f"{ORDERS}; {VOID};", "a.sql")
     [select, insert] = read_entries("SELECT * FROM orders; INSERT INTO Void SELECT id FROM orders")
-    assert "blackhole" not in shell.definitions.script(select)
-    assert "blackhole" in shell.definitions.script(insert)
+    assert list(shell.definitions.of_query(select).entries) == ["orders"]
+    assert list(shell.definitions.of_query(insert).entries) == ["orders", "void"]
     assert set(shell.plan(insert).nodes) >= {"orders", "void"}
 
 
 def test_a_query_comes_first_so_that_its_lines_are_those_of_the_text() -> None:
     [orders, query] = read_entries(f"{ORDERS}; SELECT id\nFROM orders;")
-    assert Definitions().add(orders).script(query).startswith("SELECT id\nFROM orders;\nCREATE")
+    script = Script.of(Definitions().add(orders), query)
+    assert script.text.startswith("SELECT id\nFROM orders;\nCREATE")
 
 
 @pytest.mark.parametrize(
@@ -91,6 +102,7 @@ def test_commands(shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[st
     execute(shell, f"\\save {path}")
     assert path.read_text() == f"{ORDERS};\n{VOID};\n{BIG};\n"
     execute(shell, "\\drop big")
+    assert capsys.readouterr().out.endswith("dropped view big\n")
     assert list(shell.definitions.entries) == ["orders", "void"]
     with pytest.raises(EndOfShell):
         execute(shell, "\\q")

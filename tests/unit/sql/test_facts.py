@@ -41,3 +41,22 @@ def test_what_is_remembered(sql: str, remembers: tuple[str, ...]) -> None:
 def test_a_join_with_a_table_remembers_nothing() -> None:
     found = facts.parse_facts("SELECT 1 FROM late JOIN airlines USING (id)")
     assert not found.stateful(frozenset({"late"}))
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT * FROM a LIMIT 3", 3),
+        ("SELECT * FROM (SELECT b FROM a) WHERE b > 1 FETCH FIRST 5 ROWS ONLY", 5),
+        ("SELECT * FROM a", None),
+        ("SELECT * FROM a LIMIT 1 + 1", None),
+        ("SELECT * FROM a ORDER BY b LIMIT 3", None),
+        ("SELECT count(*) FROM a LIMIT 3", None),
+        ("SELECT * FROM (SELECT DISTINCT b FROM a) LIMIT 3", None),
+        ("SELECT * FROM a JOIN c USING (b) LIMIT 3", None),
+        ("SELECT * FROM (SELECT * FROM a LIMIT 3)", None),
+        ("SELECT b FROM a UNION ALL SELECT b FROM c LIMIT 3", None),
+    ],
+)
+def test_the_first_rows_of_a_query(sql: str, rows: int | None) -> None:
+    assert facts.parse_facts(sql).first_rows == rows

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.cli.printing import print_table
-from penstock.cli.shell.definitions import join, read_entries
+from penstock.cli.shell import catalog
+from penstock.cli.shell.input import read_parts
+from penstock.cli.shell.script import Script
 from penstock.cli.shell.shell import Shell
 from penstock.core.errors import UserError
 from penstock.core.text import did_you_mean
@@ -23,13 +25,15 @@ class Command(NamedTuple):
 
 
 class EndOfShell(Exception):
-    """The end of the shell, requested by `\\q`."""
+    """The end of the shell, requested by `\\q`. `code` is the exit code."""
+
+    code: int = 0
 
 
 def execute(shell: Shell, line: str) -> None:
     """Executes a command line. Raises PenstockError, or EndOfShell."""
     word, _, argument = line.strip().removesuffix(";").partition(" ")
-    command = COMMANDS.get(word)
+    command = COMMANDS.get(ALIASES.get(word.lower(), word))
     if command is None:
         hint = did_you_mean(word, COMMANDS) or "Enter \\? for the commands."
         raise UserError(f"unknown command {word}", code="usage", hint=hint)
@@ -37,36 +41,17 @@ def execute(shell: Shell, line: str) -> None:
 
 
 def _describe(shell: Shell, name: str) -> None:
-    if not name:
-        rows = [tuple(entry.summary.split(" ", 1)) for entry in shell.definitions.tables()]
-        print_table(("kind", "name"), rows)
-        return
-    entry = shell.definitions.entries.get(name.lower())
-    if entry is None:
-        raise _unknown(shell, name)
-    if entry.sink_only:
-        print(entry.text)
-        return
-    from penstock import app
-    from penstock.engine.columns import to_arrow
-    from penstock.sdk.columns.conform import sql_name
-
-    [query] = read_entries(f"SELECT * FROM `{name}`")
-    plan = shell.plan(query)
-    types = app.types(plan, shell.spark.result().newSession())
-    columns = next(columns for node, columns in types.items() if node.lower() == name.lower())
-    print_table(
-        ("column", "type"), [(field.name, sql_name(field.type)) for field in to_arrow(columns)]
-    )
+    if name:
+        catalog.describe(shell, name)
+    else:
+        catalog.list_entries(shell, ("table", "view", "function"))
 
 
 def _explain(shell: Shell, text: str) -> None:
-    from penstock.cli.explain import print_explanation
-
-    entries = [entry for entry in read_entries(text) if entry.is_query]
-    if len(entries) != 1:
+    [*parts] = read_parts(text)
+    if len(parts) != 1:
         raise UserError("expected one query", code="usage", hint="Enter \\explain SELECT ...")
-    print_explanation(shell.plan(entries[0]), shell.spark.result().newSession())
+    catalog.explain(shell, parts[0])
 
 
 def _save(shell: Shell, argument: str) -> None:
@@ -77,8 +62,9 @@ def _save(shell: Shell, argument: str) -> None:
     if path.exists():
         raise UserError(f"{path} exists", code="file-exists", hint="Choose another name.")
     queries = shell.inserts or ([shell.last_query] if shell.last_query else [])
+    script = Script((*shell.definitions.entries.values(), *queries))
     try:
-        path.write_text(join([*shell.definitions.entries.values(), *queries]))
+        path.write_text(script.text)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}", code="cannot-write") from error
     print(f"saved {path}; run: penstock run {shlex.quote(str(path))}")
@@ -89,18 +75,13 @@ def _drop(shell: Shell, name: str) -> None:
         raise UserError(
             "expected the name of a table or view", code="usage", hint="Enter \\drop NAME."
         )
-    if name.lower() not in shell.definitions.entries:
-        raise _unknown(shell, name)
-    shell.drop(name)
-
-
-def _unknown(shell: Shell, name: str) -> UserError:
-    hint = did_you_mean(name, shell.definitions.entries) or "Enter \\d for the tables and views."
-    return UserError(f'there is no table or view "{name}"', code="unknown-table", hint=hint)
+    catalog.drop(shell, name)
 
 
 def _help(shell: Shell, _: str) -> None:
     print_table(("", ""), [(each.usage, each.help) for each in COMMANDS.values()])
+    print()
+    print_table(("", ""), _STATEMENTS)
 
 
 def _quit(shell: Shell, _: str) -> None:
@@ -108,10 +89,27 @@ def _quit(shell: Shell, _: str) -> None:
 
 
 COMMANDS = {
-    "\\?": Command("\\?", "show this help", _help),
+    "\\?": Command("\\?, help", "show this help", _help),
     "\\d": Command("\\d [NAME]", "list tables and views, or the columns of one", _describe),
     "\\drop": Command("\\drop NAME", "remove a table or view", _drop),
     "\\explain": Command("\\explain QUERY", "show the plan of a query", _explain),
     "\\save": Command("\\save FILE.sql", "save the statements as a script", _save),
-    "\\q": Command("\\q", "end the shell, as Ctrl-D does", _quit),
+    "\\q": Command("\\q, exit, quit", "end the shell, as Ctrl-D does", _quit),
 }
+ALIASES = {
+    "help": "\\?", "?": "\\?", "\\h": "\\?", "\\help": "\\?", ".help": "\\?",
+    "exit": "\\q", "quit": "\\q", "\\quit": "\\q", "\\exit": "\\q", ".exit": "\\q", ".quit": "\\q",
+    "\\dt": "\\d", "\\dv": "\\d", "\\df": "\\d", ".tables": "\\d", ".schema": "\\d",
+}  # fmt: skip
+"""Commands of other shells, and their counterparts."""
+_STATEMENTS = (
+    ("CREATE TABLE, VIEW, FUNCTION", "define a source, a sink, a query, a function"),
+    ("SELECT ...;", "print rows"),
+    ("INSERT INTO NAME SELECT ...;", "write rows"),
+    ("SET NAME = VALUE;", "change a setting; SET lists the settings, RESET NAME removes one"),
+    ("SHOW TABLES, VIEWS, FUNCTIONS;", "list definitions"),
+    ("SHOW CREATE TABLE NAME;", "show the statement of a definition"),
+    ("DESCRIBE NAME;", "show the columns of a table, a view or a query"),
+    ("EXPLAIN SELECT ...;", "show the plan of a query"),
+    ("DROP TABLE NAME;", "remove a table; DROP VIEW and DROP FUNCTION remove others"),
+)

@@ -2,51 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
+from penstock.cli.shell.input import NAME, Part, read_parts
 from penstock.core.errors import SpecError
 from penstock.core.text import plural
+from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.statements import CreateTable, Insert, Select, Set, Statement
 from penstock.spec.script.statements import read_statement as parse_statement
-from penstock.spec.script.tokens import TokenReader, split_statements, tokenize
-from penstock.spec.yaml.nodes import File
+from penstock.spec.script.tokens import TokenReader, tokenize
 from penstock.sql.facts import parse_facts
-
-NAME = "<sql>"
-"""The name of a statement in messages."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A statement with its text. `text` has no semicolon at its end."""
+    """A statement of a script, and the part of the input with its text."""
 
-    text: str
+    part: Part
     statement: Statement
     sink_only: bool = False
     """Whether the connector of a table cannot be read."""
 
     @property
+    def text(self) -> str:
+        """The text without a semicolon at its end."""
+        return self.part.text
+
+    @property
     def key(self) -> str:
         """The name of a definition, or the path of a setting. A later one replaces it."""
         if isinstance(self.statement, Set):
-            return "SET " + ".".join(part.value for part in self.statement.path).lower()
+            return setting_key([part.value for part in self.statement.path])
         assert not isinstance(self.statement, Insert | Select)
         return self.statement.name.value.lower()
 
     @property
     def is_query(self) -> bool:
         """Whether the statement runs. Other statements define something."""
-        return isinstance(self.statement, Insert | Select)
+        return isinstance(self.statement, Insert | Select) or self.writes_own_query
 
     @property
-    def relations(self) -> frozenset[str]:
-        """The tables and views that the query of a statement reads, in lower case."""
+    def is_view(self) -> bool:
+        """Whether the statement names the rows of a query."""
+        query = getattr(self.statement, "query", None)
+        return query is not None and not self.is_query
+
+    @property
+    def writes_own_query(self) -> bool:
+        """Whether the statement creates a sink and writes the rows of a query."""
+        return self.has_connector and getattr(self.statement, "query", None) is not None
+
+    @property
+    def has_connector(self) -> bool:
+        """Whether the statement creates a table with a connector."""
+        return isinstance(self.statement, CreateTable) and self.statement.options is not None
+
+    @property
+    def keeps_existing(self) -> bool:
+        """Whether the statement defines nothing if the name is taken: IF NOT EXISTS."""
+        return getattr(self.statement, "keeps_existing", False)
+
+    @property
+    def kind(self) -> str:
+        """The kind of a definition: table, view, function, or set."""
+        if isinstance(self.statement, Set):
+            return "set"
+        return type(self.statement).__name__.removeprefix("Create").lower()
+
+    def reads(self, known: Collection[str]) -> frozenset[str]:
+        """Returns the tables and views that the query of a statement reads, in lower case.
+
+        A query that cannot be parsed reads all `known` names in its text.
+        """
         query = getattr(self.statement, "query", None)
         if query is None:
             return frozenset()
-        return frozenset(map(str.lower, parse_facts(query.value).relations(frozenset())))
+        return frozenset(map(str.lower, parse_facts(query.value).relations(frozenset(known))))
+
+    @property
+    def first_rows(self) -> int | None:
+        """The number of rows after which a query is complete; None if only its end completes it."""
+        return (
+            parse_facts(self.statement.query.value).first_rows
+            if isinstance(self.statement, Select)
+            else None
+        )
+
+    @property
+    def written(self) -> str | None:
+        """The name of the table that a query writes, in lower case; None for rows to print."""
+        if isinstance(self.statement, Insert):
+            return self.statement.table.value.lower()
+        return self.key if self.writes_own_query else None
 
     @property
     def summary(self) -> str:
@@ -60,24 +108,29 @@ class Entry:
             case Insert() | Select():
                 return "query"
             case other:
-                return f"{type(other).__name__.removeprefix('Create').lower()} {other.name.value}"
+                return f"{self.kind} {other.name.value}"
+
+
+def setting_key(path: Sequence[str]) -> str:
+    """Returns the key of the definition of a setting."""
+    return "SET " + ".".join(path).lower()
+
+
+def read_entry(part: Part) -> Entry:
+    """Returns the statement of a part of the input. Raises SpecError."""
+    alone = part.alone
+    try:
+        tokens = tokenize(alone)
+        statement = parse_statement(TokenReader(alone, tokens))
+    except SpecError as error:
+        error.where = part.locate(error.where) if error.where else part.location
+        raise
+    return Entry(replace(part, end=part.start + tokens[-1].end), statement)
 
 
 def read_entries(text: str, name: str = NAME) -> Iterator[Entry]:
     """Yields the statements of a text. Raises SpecError at the first that is wrong."""
-    file = File(name, text, Path.cwd())
-    for tokens in split_statements(tokenize(file)):
-        statement = parse_statement(TokenReader(file, tokens))
-        yield Entry(text[tokens[0].start : tokens[-1].end], statement)
-
-
-def is_complete(text: str) -> bool:
-    """Returns whether a text ends with a semicolon, outside of quotes and comments."""
-    try:
-        tokens = tokenize(File(NAME, text, Path.cwd()))
-    except SpecError:
-        return False
-    return bool(tokens) and tokens[-1].text == ";"
+    return map(read_entry, read_parts(text, name))
 
 
 @dataclass(frozen=True)
@@ -91,30 +144,54 @@ class Definitions:
         kept = {key: each for key, each in self.entries.items() if key != entry.key}
         return replace(self, entries={**kept, entry.key: entry})
 
-    def remove(self, name: str) -> Definitions:
+    def remove(self, key: str) -> Definitions:
         """Returns the definitions without one. Raises KeyError."""
         kept = dict(self.entries)
-        del kept[name.lower()]
+        del kept[key]
         return replace(self, entries=kept)
 
-    def script(self, query: Entry | None = None) -> str:
-        """Returns a script: the query first, so that its lines are those of the user's text.
+    def used(self, entry: Entry, others: Collection[str] = ()) -> frozenset[str]:
+        """Returns the tables and views that a statement reads or writes, through views too.
+
+        `others` are names without a definition.
+        """
+        known = {*self.entries, *others}
+        used: set[str] = set()
+        found = {*entry.reads(known), *([entry.written] if entry.written else [])}
+        while found:
+            used |= found
+            readers = (self.entries[name] for name in found if name in self.entries)
+            found = {name for reader in readers for name in reader.reads(known)} - used
+        return frozenset(used)
+
+    def readers(self, name: str) -> list[Entry]:
+        """Returns the definitions that read a table or view."""
+        return [entry for entry in self.tables() if name in entry.reads(self.entries)]
+
+    def of_query(self, query: Entry) -> Definitions:
+        """Returns the definitions that a query needs: settings, functions, and what it uses.
 
         Tables that cannot be read are left out, unless the query writes them.
         """
-        written = ""
-        if query is not None and isinstance(query.statement, Insert):
-            written = query.statement.table.value.lower()
-        used = (
-            entry for key, entry in self.entries.items() if key == written or not entry.sink_only
+        used = self.used(query)
+        return Definitions(
+            {
+                key: entry
+                for key, entry in self.entries.items()
+                if (key in used or isinstance(entry.statement, Set | CreateFunction))
+                and (not entry.sink_only or key == query.written)
+                and not (key == query.written and query.writes_own_query)
+            }
         )
-        return join(used if query is None else [query, *used])
+
+    def readable(self) -> Definitions:
+        """Returns the definitions without tables that cannot be read."""
+        return Definitions({key: e for key, e in self.entries.items() if not e.sink_only})
 
     def tables(self) -> Sequence[Entry]:
         """Returns the definitions of tables, views and other named parts."""
         return [entry for entry in self.entries.values() if not isinstance(entry.statement, Set)]
 
-
-def join(entries: Iterable[Entry]) -> str:
-    """Returns a script of statements."""
-    return "".join(f"{entry.text};\n" for entry in entries)
+    def settings(self) -> Sequence[Entry]:
+        """Returns the settings."""
+        return [entry for entry in self.entries.values() if isinstance(entry.statement, Set)]

@@ -16,7 +16,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
 from penstock.cli.shell.commands import COMMANDS
-from penstock.cli.shell.definitions import is_complete
+from penstock.cli.shell.input import is_complete
 from penstock.cli.shell.shell import Shell
 from penstock.core.private_files import open_private
 from penstock.spec.script.statements import CreateTable
@@ -25,7 +25,9 @@ KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "JOIN", "LEFT JOIN", "ON", "AS", "AND", "OR",
     "CREATE TABLE", "CREATE VIEW", "INSERT INTO", "WITH", "SET", "CAST", "INTERVAL",
     "WATERMARK FOR", "PRIMARY KEY", "UNION ALL", "CASE", "WHEN", "THEN", "ELSE", "END",
-    "connector", "format",
+    "CREATE FUNCTION", "SHOW TABLES", "SHOW VIEWS", "SHOW FUNCTIONS", "SHOW CREATE TABLE",
+    "DESCRIBE", "EXPLAIN", "DROP TABLE", "DROP VIEW", "RESET", "LIMIT", "VALUES",
+    "IF EXISTS", "IF NOT EXISTS", "connector", "format", "exit", "quit", "help",
 )  # fmt: skip
 PROMPT, CONTINUATION = "penstock> ", "       -> "
 
@@ -93,7 +95,7 @@ def _accepts() -> bool:
     from prompt_toolkit.application import get_app
 
     text = get_app().current_buffer.text.strip()
-    return not text or text.startswith("\\") or is_complete(text)
+    return not text or is_complete(text)
 
 
 def _history() -> History:

@@ -10,28 +10,23 @@ import pyarrow as pa
 from penstock.connectors.print import PrintSink, PrintSinkConfig
 from penstock.plan.model import Plan
 from penstock.sdk import Context
-from penstock.sdk.columns.text_table import cell, heading, text_table
+from penstock.sdk.columns.text_table import GrowingTable, cell, heading, text_table
 
 MAX_ROWS = 1000
 """The maximum number of printed rows of a batch."""
 
 
 class Results(PrintSink):
-    """A sink that prints rows below one heading. The heading is repeated if a column widens."""
+    """A sink that prints rows below one heading."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(PrintSinkConfig(table=True, max_records=MAX_ROWS), context)
-        self._widths: list[int] = []
+        self._table = GrowingTable()
 
     def format_rows(
         self, header: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]
     ) -> list[str]:
-        names = [name for name, _ in header]
-        needed = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-        known, first = self._widths or [0] * len(needed), not self._widths
-        self._widths = [max(pair) for pair in zip(known, needed, strict=True)]
-        lines = text_table(header, rows, min_widths=self._widths)
-        return lines if first or self._widths != known else lines[1:]
+        return self._table.lines(header, rows)
 
 
 def print_results(plan: Plan, sink: str) -> Plan:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock import app
-from penstock.cli.shell.definitions import NAME, Definitions, Entry, read_entries
+from penstock.cli.shell.checks import check_statement
+from penstock.cli.shell.constant import QUERY, compute
+from penstock.cli.shell.definitions import Definitions, Entry, read_entries
+from penstock.cli.shell.input import NAME
 from penstock.cli.shell.results import print_results, print_rows
-from penstock.core.errors import PenstockError, UserError, raise_all
+from penstock.cli.shell.script import Script
+from penstock.core.errors import PenstockError, UserError, flatten_errors, raise_all
 from penstock.core.text import plural
 from penstock.core.units import duration_text
 from penstock.plan.model import Plan
@@ -21,7 +26,7 @@ from penstock.plan.rewrite import isolate_state
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
 from penstock.spec.models import Runtime
-from penstock.spec.script.statements import CreateTable, Insert
+from penstock.spec.script.statements import CreateTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +41,8 @@ MAX_REASONS = 3
 _POLL_SECONDS = 0.1
 _INCOMPLETE = {"no-sinks", "no-sources", "unwritten-table"}
 """Errors of a script without queries."""
+_OF_OUTPUT = {"not-streamable", "unexpected-state", "unexpected-chance"}
+"""Errors of a view that other queries can read nevertheless."""
 
 
 @dataclass
@@ -56,13 +63,22 @@ class Shell:
     """The last query whose rows were printed."""
     _runs: int = 0
 
-    def execute(self, text: str) -> None:
-        """Executes statements in their order. Raises PenstockError at the first that fails."""
-        for entry in read_entries(text):
-            if entry.is_query:
-                self.run(entry)
-            else:
-                print(self.define(entry))
+    def execute(self, entry: Entry) -> None:
+        """Executes a statement of scripts. Raises PenstockError."""
+        check_statement(entry, self.definitions)
+        if entry.is_query:
+            self.run(entry)
+        elif entry.keeps_existing and entry.key in self.definitions.entries:
+            print(f"{self.definitions.entries[entry.key].summary} exists")
+        else:
+            before = self.definitions
+            self.define(entry)
+            try:
+                self._check_columns(entry)
+            except BaseException:
+                self.definitions = before
+                raise
+            print(entry.summary)
 
     def load(self, text: str, name: str) -> int:
         """Adds the definitions of a script. Returns the number of its queries, which do not run."""
@@ -74,97 +90,127 @@ class Shell:
                 self.define(entry)
         return queries
 
-    def define(self, entry: Entry) -> str:
-        """Adds a definition and returns a line about it. Raises UserError if it is wrong."""
+    def define(self, entry: Entry) -> None:
+        """Adds a definition. Raises UserError if it is wrong."""
         defined = self.definitions.add(entry)
-        errors = self._check(entry, defined)
-        if errors and _has_connector(entry):
-            errors_as_sink = self._check(_as_sink(entry), defined)
+        errors = self._check(defined, entry)
+        if errors and entry.has_connector:
+            errors_as_sink = self._check(defined, entry, *_as_sink(entry))
             if not errors_as_sink:
                 defined = defined.add(replace(entry, sink_only=True))
             if not errors_as_sink or (_is_unknown(errors) and not _is_unknown(errors_as_sink)):
                 errors = errors_as_sink
         raise_all(errors)
         self.definitions = defined
-        return entry.summary
 
-    def drop(self, name: str) -> None:
+    def drop(self, key: str) -> None:
         """Removes a definition. Raises UserError if another one reads it."""
-        remaining = self.definitions.remove(name)
-        for entry in remaining.tables():
-            if name.lower() in entry.relations:
-                raise UserError(
-                    f"{entry.summary} reads {name}", code="in-use",
-                    hint=f"Enter \\drop {entry.key} first.",
-                )  # fmt: skip
-        self.definitions = remaining
+        for reader in self.definitions.readers(key):
+            raise UserError(
+                f"{reader.summary} reads {key}", code="in-use",
+                hint=f"Enter DROP {reader.kind.upper()} {reader.key} first.",
+            )  # fmt: skip
+        self.definitions = self.definitions.remove(key)
 
     def runtime(self) -> Runtime:
         """Returns the runtime settings of the definitions."""
-        script = self.definitions.script()
-        partial = (
-            app.script_plan(script, name=NAME, overrides=self.overrides)[0] if script else None
-        )
+        script = Script.of(self.definitions.readable())
+        if not script.entries:
+            return Runtime()
+        partial, _ = app.script_plan(script.text, name=NAME, overrides=self.overrides)
         return Runtime() if partial is None else partial.plan.spec.runtime
 
     def plan(self, entry: Entry) -> Plan:
         """Returns the plan of a query. Raises UserError with all errors."""
-        script = self.definitions.script(entry)
-        partial, errors = app.script_plan(script, name=NAME, overrides=self.overrides)
-        raise_all(errors)
-        assert partial is not None
-        return partial.plan
+        with self.planned(entry) as plan:
+            return plan
+
+    @contextmanager
+    def planned(self, query: Entry) -> Iterator[Plan]:
+        """Yields the plan of a query. Locates the errors that are raised inside in the input."""
+        script = self._script(query)
+        with script.relocating():
+            yield self._plan(script)
+
+    def columns(self, query: Entry) -> pa.Schema:
+        """Returns the columns of a query whose rows are printed. Raises PenstockError."""
+        from penstock.engine.columns import to_arrow
+
+        session = self.spark.result().newSession()
+        if not query.reads(self.definitions.entries):
+            return compute(query, self.definitions, self.overrides, session).schema
+        with self.planned(query) as plan:
+            return to_arrow(app.types(plan, session)[QUERY])
 
     def run(self, entry: Entry) -> None:
         """Runs a query to its end, or until Ctrl-C. Raises PenstockError."""
-        if not isinstance(entry.statement, Insert):
+        if entry.written is None:
             self.last_query = entry
-            if self._run_constant(entry):
+            if not entry.reads(self.definitions.entries):
+                session = self.spark.result().newSession()
+                print_rows(compute(entry, self.definitions, self.overrides, session))
                 return
+        with self.planned(entry) as plan:
+            self._run(entry, plan)
+        if entry.written is not None:
+            self.inserts.append(entry)
+
+    def _run(self, entry: Entry, plan: Plan) -> None:
         self._runs += 1
-        plan = isolate_state(self.plan(entry), self.directory / str(self._runs))
-        if not isinstance(entry.statement, Insert):
+        plan = isolate_state(plan, self.directory / str(self._runs))
+        first_rows = _first_rows(entry, plan)
+        if entry.written is None:
             plan = print_results(plan, SINK)
         began = monotonic()
         handle = app.start(plan, spark=self.spark.result().newSession(), options=app.RunOptions())
-        outcome = _wait(handle)
+        outcome = _wait(handle, first_rows)
         seconds = duration_text(round(monotonic() - began, 1))
         _print_dead_letters(DeadLetters(StateDirectory(plan.state).dead_letters).read())
         if outcome.errors:
             raise next(iter(outcome.errors.values()))
-        rows = sum(flow.rows for flow in handle.metrics.flows.values() if flow.kind == "sink")
-        print(f"({plural(rows, 'row')} in {seconds})")
-        if isinstance(entry.statement, Insert):
-            self.inserts.append(entry)
+        print(f"({plural(_written(handle), 'row')} in {seconds})")
 
-    def _run_constant(self, entry: Entry) -> bool:
-        """Runs a query that reads no table. Returns whether it is one."""
-        if entry.relations:
-            return False
-        from pyspark.errors import PySparkException
+    def _script(self, query: Entry) -> Script:
+        """Returns the script of a query, with the definitions that the query needs."""
+        return Script.of(self.definitions.of_query(query), query)
 
-        from penstock.engine.variants import variants_to_json
+    def _plan(self, script: Script) -> Plan:
+        """Returns the plan of a script. Raises UserError, located in the script."""
+        partial, errors = app.script_plan(script.text, name=NAME, overrides=self.overrides)
+        if errors:
+            errors = self._with_known_names(script) or errors
+            raise_all([e for e in errors if e.code not in _INCOMPLETE] or errors)
+        assert partial is not None
+        return partial.plan
 
+    def _with_known_names(self, script: Script) -> list[PenstockError]:
+        """Returns the errors of a script, with hints that know the names of all definitions."""
+        others = self.definitions.readable().entries.values()
+        text = Script((*script.entries, *(e for e in others if e not in script.entries))).text
+        _, errors = app.script_plan(text, name=NAME, overrides=self.overrides)
+        return [error for error in errors if script.entry_at(error.where) is not None]
+
+    def _check(self, definitions: Definitions, entry: Entry, *use: Entry) -> list[PenstockError]:
+        """Returns the errors of a definition beside others. `use` are queries that use it."""
+        script = Script.of(definitions.readable(), entry, *use)
+        _, errors = app.script_plan(script.text, name=NAME, overrides=self.overrides)
+        return [script.relocate(error) for error in errors if error.code not in _INCOMPLETE]
+
+    def _check_columns(self, entry: Entry) -> None:
+        """Raises the errors that Spark finds in the query of a view.
+
+        Errors of the tables that the view reads are left to its readers.
+        """
+        if not entry.is_view:
+            return
+        [query] = read_entries(f"SELECT * FROM `{entry.key}`")
+        script = self._script(query)
         try:
-            table = variants_to_json(self.spark.result().sql(entry.text)).toArrow()
-        except PySparkException as error:
-            message = (error.getMessage() or str(error)).splitlines()[0]
-            raise UserError(message, code="invalid-sql") from error
-        print_rows(table)
-        return True
-
-    def _check(self, entry: Entry, definitions: Definitions) -> list[PenstockError]:
-        """Returns the errors of a definition beside others."""
-        others = Definitions(
-            {key: each for key, each in definitions.entries.items() if key != entry.key}
-        )
-        script = f"{entry.text};\n{others.script()}"
-        _, errors = app.script_plan(script, name=NAME, overrides=self.overrides)
-        return [error for error in errors if error.code not in _INCOMPLETE]
-
-
-def _has_connector(entry: Entry) -> bool:
-    return isinstance(entry.statement, CreateTable) and entry.statement.options is not None
+            app.types(self._plan(script), self.spark.result().newSession())
+        except PenstockError as error:
+            found = [(each, script.entry_at(each.where)) for each in flatten_errors(error)]
+            own = [each for each, at in found if at is not None and at[0] == entry]
+            raise_all(script.relocate(e) for e in own if e.code not in _OF_OUTPUT)
 
 
 def _is_unknown(errors: Sequence[PenstockError]) -> bool:
@@ -172,27 +218,44 @@ def _is_unknown(errors: Sequence[PenstockError]) -> bool:
     return any(error.code == "unknown-type" for error in errors)
 
 
-def _as_sink(entry: Entry) -> Entry:
-    """Returns a table with an INSERT, so that the table is checked as a sink."""
+def _first_rows(entry: Entry, plan: Plan) -> int | None:
+    """Returns the number of rows after which a query is complete, before its sources end."""
+    if entry.written is not None:
+        return None
+    changing = any(plan.nodes[name].operation for name in plan.nodes[QUERY].inputs)
+    return None if changing else entry.first_rows
+
+
+def _written(handle: RunHandle) -> int:
+    """Returns the number of rows that a run has written."""
+    return sum(flow.rows for flow in handle.metrics.flows.values() if flow.kind == "sink")
+
+
+def _as_sink(entry: Entry) -> Iterator[Entry]:
+    """Returns statements that write a table, so that the table is checked as a sink."""
     assert isinstance(entry.statement, CreateTable)
     columns = entry.statement.columns.columns
     values = [f"CAST(NULL AS {column.type.value})" for column in columns] or ["*"]
     name = entry.statement.name.value
-    text = (
-        f"{entry.text};\nINSERT INTO `{name}` SELECT {', '.join(values)} FROM shell_rows;\n"
+    return read_entries(
+        f"INSERT INTO `{name}` SELECT {', '.join(values)} FROM shell_rows;\n"
         "CREATE TABLE shell_rows WITH (connector = 'impulse', rate = 1)"
     )
-    return replace(entry, text=text)
 
 
-def _wait(handle: RunHandle) -> Outcome:
-    """Waits for the end of a run. The first Ctrl-C finishes the batch, the second one does not."""
+def _wait(handle: RunHandle, first_rows: int | None) -> Outcome:
+    """Waits for the end of a run, and stops it after `first_rows` rows.
+
+    The first Ctrl-C finishes the batch, the second one does not.
+    """
     stopping = False
     while True:
         try:
             outcome = handle.wait(_POLL_SECONDS)
             if outcome is not None:
                 return outcome
+            if first_rows is not None and _written(handle) >= first_rows:
+                handle.stop(reason="LIMIT")
         except KeyboardInterrupt:
             handle.stop(reason="Ctrl-C", immediately=stopping)
             if not stopping:

@@ -8,6 +8,7 @@ from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.function import CreateFunction, read_function
 from penstock.spec.script.options import Option, read_options, read_value
+from penstock.spec.script.other_statements import unsupported_statement
 from penstock.spec.script.table import TableColumns, read_columns
 from penstock.spec.script.tokens import Text, TokenReader
 from penstock.spec.yaml.nodes import Node
@@ -31,6 +32,8 @@ class CreateTable:
     query: Text | None
     lookup: bool = False
     """Whether the table is TEMPORARY: a lookup table."""
+    keeps_existing: bool = False
+    """Whether the statement has IF NOT EXISTS."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class CreateView:
 
     name: Text
     query: Text
+    keeps_existing: bool = False
+    """Whether the statement has IF NOT EXISTS."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def read_statement(reader: TokenReader) -> Statement:
         table = reader.name("the name of a table")
         columns = [] if _is_query(reader) else reader.names("the name of a column")
         return Insert(table, columns, reader.rest("a query"))
-    if reader.accept("SET"):
+    if reader.accept("SET") and not reader.ended:
         path = [reader.string("a name")] if reader.is_string() else _read_path(reader)
         reader.expect("=")
         statement = Set(path, read_value(reader))
@@ -86,7 +91,7 @@ def read_statement(reader: TokenReader) -> Statement:
         return statement
     if _is_query(reader):
         return Select(reader.rest("a query"))
-    raise _unknown_statement(reader)
+    raise unsupported_statement(reader) or _unknown_statement(reader)
 
 
 def _is_query(reader: TokenReader) -> bool:
@@ -108,11 +113,12 @@ def _read_create(reader: TokenReader) -> Statement:
     if reader.at("FUNCTION") or reader.at("AGGREGATE", "FUNCTION") or reader.at("MACRO"):
         return read_function(reader)
     if reader.accept("VIEW"):
+        keeps_existing = reader.accept("IF", "NOT", "EXISTS")
         name = reader.name("the name of the view")
         reader.expect("AS")
-        return CreateView(name, reader.rest("a query"))
+        return CreateView(name, reader.rest("a query"), keeps_existing)
     reader.expect("TABLE")
-    reader.accept("IF", "NOT", "EXISTS")
+    keeps_existing = reader.accept("IF", "NOT", "EXISTS")
     name = reader.name("the name of the table")
     columns = read_columns(reader) if reader.at("(") else TableColumns()
     partitioned_by: list[Text] = []
@@ -126,7 +132,7 @@ def _read_create(reader: TokenReader) -> Statement:
             query = reader.rest("a query")
         else:
             raise reader.error("WITH, PARTITIONED BY, AS or the end of the statement")
-    return CreateTable(name, columns, partitioned_by, options, query, temporary)
+    return CreateTable(name, columns, partitioned_by, options, query, temporary, keeps_existing)
 
 
 def _unknown_statement(reader: TokenReader) -> SpecError:

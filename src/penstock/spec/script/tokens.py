@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import shorten
+from penstock.spec.script.quotes import DOLLAR, OPEN, find_unclosed
 from penstock.spec.yaml.nodes import File
 
 T = TypeVar("T")
@@ -22,14 +23,6 @@ _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.RAW_STRING)
 _WORD = re.compile(r"[A-Za-z_]\w*\Z")
 _BRACKETS = {"(": ")", "[": "]"}
 _TYPE_BRACKETS = {**_BRACKETS, "<": ">"}
-_CLOSED = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""", re.DOTALL
-)
-_OPEN = re.compile(r"/\*|['\"`]")
-_DOLLAR = re.compile(
-    rf"(?P<tag>\$(?:[A-Za-z_]\w*)?\$)(?P<body>.*?)(?P=tag)|{_CLOSED.pattern}", re.DOTALL
-)
-"""A text between `$$`, or a part of a script in which `$$` has no meaning."""
 
 
 class Token(NamedTuple):
@@ -65,7 +58,7 @@ def tokenize(file: File) -> list[Token]:
     try:
         tokens = sqlglot.tokenize(text, dialect=DIALECT)
     except TokenError:
-        opening = _unclosed(file.text)
+        opening = find_unclosed(file.text)
         mark = file.text[opening : opening + 2] if file.text[opening] == "/" else file.text[opening]
         raise SpecError(
             f"this {mark} is not closed",
@@ -93,7 +86,7 @@ def _dollar_quoted(file: File) -> dict[int, tuple[int, int]]:
     found = {}
     rest = []
     position = 0
-    for match in _DOLLAR.finditer(file.text):
+    for match in DOLLAR.finditer(file.text):
         rest.append((position, match.start()))
         position = match.end()
         if match["tag"]:
@@ -101,7 +94,7 @@ def _dollar_quoted(file: File) -> dict[int, tuple[int, int]]:
     rest.append((position, len(file.text)))
     for start, end in rest:
         opening = file.text.find("$$", start, end)
-        if opening >= 0 and not _OPEN.search(file.text, start, opening):
+        if opening >= 0 and not OPEN.search(file.text, start, opening):
             raise SpecError(
                 "this $$ is not closed",
                 code="invalid-sql",
@@ -168,6 +161,10 @@ class TokenReader:
         if self.ended or self._token.quoted:
             return ""
         return self._token.text.upper()
+
+    def first_word(self) -> str:
+        """Returns the first keyword of the statement in upper case; empty for other tokens."""
+        return "" if self._tokens[0].quoted else self._tokens[0].text.upper()
 
     def name(self, expected: str) -> Text:
         """Reads an identifier, plain or quoted. Raises SpecError with `expected`."""
@@ -297,14 +294,3 @@ class TokenReader:
 
 def _is(token: Token, word: str) -> bool:
     return not token.quoted and token.text.upper() == word
-
-
-def _unclosed(text: str) -> int:
-    """Returns the index of the first quote or comment that is not closed."""
-    position = 0
-    while match := _OPEN.search(text, position):
-        closed = _CLOSED.search(text, position)
-        if closed is None or closed.start() > match.start():
-            return match.start()
-        position = closed.end()
-    return 0
