@@ -33,7 +33,8 @@ class Function:
 
     `code` is the text of a whole file or of a function's body, and `entry` the name of the function
     in the file, empty for a body. Line `n` of the code is line `first_line + n - 1` of `file`.
-    `returns` of a table function is the struct of its columns.
+    `returns` of a table function is the struct of its columns. `cases` are those of a
+    `TypedFunction`.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Function:
     code: str = ""
     entry: str = ""
     sql: str = ""
+    cases: tuple[tuple[str, str], ...] = ()
     file: str = ""
     first_line: int = 1
     base: Path = field(default_factory=Path)
