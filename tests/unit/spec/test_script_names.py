@@ -26,7 +26,7 @@ def test_names_of_queries(tmp_path: Path, options: str) -> None:
         tmp_path,
         f'CREATE TABLE users ("user id" BIGINT, country TEXT) WITH ({options});\n'
         'CREATE VIEW "the view" AS SELECT "user id", count(*) AS "n" FROM users\n'
-        "WHERE \"user id\" > 5 AND country = 'a \"text\"' GROUP BY \"user id\";\n"
+        'WHERE "user id" > 5 AND country = \'a "text"\' GROUP BY "user id";\n'
         'SELECT "user id" + 1 FROM "the view";',
     )
     assert data["sources"]["users"]["schema"] == {"user id": "BIGINT", "country": "STRING"}
@@ -60,4 +60,4 @@ def test_quote_in_a_name(tmp_path: Path) -> None:
 
 
 def test_text_of_yaml() -> None:
-    assert translate('SELECT "x" || \'y\'').text == 'SELECT "x" || \'y\''
+    assert translate("SELECT \"x\" || 'y'").text == "SELECT \"x\" || 'y'"

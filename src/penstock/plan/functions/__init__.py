@@ -21,7 +21,7 @@ from penstock.sql.functions import AGGREGATES, BUILTINS
 from penstock.sql.typed_functions import TYPED_FUNCTIONS
 from penstock.sql.user_functions import UserFunctions, rows_function
 
-__all__ = ["Function", "functions_of", "resolve", "used_functions"]
+__all__ = ["Function", "functions_of", "resolve", "typed_functions", "used_functions"]
 
 
 def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function, ...]:
@@ -49,12 +49,12 @@ def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function
         else:
             mistakes.append(problem)
     mistakes += _cycles(functions)
-    return (*functions.values(), *_typed_functions(pipeline, functions.values()))
+    text = f"{pipeline.spec.transforms} {[function.sql for function in functions.values()]}"
+    return (*functions.values(), *typed_functions(text))
 
 
-def _typed_functions(pipeline: Pipeline, functions: Iterable[Function]) -> Iterator[Function]:
-    """Yields the functions of translated queries that the pipeline calls."""
-    text = f"{pipeline.spec.transforms} {[function.sql for function in functions]}"
+def typed_functions(text: str) -> Iterator[Function]:
+    """Yields the functions of translated queries whose names a text contains."""
     for typed in TYPED_FUNCTIONS:
         if typed.name in text:
             parameters = tuple(Parameter(name, None) for name in typed.parameters)

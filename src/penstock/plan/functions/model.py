@@ -44,7 +44,6 @@ class Function:
     code: str = ""
     entry: str = ""
     sql: str = ""
-    cases: tuple[tuple[str, str], ...] = ()
     file: str = ""
     first_line: int = 1
     base: Path = field(default_factory=Path)
@@ -54,6 +53,7 @@ class Function:
     concurrency: int = 10
     timeout: float = 30.0
     where: Location | None = field(default=None, compare=False)
+    cases: tuple[tuple[str, str], ...] = ()
 
     @property
     def signature(self) -> str:

@@ -21,13 +21,12 @@ _TEMPLATES = {
     ("array_remove", 2): "list_remove({0}, {1})",
     ("array_sort", 1): "list_sort({0})",
     ("cardinality", 1): f"{CARDINALITY}({{0}})",
-    ("array_dims", 1): f"{DIMENSIONS}({{0}})",
-    ("list_dims", 1): f"{DIMENSIONS}({{0}})",
+    ("array_dims", 1): f"CASE WHEN size({{0}}) > 0 THEN {DIMENSIONS}({{0}}) END",
     ("array_ndims", 1): (
         "if({0} IS NULL, NULL, length(regexp_extract(typeof({0}), '^((array<)*)', 1)) DIV 6)"
     ),
 }
-_TEMPLATES["list_ndims", 1] = _TEMPLATES["array_ndims", 1]
+_TEMPLATES |= {(f"list_{name}", 1): _TEMPLATES[f"array_{name}", 1] for name in ("dims", "ndims")}
 _FIELDS = {"dow": "(extract(DAYOFWEEK FROM {0}) - 1)", "second": "second({0})"}
 _WHOLE = re.compile(r"(-?)\s*(\d+)\Z")
 _PARTS = ("FROM", "FOR")

@@ -25,7 +25,7 @@ def operand_before(sql: Sql, index: int) -> int | None:
         return operand_before(sql, first - 2)
     if sql.word(first) == "NULLS" and sql.word(first - 1) in _NULLS:
         return operand_before(sql, first - 1)
-    return operand_before(sql, first) if sql.word(first - 1) == "OVER" else first
+    return operand_before(sql, first - 1) if sql.word(first - 1) == "OVER" else first
 
 
 def operand_after(sql: Sql, index: int) -> int | None:
