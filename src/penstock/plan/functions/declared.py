@@ -12,6 +12,7 @@ from penstock.core.location import Location
 from penstock.core.text import plural
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
 from penstock.plan.functions.decorated import missing_module
+from penstock.plan.functions.decorator_options import ASYNC_OPTIONS
 from penstock.plan.functions.dependencies import check_requirement, missing_imports
 from penstock.plan.functions.model import Function, Parameter
 from penstock.plan.functions.python_code import Code, CodeError, read_code
@@ -43,7 +44,7 @@ class DeclaredFunction:
     def _sql_function(self) -> Function:
         spec = self._spec
         assert spec.sql is not None
-        options = ("kind", "vectorized", "skip_nulls", "concurrency", "timeout", "dependencies")
+        options = ("kind", "vectorized", "skip_nulls", *ASYNC_OPTIONS, "dependencies")
         for option in options:
             if option in spec.model_fields_set:
                 problem = f"{option} is an option of functions in Python"
@@ -74,7 +75,7 @@ class DeclaredFunction:
         if code.is_async and (spec.vectorized or spec.kind != "scalar"):
             self._add(PlanError("only a scalar function can be async", code="invalid-function"), ())
         if not code.is_async:
-            for option in ("concurrency", "timeout"):
+            for option in ASYNC_OPTIONS:
                 if option in spec.model_fields_set:
                     problem = f"{option} is an option of async functions"
                     hint = "write async def, or await in the body"
