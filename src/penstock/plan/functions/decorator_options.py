@@ -72,7 +72,7 @@ def _read(keyword: ast.keyword) -> tuple[str, Any]:
     types = _TYPES[name]
     if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
         raise PlanError(f'the option "{name}" has the wrong type: {value!r}', code="invalid-option")
-    if types is int and int(value) < 1:
+    if types is int and isinstance(value, int) and value < 1:
         raise PlanError(
             f'the option "{name}" is {value}, expected at least 1', code="invalid-option"
         )

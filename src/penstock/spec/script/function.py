@@ -28,6 +28,8 @@ class CreateFunction:
 
     name: Text
     options: dict[Text, Node] = field(default_factory=dict)
+    expression: Text | None = None
+    """The expression of a function in SQL."""
 
     def add(self, option: str, value: Node) -> None:
         """Sets an option."""
@@ -64,12 +66,12 @@ def read_function(reader: TokenReader) -> CreateFunction:
         elif reader.accept("AS"):
             _read_code(reader, function, language)
         elif reader.accept("RETURN"):
-            function.add("sql", text_node(reader.file, reader.rest("an expression")))
+            function.expression = reader.rest("an expression")
         elif reader.accept("COMMENT"):
             reader.string("a comment, in quotes")
         elif not _accept_default(reader):
             raise reader.error("RETURNS, LANGUAGE, AS, RETURN or another clause of the function")
-    if not {"code", "sql"} & {key.value for key in function.options}:
+    if function.expression is None and "code" not in {key.value for key in function.options}:
         raise reader.error("LANGUAGE PYTHON AS $$ code $$, or RETURN expression")
     return function
 
@@ -94,7 +96,7 @@ def _read_macro(reader: TokenReader) -> CreateFunction:
             where=reader.location(reader.name("an expression")),
             hint="write a view",
         )
-    function.add("sql", text_node(reader.file, reader.rest("an expression")))
+    function.expression = reader.rest("an expression")
     return function
 
 
