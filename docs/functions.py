@@ -20,9 +20,10 @@ other systems use. This page lists all functions of DataFusion and of its extens
 row is a sample expression, the answer of Penstock, and the answer of DataFusion {version} where it
 differs. {count}
 
-A function that both systems have means what it means in Spark. Answers are compared by value: `2`
-is equal to `2.0`. Times have microseconds, and the time zone is UTC. A function without a
-counterpart is an error of `penstock check` that names the expression to use instead.
+A function that both systems have means what it means in Spark, except in scripts of Arroyo.
+Answers are compared by value: `2` is equal to `2.0`. Times have microseconds, and the time zone is
+UTC. A function without a counterpart is an error of `penstock check` that names the expression to
+use instead.
 
 """
 ROWS = """The samples are computed on these rows:
@@ -77,6 +78,11 @@ def _lines(
             elif answer.penstock != answer.datafusion:
                 count["different"] += len(members)
                 other = f"{_code(answer.datafusion)}. {sample.reason or ''}"
+            if family.in_datafusion and answer.arroyo is not None:
+                count["in scripts of Arroyo"] += len(members)
+                other = (
+                    f"{_code(answer.datafusion)}, as in scripts of Arroyo. {sample.reason or ''}"
+                )
             else:
                 count["equal"] += len(members)
             yield (*line, other) if family.in_datafusion else line
@@ -98,8 +104,11 @@ def _code(answer: str | None) -> str:
 
 
 def _summary(count: Counter[str]) -> str:
+    in_scripts = count.pop("in scripts of Arroyo")
     return (
         f"Of {count.total()} samples {count['equal']} have the same answer, "
         f"{count['different']} have another one, {count['errors']} are errors of Penstock, and "
-        f"{count['only in Penstock']} are compared with nothing."
+        f"{count['only in Penstock']} are compared with nothing. In [scripts of "
+        f"Arroyo](../howto/sql.md#scripts-of-arroyo) {in_scripts} of the others have DataFusion's "
+        "answer too."
     )

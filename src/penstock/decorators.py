@@ -27,6 +27,9 @@ class _Decorator:
         deterministic: bool = True,
         concurrency: int = 10,
         timeout: float | str = 30,
+        ordered: bool = True,
+        unordered: bool = False,
+        allowed_in_flight: int = 10,
         dependencies: Sequence[str] = (),
     ) -> Callable[[F], F]: ...
 
@@ -35,7 +38,9 @@ class _Decorator:
 
         `name` is the name in SQL, and `returns` the type of the result, by default that of the
         annotation; of a table function its columns. A `vectorized` function takes and returns
-        Arrow arrays. `concurrency` and `timeout` (of one row) are for `async def`.
+        Arrow arrays. `concurrency` and `timeout` (of one row) are for `async def`;
+        `allowed_in_flight` is another name of `concurrency`. Rows keep their order, also with
+        `ordered=False` or `unordered=True`, which permit another order.
         `dependencies` are requirements such as `"numpy>=2"`.
         """
         return function if function is not None else lambda decorated: decorated

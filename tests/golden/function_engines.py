@@ -16,6 +16,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from penstock.engine.functions.register import register_functions
+from penstock.plan.functions import typed_functions
+from penstock.spec.script.arroyo import translate_query
 from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate
 
@@ -47,8 +50,10 @@ def query(family: Family, expressions: Sequence[str]) -> str:
     return f"SELECT {selected} FROM (VALUES {values}) AS t({', '.join(columns)}){order}"
 
 
-def ask_penstock(spark: SparkSession, family: Family, texts: Sequence[str]) -> list[str]:
-    """Returns the answers of Spark to the translated samples.
+def ask_penstock(
+    spark: SparkSession, family: Family, texts: Sequence[str], *, arroyo: bool = False
+) -> list[str]:
+    """Returns the answers of Spark to the translated samples, with `arroyo` in scripts of Arroyo.
 
     An aggregate of distinct values has a query of its own: Spark cannot compute it beside an
     ordered `string_agg`. The other samples are one query.
@@ -58,7 +63,11 @@ def ask_penstock(spark: SparkSession, family: Family, texts: Sequence[str]) -> l
     found: dict[str, str] = {}
     for part in [*alone, together]:
         if part:
-            table = spark.sql(translate(query(family, part)).text).toArrow()
+            text = query(family, part)
+            if arroyo:
+                text = translate_query(text).text
+                register_functions([*typed_functions(text)], spark)
+            table = spark.sql(translate(text).text).toArrow()
             found |= dict(zip(part, _answers(table), strict=True))
     return [found[text] for text in texts]
 
@@ -80,14 +89,24 @@ def ask_both(spark: SparkSession, family: Family, texts: Sequence[str]) -> dict[
     if family.in_datafusion:
         others |= _divide(lambda part: ask_datafusion(family, part), texts, is_refused)
     found = _divide(lambda part: ask_penstock(spark, family, part), texts, is_error)
-    return {text: _pair(found[text], others[text]) for text in texts}
+    special = [text for text in texts if has_meaning_of_arroyo(text)]
+    there = _divide(lambda part: ask_penstock(spark, family, part, arroyo=True), special, is_error)
+    return {text: _pair(found[text], others[text], there.get(text)) for text in texts}
 
 
-def _pair(answer: str | Exception, other: str | Exception | None) -> Answers:
+def has_meaning_of_arroyo(text: str) -> bool:
+    """Returns whether a sample is another expression in scripts of Arroyo."""
+    return translate_query(text).text != text
+
+
+def _pair(
+    answer: str | Exception, other: str | Exception | None, there: str | Exception | None
+) -> Answers:
     stored = other if isinstance(other, str) else None
+    special = there if isinstance(there, str) and there != answer else None
     if isinstance(answer, Exception):
-        return Answers(None, stored, message(answer))
-    return Answers(answer, stored)
+        return Answers(None, stored, message(answer), special)
+    return Answers(answer, stored, None, special)
 
 
 def _divide(
@@ -96,6 +115,8 @@ def _divide(
     expected: Callable[[Exception], bool],
 ) -> dict[str, str | Exception]:
     """Returns answers by sample. Samples are divided until those with an error are alone."""
+    if not texts:
+        return {}
     try:
         return dict(zip(texts, ask(texts), strict=True))
     except Exception as error:

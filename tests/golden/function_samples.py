@@ -51,6 +51,8 @@ class Answers:
     datafusion: str | None
     error: str | None = None
     """The message and hint of Penstock instead of an answer."""
+    arroyo: str | None = None
+    """The answer in scripts of Arroyo, if it is another one than that of Penstock."""
 
 
 def read_family(name: str) -> Family:

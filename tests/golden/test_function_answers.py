@@ -44,6 +44,9 @@ def test_penstock(name: str, penstock_spark: SparkSession) -> None:
     assert dict(zip(answered, answers, strict=True)) == {
         text: stored[text].penstock for text in answered
     }
+    special = [text for text in family.texts if stored[text].arroyo is not None]
+    there = ask_penstock(penstock_spark, family, special, arroyo=True)
+    assert dict(zip(special, there, strict=True)) == {text: stored[text].arroyo for text in special}
     for text in stored.keys() - set(answered):
         with pytest.raises((DialectError, PySparkException)) as caught:
             ask_penstock(penstock_spark, family, [text])
@@ -74,6 +77,13 @@ def test_each_difference_has_a_reason(name: str) -> None:
     for sample in family.samples:
         differs = any(_differs(stored[text]) for text in sample.texts.values())
         assert differs == (sample.reason is not None) or not family.in_datafusion, sample
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_scripts_of_arroyo_have_the_answers_of_datafusion(name: str) -> None:
+    for text, answers in read_answers(name).items():
+        if answers.arroyo is not None:
+            assert answers.arroyo == answers.datafusion, text
 
 
 def _differs(answers: Answers) -> bool:

@@ -49,10 +49,10 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     if condition.startswith("UNRESOLVED_COLUMN"):
         name = parameters.get("objectName", "").replace("`", "")
         proposals = parameters.get("proposal", "").replace("`", "").split(",")
+        mark = _mark(where, name)
         return kind(
             f'{node.label}: there is no column "{name}"', code="unknown-column",
-            hint=did_you_mean(name.split(".")[-1], [p.strip() for p in proposals if p]),
-            where=_mark(where, name),
+            hint=_column_hint(name, [p.strip() for p in proposals if p], mark), where=mark,
         )  # fmt: skip
     if condition.startswith("UNRESOLVED_ROUTINE"):
         return _unknown_function(plan, node, parameters.get("routineName", ""), where)
@@ -86,6 +86,15 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     if not code or code.startswith("legacy-error"):
         code = "unsupported-sql"
     return kind(f"{node.label}: {_sentence(error)}", code=code, where=where)
+
+
+def _column_hint(name: str, proposals: Sequence[str], where: Location | None) -> str | None:
+    """Returns the nearest column, or the quotes of a text for a name in double quotes."""
+    last = name.split(".")[-1]
+    before = where.text[: where.column - 1] if where is not None else ""
+    if before.endswith('"') and not before.endswith('."') and not nearest(last, proposals):
+        return f"Write '{name}' for a text: double quotes enclose names."
+    return did_you_mean(last, proposals)
 
 
 def _unknown_function(

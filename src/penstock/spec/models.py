@@ -295,6 +295,9 @@ class FunctionSpec(StrictModel):
     """The maximum number of concurrent calls of an `async` function in a task."""
     timeout: PositiveDuration = 30.0
     """The maximum time of one call of an `async` function."""
+    ordered: bool = True
+    """Whether the rows of an `async` function keep their order. Rows also keep it with `false`,
+    which permits another order."""
     dependencies: list[str] = []
     """Required Python packages, such as `numpy>=2`. They are not installed."""
 

@@ -28,7 +28,8 @@ private DataType[] types;
 private DataType returns;
 private FunctionRegistry registry;
 private org.apache.spark.sql.execution.python.UserDefinedPythonFunction python;
-private Expression body;
+private Expression[] bodies;
+private String[] cases;
 
 public void accept(Object given) {
   Object[] parts = (Object[]) given;
@@ -39,14 +40,19 @@ public void accept(Object given) {
   returns = (DataType) parts[4];
   registry = (FunctionRegistry) parts[5];
   python = (org.apache.spark.sql.execution.python.UserDefinedPythonFunction) parts[6];
-  body = (Expression) parts[7];
+  bodies = (Expression[]) parts[7];
+  cases = (String[]) parts[8];
 }
 
 public Object apply(Object given) {
   scala.collection.immutable.Seq arguments = (scala.collection.immutable.Seq) given;
   Expression[] values = check(arguments);
-  if (body != null) {
-    Expression result = substitute(body, values);
+  if (bodies.length > 0) {
+    int number = 0;
+    while (number < cases.length && !holds(cases[number], values)) {
+      number++;
+    }
+    Expression result = substitute(bodies[number], values);
     return returns == null ? result : Cast$.MODULE$.apply(result, returns, true);
   }
   if (kind.equals("row")) {
@@ -99,6 +105,26 @@ private Expression[] check(scala.collection.immutable.Seq arguments) {
     }
   }
   return values;
+}
+
+private boolean holds(String types, Expression[] values) {
+  int integers = 0;
+  int doubles = 0;
+  boolean nested = false;
+  for (int i = 0; i < values.length; i++) {
+    DataType type = values[i].dataType();
+    integers += type instanceof org.apache.spark.sql.types.IntegralType ? 1 : 0;
+    doubles += type instanceof org.apache.spark.sql.types.FractionalType
+        && !(type instanceof org.apache.spark.sql.types.DecimalType) ? 1 : 0;
+    if (i == 0 && type instanceof org.apache.spark.sql.types.ArrayType) {
+      nested = ((org.apache.spark.sql.types.ArrayType) type).elementType()
+          instanceof org.apache.spark.sql.types.ArrayType;
+    }
+  }
+  if (types.equals("integers")) {
+    return integers == values.length;
+  }
+  return types.equals("doubles") ? doubles > 0 : nested;
 }
 
 private void fail(String problem) {

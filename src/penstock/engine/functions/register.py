@@ -78,17 +78,11 @@ def _builder(function: Function, session: SparkSession, kind: str) -> Any:
     names = [parameter.name for parameter in function.parameters]
     if kind == "rows":
         types, names = [None], ["rows"]
-    python = body = None
+    python = None
     returns = function.returns
-    if function.sql:
-        try:
-            body = state.sqlParser().parseExpression(function.sql)
-        except ParseException as error:
-            reason = str(error.getMessage()).splitlines()[0]
-            raise PlanError(
-                f'function "{function.name}": {reason}', code="sql-syntax", where=function.where
-            ) from None
-    else:
+    expressions = [sql for _, sql in function.cases] + ([function.sql] if function.sql else [])
+    bodies = [_parsed(function, sql, state) for sql in expressions]
+    if not bodies:
         evaluation = Evaluation(function)
         returns = evaluation.type
         python = _python_function(evaluation)._judf  # type: ignore[attr-defined,unused-ignore]
@@ -100,9 +94,21 @@ def _builder(function: Function, session: SparkSession, kind: str) -> Any:
         _java_type(java, returns),
         state.functionRegistry(),
         python,
-        body,
+        java_array(gateway, "org.apache.spark.sql.catalyst.expressions.Expression", bodies),
+        java_array(gateway, "java.lang.String", [case for case, _ in function.cases]),
     ]
     return new_builder(gateway, parts)
+
+
+def _parsed(function: Function, sql: str, state: Any) -> Any:
+    """Returns an expression of a function in SQL. Raises PlanError."""
+    try:
+        return state.sqlParser().parseExpression(sql)
+    except ParseException as error:
+        reason = str(error.getMessage()).splitlines()[0]
+        raise PlanError(
+            f'function "{function.name}": {reason}', code="sql-syntax", where=function.where
+        ) from None
 
 
 def _python_function(evaluation: Evaluation) -> Any:

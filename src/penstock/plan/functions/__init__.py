@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -11,16 +11,17 @@ from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.regular_files import check_regular_file
 from penstock.plan.functions.declared import DeclaredFunction
 from penstock.plan.functions.decorated import DecoratedFile
-from penstock.plan.functions.model import Function
+from penstock.plan.functions.model import Function, Parameter
 from penstock.spec.models import FunctionSpec
 from penstock.spec.source_map import Route, find_map
 from penstock.spec.validate import Pipeline
 from penstock.sql.dialect.translate import is_translated
 from penstock.sql.facts import called_functions, deterministic
 from penstock.sql.functions import AGGREGATES, BUILTINS
+from penstock.sql.typed_functions import TYPED_FUNCTIONS
 from penstock.sql.user_functions import UserFunctions, rows_function
 
-__all__ = ["Function", "functions_of", "resolve", "used_functions"]
+__all__ = ["Function", "functions_of", "resolve", "typed_functions", "used_functions"]
 
 
 def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function, ...]:
@@ -48,7 +49,16 @@ def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function
         else:
             mistakes.append(problem)
     mistakes += _cycles(functions)
-    return tuple(functions.values())
+    text = f"{pipeline.spec.transforms} {[function.sql for function in functions.values()]}"
+    return (*functions.values(), *typed_functions(text))
+
+
+def typed_functions(text: str) -> Iterator[Function]:
+    """Yields the functions of translated queries whose names a text contains."""
+    for typed in TYPED_FUNCTIONS:
+        if typed.name in text:
+            parameters = tuple(Parameter(name, None) for name in typed.parameters)
+            yield Function(typed.name, parameters=parameters, sql=typed.sql, cases=typed.cases)
 
 
 def functions_of(functions: Iterable[Function]) -> UserFunctions:
@@ -139,7 +149,7 @@ def _name_problem(function: Function, functions: Mapping[str, Function]) -> Plan
             where=function.where,
             hint="choose another name",
         )
-    if is_translated(name):
+    if is_translated(name) or name.lower() in {typed.name for typed in TYPED_FUNCTIONS}:
         return PlanError(
             f'"{name}" is a function of SQL scripts',
             code="duplicate-name",

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError
 from penstock.core.location import Location
-from penstock.core.text import plural
+from penstock.core.text import line_and_column, plural
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
 from penstock.plan.functions.decorated import missing_module
+from penstock.plan.functions.decorator_options import ASYNC_OPTIONS
 from penstock.plan.functions.dependencies import check_requirement, missing_imports
 from penstock.plan.functions.model import Function, Parameter
 from penstock.plan.functions.python_code import Code, CodeError, read_code
@@ -19,6 +20,8 @@ from penstock.plan.functions.sql_code import check_expression
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.spec.models import FunctionSpec
 from penstock.spec.source_map import Route, SourceMap
+from penstock.sql.dialect.text import DialectError
+from penstock.sql.dialect.translate import translate
 
 
 class DeclaredFunction:
@@ -43,7 +46,7 @@ class DeclaredFunction:
     def _sql_function(self) -> Function:
         spec = self._spec
         assert spec.sql is not None
-        options = ("kind", "vectorized", "skip_nulls", "concurrency", "timeout", "dependencies")
+        options = ("kind", "vectorized", "skip_nulls", *ASYNC_OPTIONS, "dependencies")
         for option in options:
             if option in spec.model_fields_set:
                 problem = f"{option} is an option of functions in Python"
@@ -54,10 +57,20 @@ class DeclaredFunction:
             self._name,
             parameters=tuple(Parameter(name, type_) for name, type_ in types.items()),
             returns=self._type(spec.returns, ("returns",)),
-            sql=spec.sql,
+            sql=self._translated(spec.sql),
             deterministic=spec.deterministic,
             where=self._map.key(self._route),
         )
+
+    def _translated(self, expression: str) -> str:
+        """Returns an expression in Spark SQL."""
+        try:
+            return translate(expression).text
+        except DialectError as error:
+            position = line_and_column(expression, error.start)
+            problem = PlanError(error.message, code=error.code, hint=error.hint)
+            self._add(problem, ("sql",), position)
+            return expression
 
     def _python_function(self) -> Function | None:
         spec = self._spec
@@ -74,7 +87,7 @@ class DeclaredFunction:
         if code.is_async and (spec.vectorized or spec.kind != "scalar"):
             self._add(PlanError("only a scalar function can be async", code="invalid-function"), ())
         if not code.is_async:
-            for option in ("concurrency", "timeout"):
+            for option in ASYNC_OPTIONS:
                 if option in spec.model_fields_set:
                     problem = f"{option} is an option of async functions"
                     hint = "write async def, or await in the body"

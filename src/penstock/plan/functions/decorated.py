@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.location import Location
-from penstock.core.text import did_you_mean
-from penstock.core.units import positive_seconds
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
+from penstock.plan.functions.decorator_options import (
+    check_async_options,
+    read_decorator_options,
+)
 from penstock.plan.functions.dependencies import (
     check_requirement,
     inline_dependencies,
@@ -25,10 +26,6 @@ from penstock.sdk.columns.ddl import arrow_schema
 
 _KINDS: dict[str, FunctionKind] = {"udf": "scalar", "udaf": "aggregate", "udtf": "table"}
 _MODULES = {"penstock", "arroyo_udf"}
-_OPTIONS = {
-    "name": str, "returns": str, "vectorized": bool, "deterministic": bool, "concurrency": int,
-    "timeout": (int, float, str), "dependencies": (list, tuple),
-}  # fmt: skip
 
 
 class DecoratedFile:
@@ -100,19 +97,14 @@ class DecoratedFile:
         return None, None
 
     def _function(self, node: Definition, kind: FunctionKind, call: ast.Call | None) -> Function:
-        options = self._options(call) if call is not None else {}
+        options = read_decorator_options(call, self._node_location) if call is not None else {}
         for requirement in options.get("dependencies", ()):
             check_requirement(str(requirement))
         method = self._method(node, kind)
         is_async = isinstance(method, ast.AsyncFunctionDef)
         if is_async and (kind != "scalar" or options.get("vectorized")):
             raise PlanError("only a scalar function can be async", code="invalid-function")
-        timeout = options.get("timeout", 30)
-        if isinstance(timeout, str):
-            try:
-                timeout = positive_seconds(timeout)
-            except ValueError as error:
-                raise PlanError(f"timeout: {error}", code="invalid-option") from None
+        check_async_options(options, is_async=is_async)
         return Function(
             name=options.get("name", node.name),
             kind=kind,
@@ -126,7 +118,7 @@ class DecoratedFile:
             vectorized=options.get("vectorized", False),
             deterministic=options.get("deterministic", True),
             concurrency=options.get("concurrency", 10),
-            timeout=float(timeout),
+            timeout=options.get("timeout", 30.0),
             where=self._node_location(node),
         )
 
@@ -198,47 +190,6 @@ class DecoratedFile:
             return annotated_type(method.returns)[0]
         except PlanError as error:
             raise _at(error, self._node_location(method.returns)) from None
-
-    def _options(self, call: ast.Call) -> dict[str, Any]:
-        options: dict[str, Any] = {}
-        if call.args:
-            raise _at(
-                PlanError("expected options by name", code="invalid-option"),
-                self._node_location(call.args[0]),
-            )
-        for keyword in call.keywords:
-            where = self._node_location(keyword)
-            if keyword.arg not in _OPTIONS:
-                name = keyword.arg or "**"
-                raise _at(
-                    PlanError(
-                        f'unknown option "{name}"',
-                        code="unknown-option",
-                        hint=did_you_mean(name, _OPTIONS),
-                    ),
-                    where,
-                )
-            try:
-                value = ast.literal_eval(keyword.value)
-            except ValueError:
-                raise _at(
-                    PlanError(
-                        f'the option "{keyword.arg}" is not a literal',
-                        code="invalid-option",
-                        hint="write the value itself: the file is not run to read it",
-                    ),
-                    where,
-                ) from None
-            if not isinstance(value, _OPTIONS[keyword.arg]):  # type: ignore[arg-type]
-                raise _at(
-                    PlanError(
-                        f'the option "{keyword.arg}" has the wrong type: {value!r}',
-                        code="invalid-option",
-                    ),
-                    where,
-                )
-            options[keyword.arg] = value
-        return options
 
     def _node_location(self, node: ast.AST) -> Location:
         length = 1

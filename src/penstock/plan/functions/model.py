@@ -33,7 +33,8 @@ class Function:
 
     `code` is the text of a whole file or of a function's body, and `entry` the name of the function
     in the file, empty for a body. Line `n` of the code is line `first_line + n - 1` of `file`.
-    `returns` of a table function is the struct of its columns.
+    `returns` of a table function is the struct of its columns. `cases` are those of a
+    `TypedFunction`.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Function:
     concurrency: int = 10
     timeout: float = 30.0
     where: Location | None = field(default=None, compare=False)
+    cases: tuple[tuple[str, str], ...] = ()
 
     @property
     def signature(self) -> str:

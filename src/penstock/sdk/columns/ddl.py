@@ -27,6 +27,8 @@ _SIMPLE = {
 }  # fmt: skip
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[<>(),:])")
 _MAX_PRECISION = 38
+_MAX_DIGITS = 6
+"""The most digits of a fraction of a second."""
 _NAMES = sorted({*(_SIMPLE), "decimal", "varchar", "char", "array", "map", "struct", "variant"})
 _VARIANT = pa.large_string()
 """The type of VARIANT between a type and its field. No other type of the DDL is LARGE_STRING."""
@@ -114,6 +116,8 @@ class _Reader:
         word = self._next("a type").lower()
         if word == "variant":
             return _VARIANT
+        if word.startswith("timestamp") and self._take("("):
+            self._check_digits(word)
         if word in _SIMPLE:
             return _SIMPLE[word]
         if word in ("decimal", "dec", "numeric"):
@@ -142,9 +146,17 @@ class _Reader:
                 fields.append(self.field(separator=True))
             self._expect(">")
             return pa.struct(fields)
-        raise PlanError(
-            f'there is no type "{word}"', code="unknown-type", hint=did_you_mean(word, _NAMES)
-        )
+        hint = "Declare the column as STRING." if word == "time" else did_you_mean(word, _NAMES)
+        raise PlanError(f'there is no type "{word}"', code="unknown-type", hint=hint)
+
+    def _check_digits(self, word: str) -> None:
+        digits = self._next("a number of digits")
+        self._expect(")")
+        if not digits.isdecimal() or int(digits) > _MAX_DIGITS:
+            raise PlanError(
+                f"the type {word.upper()}({digits}) has nanoseconds, and times have microseconds",
+                code="unsupported-type", hint=f"Write {word.upper()}, or BIGINT for nanoseconds.",
+            )  # fmt: skip
 
     def _decimal(self) -> pa.DataType:
         precision, scale = self._numbers((10, 0))

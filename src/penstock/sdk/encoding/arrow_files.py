@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.core.errors import DecodeError, Permanent
+from penstock.core.errors import DecodeError, Permanent, PlanError
 from penstock.core.text import nearest
-from penstock.sdk.columns.conform import conform, conform_each, is_list, project_schema
+from penstock.sdk.columns.conform import conform, conform_each, is_list, leaf_types, project_schema
 from penstock.sdk.record import Read
 
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, MemoryError, OverflowError)
@@ -63,7 +63,15 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def spark_compatible(schema: pa.Schema) -> pa.Schema:
-    """Converts a schema to types that Spark supports."""
+    """Converts a schema to types that Spark supports. Raises PlanError at another type."""
+    for name, field in zip(schema.names, schema, strict=True):
+        for leaf in leaf_types(field.type):
+            if pa.types.is_time(leaf) or pa.types.is_duration(leaf) or pa.types.is_interval(leaf):
+                raise PlanError(
+                    f'column "{name}" is {leaf}, which has no counterpart in Spark',
+                    code="unsupported-type",
+                    hint=f"Declare the columns in schema, without {name} or with {name} STRING.",
+                )
     return pa.schema(
         [pa.field(field.name, _spark_type(field.type), field.nullable) for field in schema]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
@@ -11,13 +11,15 @@ from penstock.spec.script.build import derived_node, map_node, text_node
 from penstock.spec.script.options import read_options
 from penstock.spec.script.table import spark_type
 from penstock.spec.script.tokens import Text, TokenReader
-from penstock.spec.yaml.nodes import File, Node
+from penstock.spec.yaml.nodes import File, Node, ScalarNode
 
 _CLAUSES = (
     "LANGUAGE", "DETERMINISTIC", "NOT", "STRICT", "RETURNS", "CALLED", "COMMENT", "WITH", "AS",
     "RETURN", "VOLATILE", "IMMUTABLE",
 )  # fmt: skip
-_OPTIONS = ("vectorized", "concurrency", "timeout", "dependencies")
+_OPTIONS = ("vectorized", "concurrency", "timeout", "dependencies", "ordered")
+_SPELLINGS = {"allowed_in_flight": "concurrency", "unordered": "ordered"}
+"""Options of Arroyo, and those of Penstock with the same meaning or the opposite one."""
 
 
 @dataclass
@@ -26,6 +28,8 @@ class CreateFunction:
 
     name: Text
     options: dict[Text, Node] = field(default_factory=dict)
+    expression: Text | None = None
+    """The expression of a function in SQL."""
 
     def add(self, option: str, value: Node) -> None:
         """Sets an option."""
@@ -62,12 +66,12 @@ def read_function(reader: TokenReader) -> CreateFunction:
         elif reader.accept("AS"):
             _read_code(reader, function, language)
         elif reader.accept("RETURN"):
-            function.add("sql", text_node(reader.file, reader.rest("an expression")))
+            function.expression = reader.rest("an expression")
         elif reader.accept("COMMENT"):
             reader.string("a comment, in quotes")
         elif not _accept_default(reader):
             raise reader.error("RETURNS, LANGUAGE, AS, RETURN or another clause of the function")
-    if not {"code", "sql"} & {key.value for key in function.options}:
+    if function.expression is None and "code" not in {key.value for key in function.options}:
         raise reader.error("LANGUAGE PYTHON AS $$ code $$, or RETURN expression")
     return function
 
@@ -92,7 +96,7 @@ def _read_macro(reader: TokenReader) -> CreateFunction:
             where=reader.location(reader.name("an expression")),
             hint="write a view",
         )
-    function.add("sql", text_node(reader.file, reader.rest("an expression")))
+    function.expression = reader.rest("an expression")
     return function
 
 
@@ -110,7 +114,7 @@ def _add_parameters(reader: TokenReader, function: CreateFunction, *, typed: boo
                 hint="rename or remove one of the parameters",
             )
         if typed or not (reader.at(",") or reader.at(")")):
-            type_ = spark_type(reader.type((",",)))
+            type_ = spark_type(reader, reader.type((",",)))
             parameters[name] = text_node(reader.file, type_)
         else:
             parameters[name] = _nothing(reader.file, name)
@@ -130,13 +134,13 @@ def _nothing(file: File, origin: Text) -> Node:
 
 def _read_returns(reader: TokenReader, function: CreateFunction) -> None:
     if not reader.accept("TABLE"):
-        function.add("returns", text_node(reader.file, spark_type(reader.type(_CLAUSES))))
+        function.add("returns", text_node(reader.file, spark_type(reader, reader.type(_CLAUSES))))
         return
     columns: list[tuple[Text, Text]] = []
 
     def read() -> None:
         name = reader.name("the name of a column")
-        columns.append((name, spark_type(reader.type((",",)))))
+        columns.append((name, spark_type(reader, reader.type((",",)))))
 
     reader.items(read)
     text = ", ".join(f"{_column(name.value)} {type_.value}" for name, type_ in columns)
@@ -146,15 +150,34 @@ def _read_returns(reader: TokenReader, function: CreateFunction) -> None:
 
 
 def _read_options(reader: TokenReader, function: CreateFunction) -> None:
+    seen: dict[str, str] = {}
     for option in read_options(reader):
-        if option.name not in _OPTIONS:
+        name = _SPELLINGS.get(option.name, option.name)
+        if name not in _OPTIONS:
             raise SpecError(
                 f'unknown option "{option.name}"',
                 code="unknown-option",
                 where=reader.location(option.path[0]),
-                hint=did_you_mean(option.name, _OPTIONS),
+                hint=did_you_mean(option.name, [*_OPTIONS, *_SPELLINGS]),
             )
-        function.add(option.name, option.value)
+        if name in seen:
+            raise SpecError(
+                f'expected only one of "{seen[name]}" and "{option.name}"',
+                code="duplicate-key",
+                where=reader.location(option.path[0]),
+                hint="remove one of the options",
+            )
+        seen[name] = option.name
+        value = option.value
+        if option.name == "unordered" and isinstance(value, ScalarNode):
+            if not isinstance(value.value, bool):
+                raise SpecError(
+                    f"expected true or false, found {value.written}",
+                    code="invalid-value",
+                    where=value.location,
+                )
+            value = replace(value, value=not value.value, span=None)
+        function.options[option.path[0]._replace(value=name)] = value
 
 
 def _read_code(reader: TokenReader, function: CreateFunction, language: Text | None) -> None:

@@ -257,6 +257,8 @@ class ScriptNodes:
                 hint=f"rename one of them; the first is at "
                 f"{self._file.location(first.start, first.end)}",
             )
+        if function.expression is not None:
+            function.add("sql", self._query_node(function.expression))
         self.sections["functions"][name] = function.node(self._file)
 
     def _add_insert(self, insert: Insert) -> None:

@@ -14,7 +14,7 @@ _TYPES = (
     (r"\b(?:tiny|small|big)?int(?:eger)?\s+unsigned\b", lambda match: _unsigned(match[0])),
     (r"\b(?:text|varchar|character varying|json)\b(?!\s*\()", lambda _: "STRING"),
     (r"\bbytea\b", lambda _: "BINARY"),
-    (r"\btimestamp\s*\(\s*\d\s*\)", lambda _: "TIMESTAMP"),
+    (r"\btimestamp\s*\(\s*[0-6]\s*\)", lambda _: "TIMESTAMP"),
     (r"\bdouble\s+precision\b|\bfloat8\b", lambda _: "DOUBLE"),
     (r"\bint2\b", lambda _: "SMALLINT"),
     (r"\bint4\b", lambda _: "INT"),
@@ -22,6 +22,7 @@ _TYPES = (
     (r"\bfloat4\b", lambda _: "FLOAT"),
 )
 """Types of other dialects, and the types of Spark."""
+_NANOSECONDS = re.compile(r"\btimestamp(?:_[ln]tz)?\s*\(\s*[7-9]\s*\)", re.IGNORECASE)
 _ARRAY = re.compile(r"\s*\[\s*\]\Z")
 
 
@@ -136,14 +137,24 @@ class _Definition:
                 where=reader.location(name),
                 hint="rename or remove one of the columns",
             )
-        self.columns.append(TableColumn(name, spark_type(type_), generated, metadata, required))
+        self.columns.append(
+            TableColumn(name, spark_type(reader, type_), generated, metadata, required)
+        )
 
 
-def spark_type(type_: Text) -> Text:
-    """Returns the type of Spark for a type, which may be of another dialect."""
+def spark_type(reader: TokenReader, type_: Text) -> Text:
+    """Returns the type of Spark for a type, which may be of another dialect. Raises SpecError."""
     text = type_.value
+    if nanoseconds := _NANOSECONDS.search(text):
+        start = type_.start + nanoseconds.start()
+        raise SpecError(
+            f"the type {nanoseconds[0]} has nanoseconds, and times have microseconds",
+            code="unsupported-type",
+            where=reader.location(Text("", start, start + len(nanoseconds[0]))),
+            hint="write TIMESTAMP(6), or BIGINT for a number of nanoseconds",
+        )
     if match := _ARRAY.search(text):
-        element = spark_type(Text(text[: match.start()], type_.start, type_.end))
+        element = spark_type(reader, Text(text[: match.start()], type_.start, type_.end))
         return type_._replace(value=f"ARRAY<{element.value}>")
     for pattern, replacement in _TYPES:
         text = re.sub(pattern, replacement, text, flags=re.IGNORECASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import sqlglot
 from sqlglot.errors import TokenError
@@ -14,39 +14,18 @@ from sqlglot.tokenizer_core import TokenType
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import shorten
+from penstock.spec.script.names import in_backticks, joined_names
 from penstock.spec.script.quotes import DOLLAR, OPEN, find_unclosed
+from penstock.spec.script.token import Text, Token
 from penstock.spec.yaml.nodes import File
+
+__all__ = ["Text", "Token", "TokenReader", "split_statements", "tokenize"]
 
 T = TypeVar("T")
 DIALECT = "spark"
-_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.RAW_STRING)
 _WORD = re.compile(r"[A-Za-z_]\w*\Z")
 _BRACKETS = {"(": ")", "[": "]"}
 _TYPE_BRACKETS = {**_BRACKETS, "<": ">"}
-
-
-class Token(NamedTuple):
-    """A token: `file.text[start:end]`. `text` has no quotes."""
-
-    text: str
-    type: TokenType
-    start: int
-    end: int
-    margin: int = 0
-    """The length of `$$` or `$name$` around the text."""
-
-    @property
-    def quoted(self) -> bool:
-        """Whether the token is a text or a name in quotes."""
-        return self.type in _QUOTED
-
-
-class Text(NamedTuple):
-    """A part of a script: `file.text[start:end]`, and its value without quotes."""
-
-    value: str
-    start: int
-    end: int
 
 
 def tokenize(file: File) -> list[Token]:
@@ -65,7 +44,7 @@ def tokenize(file: File) -> list[Token]:
             code="invalid-sql",
             where=file.location(opening, opening + len(mark)),
         ) from None
-    read = (_with_body(token, file, bodies) for token in tokens)
+    read = joined_names((_with_body(token, file, bodies) for token in tokens), file)
     return [part for token in read for part in _words(token, file)]
 
 
@@ -260,7 +239,7 @@ class TokenReader:
             found, where = "the end of the statement", self._after
         else:
             text = self.file.text[self._token.start : self._token.end]
-            found, where = shorten(text, 40), self.location(self._text(self._next, self._next + 1))
+            found, where = shorten(text, 40), self._location(self._token)
         return SpecError(f"expected {expected}, found {found}", code="invalid-sql", where=where)
 
     def location(self, text: Text) -> Location:
@@ -270,7 +249,7 @@ class TokenReader:
     @property
     def start(self) -> Location:
         """The location of the first token."""
-        return self.location(self._text(0, 1))
+        return self._location(self._tokens[0])
 
     @property
     def _token(self) -> Token:
@@ -281,6 +260,9 @@ class TokenReader:
         end = self._tokens[-1].end
         return self.file.location(end, end + 1)
 
+    def _location(self, token: Token) -> Location:
+        return self.file.location(token.start, token.end)
+
     def _read(self) -> Text:
         token = self._token
         self._next += 1
@@ -288,8 +270,9 @@ class TokenReader:
         return Text(token.text, token.start + margin, token.end - margin)
 
     def _text(self, first: int, last: int) -> Text:
-        start, end = self._tokens[first].start, self._tokens[last - 1].end
-        return Text(self.file.text[start:end], start, end)
+        tokens = self._tokens[first:last]
+        start, end = tokens[0].start, tokens[-1].end
+        return Text(in_backticks(self.file, tokens, start, end), start, end)
 
 
 def _is(token: Token, word: str) -> bool:

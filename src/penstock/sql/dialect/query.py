@@ -161,7 +161,7 @@ def _clauses(sql: Sql, first: int, last: int) -> tuple[dict[str, Part], int]:
 def _is_clause(sql: Sql, position: int, word: str) -> bool:
     if word == "WINDOW":
         return sql.words(position + 2, "AS") and sql.is_sign(position + 3, "(")
-    if sql.is_sign(position - 1, ".") or sql.word(position - 1) == "AS":
+    if sql.is_sign(position - 1, ".") or sql.word(position - 1) in ("AS", "WITHIN"):
         return False
     return word != "FROM" or sql.word(position - 1) != "DISTINCT"
 

@@ -2,16 +2,19 @@
 
 The first element of an array has the number 1, and an element that an array lacks is null.
 `regexp_replace` replaces the first match. A missing value of `->` is written as the text `null`.
+Arithmetic and other functions are in files of their own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from penstock.spec.script.arroyo.arithmetic import divisions, doubles, names_of_quotients
+from penstock.spec.script.arroyo.functions import calls
 from penstock.sql.dialect.lineage import whole_call
 from penstock.sql.dialect.query import Part, read_query
-from penstock.sql.dialect.text import Edit, Translation
+from penstock.sql.dialect.text import Edit, Translation, without_overlaps
 from penstock.sql.dialect.tokens import Call, Sql, read_sql
 
 _MAX_ROUNDS = 200
@@ -24,18 +27,23 @@ def translate_query(text: str, *, is_written: bool = False) -> Translation:
 
     `is_written` is whether a sink writes the rows.
     """
-    translation = Translation.of(text)
+    translation = _edit(_edit(Translation.of(text), names_of_quotients), doubles)
     if is_written:
         translation = _edit(translation, _written_values)
-    for _ in range(_MAX_ROUNDS):
-        edited = _edit(_edit(translation, _elements), _first_matches)
-        if edited is translation:
-            break
-        translation = edited
+    for rule in (_elements, _first_matches, _calls, divisions):
+        for _ in range(_MAX_ROUNDS):
+            edited = _edit(translation, rule)
+            if edited is translation:
+                break
+            translation = edited
     return translation
 
 
-def _edit(translation: Translation, rule: Callable[[Sql], Iterator[Edit]]) -> Translation:
+def _calls(sql: Sql) -> list[Edit]:
+    return without_overlaps(calls(sql))
+
+
+def _edit(translation: Translation, rule: Callable[[Sql], Iterable[Edit]]) -> Translation:
     sql = read_sql(translation.text)
     edits = list(rule(sql)) if sql is not None else []
     return translation.edit(edits) if edits else translation

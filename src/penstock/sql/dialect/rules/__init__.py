@@ -18,6 +18,7 @@ from penstock.sql.dialect.rules import (
     literals,
     maps,
     names,
+    nanoseconds,
     numbers,
     ordered_aggregates,
     percentiles,
@@ -34,6 +35,7 @@ Rule = Callable[[Sql], Iterator[list[Edit]]]
 
 RULES: tuple[Rule, ...] = (
     names.edits,
+    nanoseconds.edits,
     json_operators.edits,
     json_functions.edits,
     types.edits,

@@ -18,7 +18,8 @@ _TYPES = {
     "LargeBinary": "BINARY", "BinaryView": "BINARY", "Date32": "DATE", "Date64": "DATE",
 }  # fmt: skip
 _DECIMAL = re.compile(r"Decimal(?:32|64|128|256)\((\d+), *(\d+)\)\Z")
-_TIMESTAMP = re.compile(r"Timestamp\(\w+(, *.+)?\)\Z")
+_TIMESTAMP = re.compile(r"Timestamp\((?P<unit>\w+)(, *.+)?\)\Z")
+_UNITS = {"Second": "SECOND", "s": "SECOND", "Millisecond": "MILLISECOND", "ms": "MILLISECOND"}
 _LIST = re.compile(r"(?:Large)?List\((?:nullable )?(.+)\)\Z")
 
 
@@ -28,8 +29,16 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
         if len(call.arguments) == 2:
             cast = _FUNCTIONS[sql[call.name].value.lower()]
             start, end = sql[call.name].start, sql[call.closing].end
+            unit = _UNITS.get(_unit(sql, call))
             template = f"{cast}({{0}} AS {_type(sql, call)})"
+            template = f"date_trunc('{unit}', {template})" if unit else template
             yield rewrite(sql, start, end, call.arguments[:1], template)
+
+
+def _unit(sql: Sql, call: Call) -> str:
+    """Returns the unit of a timestamp; empty for other types."""
+    match = _TIMESTAMP.match(literal(sql, call.arguments[1]) or "")
+    return match["unit"] if match else ""
 
 
 def _type(sql: Sql, call: Call) -> str:
@@ -37,8 +46,11 @@ def _type(sql: Sql, call: Call) -> str:
     found = spark_type(given.strip()) if given is not None else None
     if found is None:
         first, last = call.arguments[1]
+        problem = f"expected a type of Arrow in quotes, found {sql.slice(first, last)}"
+        if given is not None:
+            problem = f"the type {given} of Arrow has no counterpart in Spark"
         raise DialectError(
-            f"expected a type of Arrow in quotes, found {sql.slice(first, last)}",
+            problem,
             sql[first].start, sql[last - 1].end, "use CAST(a AS TYPE) with a type of Spark",
         )  # fmt: skip
     return found

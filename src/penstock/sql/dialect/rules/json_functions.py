@@ -42,9 +42,14 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
 
 
 def _by_path(sql: Sql, call: Call) -> str:
+    """Returns the template of a function of a path.
+
+    `extract_json` is null only for a text that is not JSON: a missing path gives an empty list.
+    """
     name, path = sql[call.name].value.lower(), literal(sql, call.arguments[1])
     if name == "extract_json_string":
-        return "get_json_object({0}, {1})"
+        kind = "schema_of_variant(try_variant_get(try_parse_json({0}), {1}, 'variant'))"
+        return f"CASE WHEN {kind} = 'STRING' THEN get_json_object({{0}}, {{1}}) END"
     before, after = json_text("{1}")
     if name == "get_first_json_object":
         return f"{before}{{0}}{after}"
@@ -54,10 +59,12 @@ def _by_path(sql: Sql, call: Call) -> str:
             "expected a JSON path in quotes with [*] only at its end",
             sql[first].start, sql[last - 1].end, "select the elements with explode and from_json",
         )  # fmt: skip
+    found = f"array_compact(array({before}{{0}}{after}))"
     if path.endswith("[*]"):
-        array = f"try_variant_get(try_parse_json({{0}}), {quote(path[:-3])}, 'array<variant>')"
-        return f"transform({array}, item -> to_json(item))"
-    return f"array_compact(array({before}{{0}}{after}))"
+        value = f"try_variant_get(try_parse_json({{0}}), {quote(path[:-3])}, "
+        items = f"{value}'array<variant>'), map_values({value}'map<string,variant>'))"
+        found = f"transform(coalesce({items}, array()), item -> to_json(item))"
+    return f"CASE WHEN try_parse_json({{0}}) IS NOT NULL THEN {found} END"
 
 
 def _step(sql: Sql, part: tuple[int, int]) -> str | int:

@@ -14,7 +14,7 @@ _TEMPLATES = {
     ("to_timestamp_seconds", 1): "timestamp_seconds({0})",
     ("to_timestamp_millis", 1): "timestamp_millis({0})",
     ("to_timestamp_micros", 1): "timestamp_micros({0})",
-    ("to_timestamp_nanos", 1): "timestamp_micros({0} DIV 1000)",
+    ("to_timestamp_nanos", 1): "CAST({0} AS TIMESTAMP)",
     ("to_unixtime", 1): "unix_seconds(CAST({0} AS TIMESTAMP))",
     ("today", 0): "current_date()",
 }

@@ -1,0 +1,71 @@
+"""Numbers with a point and divisions: `1.5` is a double, and `7 / 2` is 3 for whole numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from penstock.spec.script.arroyo.operands import operand_after, operand_before
+from penstock.sql.dialect.query import Part, read_query
+from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.tokens import Sql
+from penstock.sql.typed_functions import DIVIDE
+
+_FACTORS = ("*", "/", "%")
+_WHOLE = re.compile(r"[+-]?\d+\Z")
+_WITH_POINT = re.compile(r"\d+\.\d*\Z")
+_NOT_ZERO = re.compile(r"[+-]?\s*\d*\.?\d*[1-9]\d*\.?\d*D\Z")
+
+
+def doubles(sql: Sql) -> Iterator[Edit]:
+    """Yields the sign of a double after numbers with a point."""
+    for index, token in enumerate(sql.tokens):
+        if token.kind == "number" and (_WITH_POINT.match(token.value) or _is_half(sql, index)):
+            yield Edit(token.end, token.end, "D")
+
+
+def _is_half(sql: Sql, index: int) -> bool:
+    """Returns whether digits follow a point without digits before it: `.5`."""
+    if not sql.is_sign(index - 1, ".") or not sql[index].value.isdecimal():
+        return False
+    return sql[index - 1].end == sql[index].start and sql.operand_before(index - 1) is None
+
+
+def divisions(sql: Sql) -> Iterator[Edit]:
+    """Yields a function in place of the first `/` whose meaning depends on types."""
+    for index in range(1, len(sql)):
+        if not sql.is_sign(index, "/"):
+            continue
+        first, last = _first_factor(sql, index), operand_after(sql, index + 1)
+        if first is None or last is None or _NOT_ZERO.match(sql.slice(index + 1, last)):
+            continue
+        if _WHOLE.match(sql.slice(first, index)) and _WHOLE.match(sql.slice(index + 1, last)):
+            yield Edit(sql[index - 1].end, sql[index + 1].start, " DIV ")
+            return
+        yield Edit(sql[first].start, sql[first].start, f"{DIVIDE}(")
+        yield Edit(sql[index - 1].end, sql[index + 1].start, ", ")
+        yield Edit(sql[last - 1].end, sql[last - 1].end, ")")
+        return
+
+
+def _first_factor(sql: Sql, index: int) -> int | None:
+    """Returns the first token of the product or quotient that ends before `index`."""
+    first = operand_before(sql, index)
+    while first is not None and any(sql.is_sign(first - 1, sign) for sign in _FACTORS):
+        first = operand_before(sql, first - 1)
+    return first
+
+
+def names_of_quotients(sql: Sql) -> Iterator[Edit]:
+    """Yields the text of columns with a division and without a name, as their names."""
+    query = read_query(sql)
+    for select in query.selects if query is not None else []:
+        for item in select.items:
+            if not item.has_alias and item.name is None and _has_division(sql, item.part):
+                name = " ".join(sql.slice(*item.part).split()).replace("`", "``")
+                end = sql[item.part[1] - 1].end
+                yield Edit(end, end, f" AS `{name}`")
+
+
+def _has_division(sql: Sql, part: Part) -> bool:
+    return any(sql.is_sign(index, "/") for index in range(*part))

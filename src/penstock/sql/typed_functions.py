@@ -1,0 +1,42 @@
+"""Functions of SQL whose meaning depends on the types of their arguments.
+
+Queries of other systems are translated to calls of these functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DIVIDE = "arroyo_divide"
+CARDINALITY = "arroyo_cardinality"
+DIMENSIONS = "arroyo_dims"
+
+
+@dataclass(frozen=True)
+class TypedFunction:
+    """A function: its parameters, and an expression.
+
+    `cases` are other expressions by the types of the arguments: `integers` (all), `doubles` (at
+    least one), or `nested` (the first is an array of arrays). The first one that holds is used.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    sql: str
+    cases: tuple[tuple[str, str], ...] = ()
+
+
+TYPED_FUNCTIONS = (
+    TypedFunction(
+        DIVIDE, ("a", "b"), "a / b",
+        (("integers", "a DIV b"), ("doubles", "if(b = 0, a * DOUBLE('Infinity'), a / b)")),
+    ),
+    TypedFunction(
+        CARDINALITY, ("a",), "cardinality(a)",
+        (("nested", f"{CARDINALITY}(flatten(array_compact(a)))"),),
+    ),
+    TypedFunction(
+        DIMENSIONS, ("a",), "if(a IS NULL, NULL, array(CAST(size(a) AS BIGINT)))",
+        (("nested", f"array_prepend({DIMENSIONS}(get(a, 0)), CAST(size(a) AS BIGINT))"),),
+    ),
+)  # fmt: skip

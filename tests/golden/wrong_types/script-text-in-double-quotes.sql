@@ -1,0 +1,2 @@
+CREATE TABLE users ("user id" BIGINT, country TEXT) WITH (connector = 'files', path = 'x', format = 'json');
+SELECT "user id" FROM users WHERE country = "Germany";

@@ -1,0 +1,101 @@
+"""Arithmetic and functions that have another meaning in scripts of Arroyo than in Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock import app
+from penstock.spec.script.arroyo import translate_query
+from penstock.sql.dialect.translate import translate
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7 / 2", "7 DIV 2"),
+        ("a / b", "arroyo_divide(a, b)"),
+        ("a + b * c / d", "a + arroyo_divide(b * c, d)"),
+        ("a / b / c", "arroyo_divide(arroyo_divide(a, b), c)"),
+        ("(a + b) / -f(c, d)", "arroyo_divide((a + b), -f(c, d))"),
+        ("a / 2.5", "a / 2.5D"),
+        ("a / 0.0 + .5", "arroyo_divide(a, 0.0D) + .5D"),
+        ("a.b / w.end", "arroyo_divide(a.b, w.end)"),
+        ("CASE WHEN a THEN b END / CASE WHEN c THEN CASE WHEN d THEN 1 END END",
+         "arroyo_divide(CASE WHEN a THEN b END, CASE WHEN c THEN CASE WHEN d THEN 1 END END)"),
+        ("a::DECIMAL(10, 2) / b::DOUBLE PRECISION * c",
+         "arroyo_divide(a::DECIMAL(10, 2), b::DOUBLE PRECISION) * c"),
+        ("sum(a) FILTER (WHERE b > 1) / count(*) OVER (PARTITION BY c)",
+         "arroyo_divide(sum(a) FILTER (WHERE b > 1), count(*) OVER (PARTITION BY c))"),
+        ("first_value(a) IGNORE NULLS OVER w / 2",
+         "arroyo_divide(first_value(a) IGNORE NULLS OVER w, 2)"),
+        ("percentile_cont(0.5) WITHIN GROUP (ORDER BY a) / b",
+         "arroyo_divide(percentile_cont(0.5D) WITHIN GROUP (ORDER BY a), b)"),
+        ("INTERVAL '1 hour' / 2", "INTERVAL '1 hour' / 2"),
+        ("'a/b' || c", "'a/b' || c"),
+        ("1.5e3 + a.b", "1.5e3 + a.b"),
+    ],
+)  # fmt: skip
+def test_arithmetic(text: str, expected: str) -> None:
+    assert translate_query(text).text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("log(a)", "log10(a)"),
+        ("log(2, a)", "log(2, a)"),
+        ("concat(a, concat(b, 1))", "concat_ws('', a, concat_ws('', b, 1))"),
+        ("concat([1], b)", "concat([1], b)"),
+        ("left(a, 2)", "left(a, 2)"),
+        ("left(a, -2)", "substr(a, 1, length(a) - 2)"),
+        ("left(a, n)", "substr(a, 1, if(n < 0, length(a) + n, n))"),
+        ("right(a, -2)", "substr(a, 3)"),
+        ("right(a, n)", "reverse(substr(reverse(a), 1, if(n < 0, length(a) + n, n)))"),
+        ("substr(a, 2, n)", "substr(a, 2, n)"),
+        ("substr(a, -2)", "substr(a, 1)"),
+        ("substr(a, 0, 3)", "substr(a, 1, 3 - 1)"),
+        ("substr(a, n)", "substr(a, if(n < 1, 1, n))"),
+        ("substring(a FROM n FOR m)", "substr(a, if(n < 1, 1, n), if(n < 1, n + m - 1, m))"),
+        ("substring(a FOR 3)", "substr(a, 1, 3)"),
+        ("substring(a FROM 3)", "substring(a FROM 3)"),
+        ("extract(dow FROM t)", "(extract(DAYOFWEEK FROM t) - 1)"),
+        ("date_part('second', t)", "second(t)"),
+        ("extract(second FROM INTERVAL '5 seconds')", "extract(second FROM INTERVAL '5 seconds')"),
+        ("array_agg(a)", "array_agg(a) RESPECT NULLS"),
+        ("array_agg(DISTINCT a) FILTER (WHERE b)",
+         "array_agg(DISTINCT a) FILTER (WHERE b) RESPECT NULLS"),
+        ("array_agg(a ORDER BY b)", "array_agg(a ORDER BY b)"),
+        ("array_agg(a) IGNORE NULLS", "array_agg(a) IGNORE NULLS"),
+        ("array_position(array_sort(a), 1)", "list_position(list_sort(a), 1)"),
+        ("array_sort(a, 'DESC')", "array_sort(a, 'DESC')"),
+        ("cardinality(a)", "arroyo_cardinality(a)"),
+        ("array_dims(a)", "CASE WHEN size(a) > 0 THEN arroyo_dims(a) END"),
+        ("isnan(a)", "(a = DOUBLE('NaN'))"),
+        ("from_unixtime(a)", "timestamp_seconds(a)"),
+        ("left(substr(a, -1), -2) = log(b) / 2",
+         "substr(substr(a, 1), 1, length(substr(a, 1)) - 2) = arroyo_divide(log10(b), 2)"),
+    ],
+)  # fmt: skip
+def test_function(text: str, expected: str) -> None:
+    assert translate_query(text).text == expected
+    assert translate(expected).text == translate(translate(expected).text).text
+
+
+def test_names_of_quotients() -> None:
+    query = "SELECT a /  b, (a) / 2 AS c, d FROM (SELECT a / b FROM t)"
+    assert translate_query(query).text == (
+        "SELECT arroyo_divide(a, b) AS `a / b`, arroyo_divide((a), 2) AS c, d "
+        "FROM (SELECT arroyo_divide(a, b) FROM t)"
+    )
+
+
+def test_only_scripts_of_arroyo(tmp_path: Path) -> None:
+    for connector, expected in (("files", ()), ("single_file", ("arroyo_divide",))):
+        path = tmp_path / f"{connector}.sql"
+        path.write_text(
+            f"CREATE TABLE t (a INT) WITH (connector = '{connector}', path = 'x', format = 'json');"
+            "SELECT a / 2 AS b FROM t;"
+        )
+        assert tuple(each.name for each in app.plan(path).functions) == expected
