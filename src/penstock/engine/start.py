@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from penstock.engine.checked_queries import has_checks
 from penstock.engine.distinct import by_distinct_values
 from penstock.engine.idle import IdleSources, IdleTime
 from penstock.engine.panes import by_panes
+from penstock.engine.shared_sources import SHARED_SETTINGS, read_once
 from penstock.engine.watermark import keep_filters_above
 from penstock.plan.model import Query
 from penstock.plan.queries import stream_sources
@@ -24,6 +25,7 @@ from penstock.plan.queries import stream_sources
 Until = Literal["stopped", "caught_up", "complete", "closed"]
 
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+"""Whether batches without rows close windows. Spark reads the setting at a start."""
 
 
 @dataclass
@@ -59,16 +61,18 @@ def start(
     checks_rows = builder.checks_rows or has_checks(checkpoint)
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     without_empty_batches = until == "complete" or (query.repeats and until != "closed")
-    with _empty_batches(builder.session, not without_empty_batches):
+    settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
+    with _settings(builder.session, settings):
         unchecked = {}
         if checks_rows and builder.has_late_rows(query):
             unchecked = replace(builder, checks_rows=False).build_streams(query)
         frames = builder.build_streams(query)
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
         runner = BatchRunner(builder, query, checkpoint, observer, late)
+        separate = keep_filters_above(by_panes(by_distinct_values(frames[query.root])))
+        stream = read_once(separate)
         writer = (
-            keep_filters_above(by_panes(by_distinct_values(frames[query.root])))
-            .writeStream.queryName(query.name)
+            stream.writeStream.queryName(query.name)
             .outputMode(query.output_mode)
             .option("checkpointLocation", str(checkpoint))
             .foreachBatch(runner)
@@ -77,9 +81,10 @@ def start(
             writer = writer.trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
         else:
             writer = writer.trigger(availableNow=True)
-        sources = source_order(frames[query.root])
+        sources = source_order(stream)
         times = _idle_times(builder, query)
-        started = writer.start()
+        with _settings(builder.session, SHARED_SETTINGS if stream is not separate else {}):
+            started = writer.start()
         return StartedQuery(query, started, runner, sources, IdleSources(started, sources, times))
 
 
@@ -101,15 +106,16 @@ def _idle_times(builder: Builder, query: Query) -> tuple[IdleTime, ...]:
 
 
 @contextmanager
-def _empty_batches(session: SparkSession, enabled: bool) -> Iterator[None]:
-    """Sets whether batches without rows close windows. Spark reads the setting at a start."""
-    previous = session.conf.get(_EMPTY_BATCHES, None)
-    if not enabled:
-        session.conf.set(_EMPTY_BATCHES, "false")
+def _settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Changes settings of the session, which a query copies at its start."""
+    previous = {name: session.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        session.conf.set(name, value)
     try:
         yield
     finally:
-        if previous is None:
-            session.conf.unset(_EMPTY_BATCHES)
-        else:
-            session.conf.set(_EMPTY_BATCHES, previous)
+        for name, value in previous.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
