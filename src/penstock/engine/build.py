@@ -59,6 +59,7 @@ from penstock.engine.watermark import (
     sentinel_rows,
     watermark_id,
 )
+from penstock.engine.window_bounds import by_whole_windows
 from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
@@ -369,8 +370,9 @@ class Builder:
         modes = jvm.org.apache.spark.sql.streaming.OutputMode
         mode = modes.Update() if query.output_mode == "update" else modes.Append()
         checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        plan = by_distinct_values(by_whole_windows(root))
         try:
-            checker.checkForStreaming(analyzed_plan(by_distinct_values(root)), mode)
+            checker.checkForStreaming(analyzed_plan(plan), mode)
         except AnalysisException as error:
             raise streaming_error(self.plan, query, error) from error
 

@@ -19,6 +19,7 @@ from penstock.engine.idle import IdleSources, IdleTime
 from penstock.engine.panes import by_panes
 from penstock.engine.shared_sources import SHARED_SETTINGS, read_once
 from penstock.engine.watermark import keep_filters_above
+from penstock.engine.window_bounds import by_whole_windows
 from penstock.plan.model import Query
 from penstock.plan.queries import stream_sources
 
@@ -69,7 +70,8 @@ def start(
         frames = builder.build_streams(query)
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
         runner = BatchRunner(builder, query, checkpoint, observer, late)
-        separate = keep_filters_above(by_panes(by_distinct_values(frames[query.root])))
+        distinct = by_distinct_values(by_whole_windows(frames[query.root]))
+        separate = keep_filters_above(by_panes(distinct))
         stream = read_once(separate)
         writer = (
             stream.writeStream.queryName(query.name)
