@@ -116,8 +116,8 @@ def _settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None
     try:
         yield
     finally:
-        for name, value in previous.items():
-            if value is None:
+        for name, before in previous.items():
+            if before is None:
                 session.conf.unset(name)
             else:
-                session.conf.set(name, value)
+                session.conf.set(name, before)

@@ -64,6 +64,11 @@ class _WholeWindows:
         kind = class_name(plan)
         if kind == "Aggregate":
             return self._aggregate(plan)
+        if kind == "Distinct":
+            columns, none = plan.output(), self.java.scala.Option.empty()
+            groups = self._plans.Aggregate(columns, columns, plan.child(), none)
+            windows = self._aggregate(groups)
+            return plan if windows is groups else windows
         if kind == "Join":
             return self._join(plan, _conjuncts(plan.condition()))
         if kind == "Filter" and class_name(plan.child()) == "Join":
