@@ -248,4 +248,6 @@ def _end_of_condition(sql: Sql, position: int, last: int) -> int:
 
 def _begins_join(sql: Sql, position: int) -> bool:
     """Returns whether a join begins: LEFT and RIGHT are functions too."""
-    return sql.word(position) in _JOINS and not sql.is_sign(position + 1, "(")
+    word = sql.word(position)
+    is_function = word in ("LEFT", "RIGHT") and sql.is_sign(position + 1, "(")
+    return word in _JOINS and not is_function
