@@ -117,6 +117,16 @@ def streaming_error(plan: Plan, query: Query, error: AnalysisException) -> Penst
     lost = find_lost_watermark(query.root, plan.nodes)
     if lost is not None and "watermark" in text.lower():
         return lost
+    by_batch = [plan.nodes[name] for name in query.stream_nodes if _is_by_batch(plan.nodes[name])]
+    if by_batch:
+        return PlanError(
+            f"{node.label} combines streams, and {by_batch[0].label} upstream is computed on each "
+            f"batch: {text}",
+            code="different-batches",
+            hint=f'Write the rows of "{by_batch[0].name}" to a sink of their own, and combine them '
+            "in another pipeline.",
+            where=node.where,
+        )
     hint = None
     for words, advice in _ADVICE:
         if words in text:
@@ -131,6 +141,10 @@ def streaming_error(plan: Plan, query: Query, error: AnalysisException) -> Penst
         f"{node.label} cannot be computed as a stream: {text}",
         code="not-streamable", hint=hint, where=node.where,
     )  # fmt: skip
+
+
+def _is_by_batch(node: Node) -> bool:
+    return node.relation is not None and node.relation.batch_scoped
 
 
 _ADVICE = (

@@ -49,7 +49,12 @@ from penstock.engine.pushdown import NODE, find_pushdowns
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
-from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.spark_plan import (
+    analyzed_plan,
+    class_name,
+    scala_items,
+    streaming_aggregates,
+)
 from penstock.engine.spool import Spool, Stage
 from penstock.engine.stream_checks import check_node, is_checkable, stage_of
 from penstock.engine.updating.batch import UpdatingBatch
@@ -65,6 +70,7 @@ from penstock.engine.watermark import (
     sentinel_rows,
     watermark_id,
 )
+from penstock.engine.window_bounds import by_whole_windows
 from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
@@ -375,8 +381,11 @@ class Builder:
         modes = jvm.org.apache.spark.sql.streaming.OutputMode
         mode = modes.Update() if query.output_mode == "update" else modes.Append()
         checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        plan = analyzed_plan(by_distinct_values(by_whole_windows(root)))
         try:
-            checker.checkForStreaming(analyzed_plan(by_distinct_values(root)), mode)
+            # Of several aggregations Spark checks only one for an event time.
+            for part in (plan, *streaming_aggregates(plan)):
+                checker.checkForStreaming(part, mode)
         except AnalysisException as error:
             raise streaming_error(self.plan, query, error) from error
 

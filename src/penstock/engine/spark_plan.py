@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -34,3 +34,12 @@ def frame_of(plan: Any, session: SparkSession) -> DataFrame:
     java: Any = session._jvm
     spark: Any = session._jsparkSession
     return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(spark, plan), session)
+
+
+def streaming_aggregates(plan: Any) -> Iterator[Any]:
+    """Yields the aggregations of streams in a logical plan."""
+    if plan.isStreaming():
+        if class_name(plan) == "Aggregate":
+            yield plan
+        for child in scala_items(plan.children()):
+            yield from streaming_aggregates(child)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +17,16 @@ from penstock.engine.checked_queries import has_checks
 from penstock.engine.distinct import by_distinct_values
 from penstock.engine.idle import IdleSources, IdleTime
 from penstock.engine.panes import by_panes
+from penstock.engine.shared_sources import SHARED_SETTINGS, read_once
 from penstock.engine.watermark import keep_filters_above
+from penstock.engine.window_bounds import by_whole_windows
 from penstock.plan.model import Query
 from penstock.plan.queries import stream_sources
 
 Until = Literal["stopped", "caught_up", "complete", "closed"]
 
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+"""Whether batches without rows close windows. Spark reads the setting at a start."""
 
 
 @dataclass
@@ -58,10 +61,10 @@ def start(
     """
     checks_rows = builder.checks_rows or has_checks(checkpoint)
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
-    without_empty_batches = until == "complete" or (
-        query.past_watermarks is not None and until != "closed"
-    )
-    with _empty_batches(builder.session, not without_empty_batches):
+    repeats = query.past_watermarks is not None
+    without_empty_batches = until == "complete" or (repeats and until != "closed")
+    settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
+    with _settings(builder.session, settings):
         unchecked = {}
         if checks_rows and builder.has_late_rows(query):
             unchecked = replace(builder, checks_rows=False).build_streams(query)
@@ -69,9 +72,11 @@ def start(
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
         watermarks = builder.source_watermarks(query)
         runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks)
+        distinct = by_distinct_values(by_whole_windows(frames[query.root]))
+        separate = keep_filters_above(by_panes(distinct))
+        stream = read_once(separate)
         writer = (
-            keep_filters_above(by_panes(by_distinct_values(frames[query.root])))
-            .writeStream.queryName(query.name)
+            stream.writeStream.queryName(query.name)
             .outputMode(query.output_mode)
             .option("checkpointLocation", str(checkpoint))
             .foreachBatch(runner)
@@ -80,8 +85,9 @@ def start(
             writer = writer.trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
         else:
             writer = writer.trigger(availableNow=True)
-        sources = source_order(frames[query.root])
-        started = writer.start()
+        sources = source_order(stream)
+        with _settings(builder.session, SHARED_SETTINGS if stream is not separate else {}):
+            started = writer.start()
         idle = IdleSources(builder.session, started, sources, _idle_times(builder, query))
         return StartedQuery(query, started, runner, sources, idle)
 
@@ -104,15 +110,16 @@ def _idle_times(builder: Builder, query: Query) -> tuple[IdleTime, ...]:
 
 
 @contextmanager
-def _empty_batches(session: SparkSession, enabled: bool) -> Iterator[None]:
-    """Sets whether batches without rows close windows. Spark reads the setting at a start."""
-    previous = session.conf.get(_EMPTY_BATCHES, None)
-    if not enabled:
-        session.conf.set(_EMPTY_BATCHES, "false")
+def _settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Changes settings of the session, which a query copies at its start."""
+    previous = {name: session.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        session.conf.set(name, value)
     try:
         yield
     finally:
-        if previous is None:
-            session.conf.unset(_EMPTY_BATCHES)
-        else:
-            session.conf.set(_EMPTY_BATCHES, previous)
+        for name, before in previous.items():
+            if before is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, before)

@@ -185,13 +185,17 @@ def _follows_updating(node: Node, nodes: Mapping[str, Node]) -> bool:
 
 
 def _different_batches(node: Node, roots: Iterable[str]) -> PlanError:
+    is_set = node.relation is not None and getattr(node.relation.config, "scope", None) == "batch"
+    if is_set:
+        reason, hint = "has scope: batch", "Read nodes of one query, or set scope: stream."
+    else:
+        reason = "is computed on each batch, when windows are complete (OVER)"
+        hint = "Write the rows with OVER to a sink, and join them in another pipeline."
     return PlanError(
-        f"{node.label} has scope: batch, and its inputs belong to different queries: "
+        f"{node.label} {reason}, and its inputs belong to different queries: "
         f"{', '.join(sorted(roots))}",
-        code="different-batches",
-        hint="Read nodes of one query, or set scope: stream.",
-        where=node.where,
-    )
+        code="different-batches", hint=hint, where=node.where,
+    )  # fmt: skip
 
 
 def upstream(names: Iterable[str], nodes: Mapping[str, Node]) -> set[str]:

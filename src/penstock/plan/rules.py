@@ -18,7 +18,6 @@ from penstock.plan.lookups import lookups_read_with_changes
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.plan.reached_watermarks import windows_have_watermarks
-from penstock.plan.repeated_reads import sources_are_read_once
 from penstock.sdk import Capability
 from penstock.sdk.columns.conform import sql_name
 from penstock.spec.models import SourceSpec
@@ -253,6 +252,5 @@ ALL: tuple[Rule, ...] = (
     changes_meet_the_same_rows,
     changes_have_no_order,
     named_columns_exist,
-    sources_are_read_once,
     windows_have_watermarks,
 )

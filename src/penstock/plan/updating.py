@@ -71,8 +71,6 @@ def _needs_updates(node: Node, nodes: Mapping[str, Node], streams: frozenset[str
     """Returns whether Spark cannot compute a stateful transform of unbounded rows as a stream."""
     assert node.relation is not None
     streaming = frozenset(node.inputs) & streams
-    if any(node.relation.count_reads(name) > 1 for name in streaming):
-        return True
     if node.relation.only_joins(streaming) or is_final(node.name, nodes):
         return False
     return not node.relation.simply_aggregates or not _upserted(node.name, nodes)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.dialect.lineage import Outputs
-from penstock.sql.dialect.query import Select, Source
+from penstock.sql.dialect.query import Part, Select, Source
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Sql
 
@@ -21,6 +21,8 @@ def join_edits(sql: Sql, select: Select, outputs: Outputs) -> Iterator[Edit]:
         owners = left.alias or left.name, right.alias or right.name
         if specs[0] != specs[1] or specs[0] is None or not all(owners):
             continue
+        if right.using is not None and columns[0] == columns[1]:
+            yield from _using_edits(sql, right.using, columns[0])
         if right.condition is None or _compares(sql, right, columns):
             continue
         first, last = right.condition
@@ -30,6 +32,14 @@ def join_edits(sql: Sql, select: Select, outputs: Outputs) -> Iterator[Edit]:
         )
         yield Edit(sql[first].start, sql[first].start, "(")
         yield Edit(sql[last - 1].end, sql[last - 1].end, f") AND {equal}")
+
+
+def _using_edits(sql: Sql, using: Part, column: str) -> Iterator[Edit]:
+    """Yields the column of windows as a further column of USING."""
+    first, last = using
+    names = [token.value.lower() for token in sql.tokens[first:last] if token.is_name]
+    if names and column not in names:
+        yield Edit(sql[last - 1].end, sql[last - 1].end, f", {quoted(column)}")
 
 
 def reference_edits(sql: Sql, select: Select, outputs: Outputs) -> Iterator[Edit]:

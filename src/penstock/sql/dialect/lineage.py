@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.sql.dialect.query import Item, Part, Query, Select, Source, column_name
-from penstock.sql.dialect.relation import Output, Spec
+from penstock.sql.dialect.relation import Bound, Output, Spec
 from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS, read_window, spark_window
 from penstock.sql.functions import AGGREGATES
@@ -21,6 +21,7 @@ def select_output(sql: Sql, select: Select, outputs: Outputs) -> Output:
     known = windows if grouped else _input_windows(select, outputs)
     found: dict[str, Spec | None] = {}
     unnamed: set[str] = set()
+    bounds: dict[str, Bound] = {}
     for item in select.items:
         if sql.is_sign(item.part[1] - 1, "*"):
             sources = _starred(sql, item, select.sources)
@@ -28,6 +29,7 @@ def select_output(sql: Sql, select: Select, outputs: Outputs) -> Output:
                 for source in sources:
                     found |= outputs[source].windows
                     unnamed |= outputs[source].unnamed
+                    bounds |= outputs[source].bounds
                     time = time or outputs[source].time
             continue
         name, spec = _item_window(sql, item, known)
@@ -37,7 +39,9 @@ def select_output(sql: Sql, select: Select, outputs: Outputs) -> Output:
                 unnamed.add(name.lower())
         elif item.name and _is_time(sql, item, select, outputs, grouped):
             time = item.name
-    return Output(time, found, frozenset(unnamed))
+        elif item.name and (bound := _item_bound(sql, item, select, outputs, known)):
+            bounds[item.name.lower()] = bound
+    return Output(time, found, frozenset(unnamed), bounds)
 
 
 def is_aggregate(sql: Sql, select: Select) -> bool:
@@ -125,6 +129,20 @@ def _is_time(sql: Sql, item: Item, select: Select, outputs: Outputs, grouped: bo
     return column is not None and not grouped and column.lower() in times
 
 
+def _item_bound(
+    sql: Sql, item: Item, select: Select, outputs: Outputs, known: Mapping[str, Spec | None]
+) -> Bound | None:
+    """Returns the start or the end of a window of fixed width that an item is."""
+    first, last = item.expression
+    column = (column_name(sql, item.expression) or "").lower()
+    if column in ("start", "end") and last - first >= 3:
+        spec = known.get(sql[last - 3].value.lower())
+        return (column, spec) if spec is not None and spec[0] != "session" else None
+    found = [outputs[source].bounds[column] for source in select.sources
+             if column in outputs[source].bounds]  # fmt: skip
+    return found[0] if found else None
+
+
 def _starred(sql: Sql, item: Item, sources: Sequence[Source]) -> Sequence[Source]:
     """Returns the sources of `*` or `a.*`."""
     first, last = item.part
@@ -145,4 +163,9 @@ def merge(query: Query, outputs: Sequence[Output]) -> Output:
         for name, spec in first.windows.items()
         if all(other.windows.get(name, False) == spec for other in others)
     }
-    return Output(time, windows, first.unnamed)
+    bounds = {
+        name: bound
+        for name, bound in first.bounds.items()
+        if all(other.bounds.get(name) == bound for other in others)
+    }
+    return Output(time, windows, first.unnamed, bounds)

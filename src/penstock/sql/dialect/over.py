@@ -30,15 +30,32 @@ def computed_by_window(
 
 
 def _windows(select: Select, outputs: Outputs) -> set[str]:
-    return {name for source in select.sources for name in outputs[source].windows}
+    """Returns the columns of windows, and of their bounds, that a query reads."""
+    columns: set[str] = set()
+    for source in select.sources:
+        columns |= {*outputs[source].windows, *outputs[source].bounds}
+    return columns
 
 
 def _is_by_window(sql: Sql, select: Select, index: int, outputs: Outputs) -> bool:
     """Returns whether OVER has PARTITION BY with a column of windows."""
+    opening: int | None = index + 1
     if not sql.is_sign(index + 1, "("):
+        opening = _named_window(sql, select, sql[index + 1].value.lower())
+    if opening is None:
         return False
-    closing = sql.closing.get(index + 1, len(sql))
-    return not _windows(select, outputs).isdisjoint(_partition(sql, index + 2, closing))
+    closing = sql.closing.get(opening, len(sql))
+    return not _windows(select, outputs).isdisjoint(_partition(sql, opening + 1, closing))
+
+
+def _named_window(sql: Sql, select: Select, name: str) -> int | None:
+    """Returns the parenthesis after a name in the clause WINDOW."""
+    if "WINDOW" not in select.clauses:
+        return None
+    for start, _ in sql.split(*select.clauses["WINDOW"], ","):
+        if sql[start].value.lower() == name and sql.word(start + 1) == "AS":
+            return start + 2
+    return None
 
 
 def _overs(sql: Sql, select: Select) -> Iterator[int]:

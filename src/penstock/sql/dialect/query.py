@@ -40,6 +40,8 @@ class Source:
     """The words of the join, as `LEFT JOIN`; None for the first relation."""
     condition: Part | None = None
     """The condition after ON."""
+    using: Part | None = None
+    """The columns after USING, without parentheses."""
 
 
 @dataclass(eq=False)
@@ -231,6 +233,8 @@ def _source(sql: Sql, position: int, last: int) -> tuple[Source, int]:
     if position < last and sql.word(position) == "ON":
         end = _end_of_condition(sql, position + 1, last)
         source.condition, position = (position + 1, end), end
+    if position < last and sql.word(position) == "USING" and sql.is_sign(position + 1, "("):
+        source.using = position + 2, sql.closing.get(position + 1, last)
     while position < last and not (sql.is_sign(position, ",") or sql.word(position) in _JOINS):
         position = sql.closing.get(position, position) + 1
     return source, position
@@ -244,4 +248,6 @@ def _end_of_condition(sql: Sql, position: int, last: int) -> int:
 
 def _begins_join(sql: Sql, position: int) -> bool:
     """Returns whether a join begins: LEFT and RIGHT are functions too."""
-    return sql.word(position) in _JOINS and not sql.is_sign(position + 1, "(")
+    word = sql.word(position)
+    is_function = word in ("LEFT", "RIGHT") and sql.is_sign(position + 1, "(")
+    return word in _JOINS and not is_function

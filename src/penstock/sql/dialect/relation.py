@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 Spec = tuple[str, float, float]
 """A window: its function, width and slide in seconds; of a session, its gap."""
 
+Bound = tuple[str, Spec]
+"""The start or the end of a window: the name of the field, and the window."""
+
 
 @dataclass(frozen=True)
 class Output:
@@ -19,6 +22,8 @@ class Output:
     """The columns of windows by name in lower case; None if the window is not known."""
     unnamed: frozenset[str] = frozenset()
     """The columns of windows that have their name only in Penstock: calls without an alias."""
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+    """The columns in lower case that are the start or the end of a window of fixed width."""
 
 
 NOTHING = Output()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.core.text import plural
 from penstock.sql.dialect.calls import quote
-from penstock.sql.dialect.intervals import interval_seconds
+from penstock.sql.dialect.intervals import check_positive, interval_seconds, signed_seconds
 from penstock.sql.dialect.relation import Spec
 from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.tokens import Call, Sql
@@ -34,12 +34,11 @@ def read_window(sql: Sql, call: Call) -> Spec:
         return name, lengths[0], lengths[0]
     slide, width = lengths
     if slide > width:
-        first = call.arguments[0][0]
-        raise DialectError(
-            f"the slide of a hop, {duration(slide)}, is longer than its width, {duration(width)}",
-            sql[first].start, sql[call.arguments[0][1] - 1].end,
-            "write hop(slide, width): the slide is the first argument", "invalid-window",
-        )  # fmt: skip
+        message = (
+            f"the slide of a hop, {duration(slide)}, is longer than its width, {duration(width)}"
+        )
+        hint = "write hop(slide, width): the slide is the first argument"
+        raise _error(sql, call, 0, message, hint)
     return ("tumble" if slide == width else "hop"), width, slide
 
 
@@ -55,6 +54,32 @@ def spark_window(sql: Sql, call: Call) -> Spec | None:
         return "session", lengths[0], lengths[0]
     slide = lengths[1] if len(lengths) > 1 else lengths[0]
     return ("tumble" if slide == lengths[0] else "hop"), lengths[0], slide
+
+
+def check_spark_window(sql: Sql, call: Call) -> None:
+    """Checks the literal lengths of `window` and `session_window` of Spark. Raises DialectError."""
+    if not 2 <= len(call.arguments) <= 4:
+        return
+    lengths = [check_positive(sql, *argument) for argument in call.arguments[1:3]]
+    width, slide = lengths[0], lengths[-1]
+    if width is None or slide is None:
+        return
+    if slide > width:
+        message = f"the slide of a window, {duration(slide)}, is longer than its width, "
+        hint = "write window(time, width, slide): the width is first"
+        raise _error(sql, call, 2, message + duration(width), hint)
+    start = signed_seconds(sql, *call.arguments[3]) if len(call.arguments) == 4 else None
+    if start is not None and abs(start) >= slide:
+        message = (
+            f"the start of a window, {sql.slice(*call.arguments[3])}, is not within its slide, "
+        )
+        within = duration(rest) if (rest := start % slide) else "0 seconds"
+        raise _error(sql, call, 3, message + duration(slide), f"write {quote(within)}")
+
+
+def _error(sql: Sql, call: Call, argument: int, message: str, hint: str) -> DialectError:
+    first, last = call.arguments[argument]
+    return DialectError(message, sql[first].start, sql[last - 1].end, hint, "invalid-window")
 
 
 def window_sql(spec: Spec, time: str) -> str:

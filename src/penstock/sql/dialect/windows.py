@@ -28,6 +28,7 @@ from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.dialect.window_calls import (
     SPARK_WINDOWS,
     WINDOWS,
+    check_spark_window,
     read_window,
     window_sql,
 )
@@ -60,6 +61,8 @@ class Windows:
     def _visit_select(self, select: Select, ctes: Ctes) -> Output:
         for source in select.sources:
             self.outputs[source] = self._source_output(source, ctes)
+        for call in self.sql.calls(*SPARK_WINDOWS, first=select.part[0], last=select.part[1]):
+            check_spark_window(self.sql, call)
         spec = self._translate_calls(select)
         output = select_output(self.sql, select, self.outputs)
         self._translate_row_time(select)
@@ -129,6 +132,7 @@ class Windows:
                 )
             if not select.groups:
                 raise self._error(call, f"{name} has no GROUP BY", "add GROUP BY window")
+            self._check_group(select, call)
         if not any(self._is_group(select, call) for call in calls):
             name = self.sql[calls[0].name].value.lower()
             alias = next((i.name for i in select.items if self._is_call(i.expression)), None)
@@ -136,6 +140,15 @@ class Windows:
                 calls[0], f"the query does not group by {name}",
                 f"add {alias or 'window'} to GROUP BY",
             )  # fmt: skip
+
+    def _check_group(self, select: Select, call: Call) -> None:
+        """Checks that all groups have the window. Raises DialectError."""
+        for first, last in select.groups:
+            word = self.sql.word(first)
+            if first < call.name < last and word in ("ROLLUP", "CUBE", "GROUPING"):
+                name = self.sql[call.name].value.lower()
+                message = f"{word} has groups without the window, which are never complete"
+                raise self._error(call, message, f"write GROUP BY {name}(...), {word}(...)")
 
     def _is_call(self, part: tuple[int, int]) -> bool:
         return whole_call(self.sql, part, *WINDOWS) is not None

@@ -1,0 +1,247 @@
+"""Joins and groups by the start or the end of windows: they are joins and groups by the windows.
+
+Spark completes joins and groups by their columns with a watermark, which the bounds of a window
+have lost. The window itself is added to the columns that are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
+
+from penstock.engine.spark_plan import (
+    analyzed_plan,
+    class_name,
+    frame_of,
+    scala_items,
+    scala_sequence,
+)
+
+_DELAY = "spark.watermarkDelayMs"
+_WINDOWS = ("spark.timeWindow", "spark.sessionWindow")
+_MOMENT = 1_000_000_000_000_000
+_INNER = ("Cross", "Inner")
+
+
+def by_whole_windows(frame: DataFrame) -> DataFrame:
+    """Returns a stream whose joins and groups by bounds of windows are also by the windows."""
+    session = frame.sparkSession
+    plan = analyzed_plan(frame)
+    rewritten = _WholeWindows(session._jvm).visit(plan)
+    return frame if rewritten is plan else frame_of(rewritten, session)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """The start or the end of a window, as a column of a plan.
+
+    `plan` is the plan with the window among its columns. `width` is in microseconds; None for
+    windows of different widths.
+    """
+
+    plan: Any
+    window: Any
+    name: str
+    width: int | None
+
+
+@dataclass(frozen=True)
+class _WholeWindows:
+    java: Any
+
+    def visit(self, plan: Any) -> Any:
+        """Returns a plan with windows among its join conditions and groups, or the plan itself."""
+        if not plan.isStreaming():
+            return plan
+        children = scala_items(plan.children())
+        visited = [self.visit(child) for child in children]
+        if any(new is not old for new, old in zip(visited, children, strict=True)):
+            plan = plan.withNewChildren(scala_sequence(self.java, visited))
+        kind = class_name(plan)
+        if kind == "Aggregate":
+            return self._aggregate(plan)
+        if kind == "Distinct":
+            columns, none = plan.output(), self.java.scala.Option.empty()
+            groups = self._plans.Aggregate(columns, columns, plan.child(), none)
+            windows = self._aggregate(groups)
+            return plan if windows is groups else windows
+        if kind == "Join":
+            return self._join(plan, _conjuncts(plan.condition()))
+        if kind == "Filter" and class_name(plan.child()) == "Join":
+            if class_name(plan.child().joinType()) not in _INNER:
+                return plan
+            joined = self._join(plan.child(), _split(plan.condition()))
+            if joined is not plan.child():
+                return plan.withNewChildren(scala_sequence(self.java, [joined]))
+        return plan
+
+    def _join(self, join: Any, conjuncts: Iterator[Any]) -> Any:
+        """Returns a join with the equality of the windows whose bounds are equal."""
+        if not all(side.isStreaming() for side in scala_items(join.children())):
+            return join
+        pairs = [pair for each in conjuncts if (pair := self._equal_bounds(each, join)) is not None]
+        for left, right in pairs:
+            names = {
+                other.name
+                for other, _ in pairs
+                if other.window.semanticEquals(left.window)
+            }  # fmt: skip
+            if len(names) < 2 and (left.width is None or left.width != right.width):
+                continue
+            equal = self._expressions.EqualTo(left.window, right.window)
+            condition = join.condition()
+            if condition.isDefined():
+                equal = self._expressions.And(condition.get(), equal)
+            return self._plans.Join(
+                left.plan, right.plan, join.joinType(), self.java.scala.Option.apply(equal),
+                join.hint(),
+            )  # fmt: skip
+        return join
+
+    def _equal_bounds(self, conjunct: Any, join: Any) -> tuple[_Bound, _Bound] | None:
+        """Returns the bounds of both sides of a join that a conjunct compares."""
+        if class_name(conjunct) not in ("EqualTo", "EqualNullSafe"):
+            return None
+        sides = scala_items(conjunct.children())
+        for first, second in (sides, reversed(sides)):
+            left, right = self._trace(first, join.left()), self._trace(second, join.right())
+            if left is not None and right is not None and left.name == right.name:
+                return left, right
+        return None
+
+    def _aggregate(self, plan: Any) -> Any:
+        """Returns an aggregation by the window whose bounds it groups by."""
+        groups = scala_items(plan.groupingExpressions())
+        if any(_is_column(group) and group.metadata().contains(_DELAY) for group in groups):
+            return plan
+        bounds = [bound for group in groups if (bound := self._trace(group, plan.child()))]
+        for bound in bounds:
+            names = {each.name for each in bounds if each.window.semanticEquals(bound.window)}
+            if bound.width is not None or len(names) == 2:
+                keys = scala_sequence(self.java, [*groups, bound.window])
+                return self._plans.Aggregate(
+                    keys, plan.aggregateExpressions(), bound.plan, plan.hint()
+                )
+        return plan
+
+    def _trace(self, expression: Any, plan: Any) -> _Bound | None:
+        """Returns the bound of a window that an expression over the columns of a plan is."""
+        if class_name(expression) == "GetStructField":
+            window = expression.child()
+            if not _is_window(window) or not _has_column(plan, window):
+                return None
+            name = str(expression.extractFieldName())
+            return _Bound(plan, window, name, self._width(window, plan))
+        if not _is_column(expression) or not _has_column(plan, expression):
+            return None
+        kind, children = class_name(plan), scala_items(plan.children())
+        if kind in ("Project", "Aggregate"):
+            return self._trace_item(expression, plan)
+        if kind not in ("Filter", "Join", "SubqueryAlias", "View"):
+            return None
+        for index, child in enumerate(children):
+            bound = self._trace(expression, child)
+            if bound is not None:
+                children[index] = bound.plan
+                above = plan.withNewChildren(scala_sequence(self.java, children))
+                return replace(bound, plan=above) if _has_column(above, bound.window) else None
+        return None
+
+    def _trace_item(self, column: Any, plan: Any) -> _Bound | None:
+        """Returns the bound that a column of a projection or an aggregation is."""
+        is_project = class_name(plan) == "Project"
+        items = scala_items(plan.projectList() if is_project else plan.aggregateExpressions())
+        item = next(each for each in items if each.exprId().equals(column.exprId()))
+        bound = self._trace(item.child() if class_name(item) == "Alias" else item, plan.child())
+        if bound is None:
+            return None
+        present = any(each.exprId().equals(bound.window.exprId()) for each in items)
+        listed = scala_sequence(self.java, items if present else [*items, bound.window])
+        if is_project:
+            return replace(bound, plan=self._plans.Project(listed, bound.plan))
+        groups = plan.groupingExpressions()
+        if not any(group.semanticEquals(bound.window) for group in scala_items(groups)):
+            return None
+        return replace(
+            bound, plan=self._plans.Aggregate(groups, listed, bound.plan, plan.hint())
+        )  # fmt: skip
+
+    def _width(self, window: Any, plan: Any) -> int | None:
+        """Returns the width of all windows in a column of a plan; None if it is not known."""
+        if window.metadata().contains("spark.sessionWindow"):
+            return None
+        definition = _definition(window, plan)
+        if definition is None:
+            return None
+        try:
+            bounds = self._at_moment(definition).eval(None)
+            return int(bounds.getLong(1) - bounds.getLong(0))
+        except Py4JError:
+            return None
+
+    def _at_moment(self, expression: Any) -> Any:
+        """Returns an expression of a window with a literal as its time."""
+        if _is_column(expression):
+            return self._expressions.Literal(_MOMENT, expression.dataType())
+        children = [self._at_moment(child) for child in scala_items(expression.children())]
+        return expression.withNewChildren(scala_sequence(self.java, children))
+
+    @property
+    def _expressions(self) -> Any:
+        return self.java.org.apache.spark.sql.catalyst.expressions
+
+    @property
+    def _plans(self) -> Any:
+        return self.java.org.apache.spark.sql.catalyst.plans.logical
+
+
+def _definition(window: Any, plan: Any) -> Any | None:
+    """Returns the expression of the times of rows that a column of windows is; None if unknown."""
+    kind = class_name(plan)
+    if kind == "Expand":
+        for index, column in enumerate(scala_items(plan.output())):
+            if column.exprId().equals(window.exprId()) and _is_window(column):
+                return plan.projections().apply(0).apply(index)
+    if kind in ("Project", "Aggregate"):
+        items = plan.projectList() if kind == "Project" else plan.aggregateExpressions()
+        for item in scala_items(items):
+            if class_name(item) == "Alias" and item.exprId().equals(window.exprId()):
+                if _is_column(item.child()):
+                    return _definition(item.child(), plan.child())
+                return item.child()
+    for child in scala_items(plan.children()):
+        if _has_column(child, window):
+            return _definition(window, child)
+    return None
+
+
+def _conjuncts(condition: Any) -> Iterator[Any]:
+    if condition.isDefined():
+        yield from _split(condition.get())
+
+
+def _split(condition: Any) -> Iterator[Any]:
+    if class_name(condition) != "And":
+        yield condition
+        return
+    for part in scala_items(condition.children()):
+        yield from _split(part)
+
+
+def _is_column(expression: Any) -> bool:
+    return class_name(expression) == "AttributeReference"
+
+
+def _is_window(expression: Any) -> bool:
+    """Returns whether an expression is a column of windows that a watermark completes."""
+    if not _is_column(expression) or not expression.metadata().contains(_DELAY):
+        return False
+    return any(expression.metadata().contains(key) for key in _WINDOWS)
+
+
+def _has_column(plan: Any, column: Any) -> bool:
+    return any(each.exprId().equals(column.exprId()) for each in scala_items(plan.output()))
