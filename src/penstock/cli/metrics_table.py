@@ -118,12 +118,15 @@ def format_executions(numbers: Snapshot) -> list[str]:
 def _format_execution(execution: Mapping[str, Any]) -> str:
     now = time.time()
     parts = []
+    error = execution["error"]
+    if execution.get("sink") is not None:
+        error = f"sink {execution['sink']}: {error}"
     if execution["state"] == "failed":
-        parts.append(f"failed: {execution['error']}")
+        parts.append(f"failed: {error}")
     if execution["state"] == "retrying":
         elapsed = format_elapsed(max(0.0, now - execution["since"]))
-        parts.append(f"retrying for {elapsed}: {execution['error']}")
-        pause = execution["next_attempt"] - now
+        parts.append(f"retrying for {elapsed}: {error}")
+        pause = (execution["next_attempt"] or now) - now
         if pause > 0:
             parts.append(f"next attempt in {format_elapsed(pause)}")
     if execution["batch"] is not None:
