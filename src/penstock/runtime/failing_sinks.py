@@ -43,11 +43,14 @@ class FailingSinks:
                 error=execution.error,
             )  # fmt: skip
 
-    def find(self, query: str) -> None:
-        """Reads the reports of tasks. A query without reports and restarts is running again."""
+    def find(self, query: str) -> bool:
+        """Reads the reports of tasks. Returns whether a task reports a failure.
+
+        A query without reports and restarts is running again.
+        """
         execution = self._metrics.queries[query]
         if execution.batch is None:
-            return
+            return False
         failure = read_failure(self._state.spool / query)
         if failure is not None:
             self._found.add(query)
@@ -56,6 +59,7 @@ class FailingSinks:
             self._found.discard(query)
             if not execution.failures:
                 execution.run()
+        return failure is not None
 
     def report(self, query: str, sink: str, error: PenstockError) -> None:
         """Shows a failure of a sink that is tried again."""

@@ -317,7 +317,10 @@ class Supervisor:
             self.log.error(f"{kind} stopped", **{kind: name}, code=error.code, error=error.message)
 
     def _stop_all(self) -> None:
-        """Stops receivers and queries: after the batch under way, or at once if requested."""
+        """Stops receivers and queries: after the batch under way, or at once if requested.
+
+        A batch whose sink fails is interrupted.
+        """
         self.stop.requested.set()
         self.receivers.close()
         deadline = time.monotonic() + FINISH_TIMEOUT
@@ -325,6 +328,8 @@ class Supervisor:
             started = run.started
             while started.spark.isActive and not self._idle(started):
                 if self.stop.immediate.is_set() or time.monotonic() > deadline:
+                    break
+                if self.failing_sinks.find(run.query.name):
                     break
                 time.sleep(POLL_SECONDS)
             if started.spark.isActive:
