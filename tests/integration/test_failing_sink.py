@@ -12,6 +12,7 @@ import pytest
 from pipelines import Workspace
 
 from penstock.cli.metrics_table import format_executions
+from penstock.cli.summary import describe_unwritten
 from penstock.core.errors import Transient
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.state import StateDirectory
@@ -144,3 +145,6 @@ def test_a_stop_interrupts_a_batch_whose_sink_fails(workspace: Workspace) -> Non
     handle.stop()
     outcome = handle.wait(40)
     assert outcome is not None and (outcome.ending, outcome.errors) == ("stopped", {})
+    (line,) = describe_unwritten(handle.plan, outcome, handle.metrics.snapshot())
+    assert line.startswith("numbers: a batch is not completely written, the next run repeats it; ")
+    assert line.endswith("Connection refused")
