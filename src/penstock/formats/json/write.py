@@ -42,9 +42,15 @@ def lines(rows: pa.RecordBatch, times: Times, nulls: bool) -> bytes:
 
 def _write(columns: Sequence[pa.Array], names: Sequence[str], nulls: bool) -> bytes:
     out = io.BytesIO()
-    rows = pa.RecordBatch.from_arrays(columns, names=names)
+    rows = pa.RecordBatch.from_arrays([_without_offset(column) for column in columns], names)
     arro3.io.write_ndjson(rows, out, explicit_nulls=nulls)
     return out.getvalue()
+
+
+def _without_offset(array: pa.Array) -> pa.Array:
+    """Returns an array that is no slice: arro3 panics on a slice of structs within structs."""
+    is_slice = pa.types.is_nested(array.type) and array.offset
+    return array.take(pa.array(range(len(array)), pa.int64())) if is_slice else array
 
 
 def _with_null_entries(array: pa.Array, embedding: Embedding) -> pa.Array:
