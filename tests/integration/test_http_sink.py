@@ -12,6 +12,7 @@ from penstock.connectors.http import HttpSink
 from penstock.core.errors import PlanError
 from penstock.sdk import BatchId, Failure, Permanent, Transient, registry
 from servers.certificates import Authority
+from servers.server import free_port
 from servers.web import PASSWORD, USER, Web
 
 RETRY = {"attempts": 3, "backoff": "50ms"}
@@ -181,3 +182,17 @@ def tls_web(tmp_path: Any) -> Any:
     authority = Authority(tmp_path)
     with Web(certificate=authority.issue("web")) as server:
         yield server, authority.root
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [("127.0.0.1", "Connection refused"), ("made-up.invalid", "Name or service not known")],
+)
+def test_the_reason_of_an_unreachable_server(host: str, reason: str) -> None:
+    url = f"http://{host}:{free_port()}"
+    with pytest.raises(Transient) as caught:
+        sent([{"id": 1}], url=f"{url}/")
+    assert caught.value.message in (
+        f"could not reach {url}: {reason}",
+        f"could not reach {url}: Temporary failure in name resolution",
+    )

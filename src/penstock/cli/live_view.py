@@ -107,7 +107,7 @@ class LiveView:
 
     def warning(self, event: str, **facts: Any) -> None:
         """Shows the event below the metrics, unless the metrics contain its facts."""
-        if event not in ("dead letters", "restarting"):
+        if event not in ("dead letters", "restarting", "sink fails"):
             self._messages.append(f"{time.strftime('%H:%M:%S')} {_format_line(event, facts)}")
 
     def error(self, event: str, **facts: Any) -> None:

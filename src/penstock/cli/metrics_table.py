@@ -51,8 +51,11 @@ def format_lag(flow: Mapping[str, Any]) -> str:
 
 def format_elapsed(seconds: float) -> str:
     """Returns an elapsed time as `4.2 s`, `3 min 20 s`, `5 h 12 min` or `2 d 3 h`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    seconds = round(seconds)
     if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+        return f"{seconds} s"
     for size, unit, below, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "min")):
         if seconds >= size:
             return f"{seconds // size:.0f} {unit} {seconds % size // below:.0f} {smaller}"
@@ -115,15 +118,22 @@ def format_executions(numbers: Snapshot) -> list[str]:
     return [f"{label}: {text}" for label, text in lines if text]
 
 
+def format_failure(execution: Mapping[str, Any]) -> str:
+    """Returns the last error of a query or receiver, with the sink that failed."""
+    error, sink = execution["error"], execution.get("sink")
+    return f"{error}" if sink is None else f"sink {sink}: {error}"
+
+
 def _format_execution(execution: Mapping[str, Any]) -> str:
     now = time.time()
     parts = []
+    error = format_failure(execution)
     if execution["state"] == "failed":
-        parts.append(f"failed: {execution['error']}")
+        parts.append(f"failed: {error}")
     if execution["state"] == "retrying":
         elapsed = format_elapsed(max(0.0, now - execution["since"]))
-        parts.append(f"retrying for {elapsed}: {execution['error']}")
-        pause = execution["next_attempt"] - now
+        parts.append(f"retrying for {elapsed}: {error}")
+        pause = (execution["next_attempt"] or now) - now
         if pause > 0:
             parts.append(f"next attempt in {format_elapsed(pause)}")
     if execution["batch"] is not None:

@@ -74,8 +74,8 @@ def run(
 ) -> int:
     """Run a pipeline. A pipeline of bounded sources ends when all input is processed.
 
-    Ctrl-C and SIGTERM stop the run after the current batch; a second one stops it immediately.
-    The next run resumes from the last committed batch.
+    Ctrl-C and SIGTERM stop the run after the current batch, unless a sink fails. A second one stops
+    it immediately. The next run resumes from the last committed batch.
 
       penstock run late-flights.yaml
       penstock run shop.yaml --set sinks.out.path=elsewhere --fresh

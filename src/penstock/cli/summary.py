@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.metrics_table import Snapshot, format_watermark
+from penstock.cli.metrics_table import Snapshot, format_failure, format_watermark
 from penstock.core.text import plural
 
 if TYPE_CHECKING:
@@ -25,7 +25,17 @@ def describe_ending(outcome: Outcome) -> str:
 
 
 def describe_unwritten(plan: Plan, outcome: Outcome, numbers: Snapshot) -> list[str]:
-    """Returns a line for each query with rows that a run that has caught up leaves unwritten."""
+    """Returns a line for each query with rows that a run leaves unwritten.
+
+    A run that has caught up leaves open windows, a stopped one the batch of a sink that failed.
+    """
+    if outcome.ending == "stopped":
+        return [
+            f"{name}: a batch is not completely written, the next run repeats it; "
+            f"{format_failure(query)}"
+            for name, query in numbers["queries"].items()
+            if query["state"] == "ended" and query["error"] is not None
+        ]
     if outcome.ending != "caught_up":
         return []
     lines = []

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from penstock.core.errors import PlanError, StateError
+from penstock.core.errors import PenstockError, PlanError, StateError, Transient
 from penstock.engine.batch_record import BatchRecordFile, Partitioning
 from penstock.engine.bisect import Bisection
 from penstock.engine.build import Builder
@@ -45,6 +45,7 @@ from penstock.engine.updating.batch import UpdatingBatch
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes
 from penstock.sdk import BatchId, Capability, SchemaChanges, compare_schemas
+from penstock.sdk.retries import reported_retries
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,9 @@ class BatchObserver(Protocol):
 
     def on_search(self, query: Query, number: int) -> None:
         """Handles a step of the search for failing rows. An exception ends the attempt."""
+
+    def on_failure(self, query: Query, sink: str, error: PenstockError) -> None:
+        """Handles a failure of a sink on the driver that is tried again."""
 
     def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
         """Handles the commit of the batch by a sink."""
@@ -149,7 +153,8 @@ class BatchRunner:
         if self.written is None:
             log.sync_identity()
             for name in self.query.sinks:
-                check_state_age(self.builder.plan.nodes[name], batch, self.builder.plan.state)
+                with self._calls(name):
+                    check_state_age(self.builder.plan.nodes[name], batch, self.builder.plan.state)
         return batch
 
     def _run(self, root: DataFrame, batch: BatchId) -> None:
@@ -244,7 +249,8 @@ class BatchRunner:
                 receipts = self._write_valid_rows(sink, root, batch, error)
         if self.builder.checks_rows:
             FailingRowErrors(self.builder, self.query, root.sparkSession).report(batch.number)
-        sink.sink.commit(batch, receipts)
+        with self._calls(sink.name):
+            sink.sink.commit(batch, receipts)
         self.observer.on_written(self.query, batch.number, sink.name, Written.of(receipts))
 
     @contextmanager
@@ -271,7 +277,8 @@ class BatchRunner:
         (input_,) = sink.inputs
         rows = frames[input_]
         if sink.name not in self._tasks:
-            prepare(sink, written_columns(sink_schema(rows.schema), sink.removed_operation))
+            with self._calls(sink.name):
+                prepare(sink, written_columns(sink_schema(rows.schema), sink.removed_operation))
         partitioning = self._partitioning(sink, rows, batch)
         receipts = receipts_of(sink.sink, self._task(sink), rows, partitioning)
         if self._is_computed_first(sink, rows, partitioning):
@@ -367,6 +374,20 @@ class BatchRunner:
                 self._valid_rows(builder, sink, root, batch, error) as rows,
             ):
                 discard(rows)
+
+    @contextmanager
+    def _calls(self, sink: str) -> Iterator[None]:
+        """Reports the transient failures of calls of a sink to the observer."""
+
+        def report(error: PenstockError) -> None:
+            self.observer.on_failure(self.query, sink, error)
+
+        with reported_retries(report):
+            try:
+                yield
+            except Transient as error:
+                report(error)
+                raise
 
     def _check_stop(self, batch: BatchId) -> Callable[[], None]:
         return lambda: self.observer.on_search(self.query, batch.number)

@@ -19,6 +19,7 @@ from penstock.core.error_codec import encode_errors
 from penstock.core.errors import Rejected
 from penstock.engine import task as spark_task
 from penstock.engine.columns import mark_json
+from penstock.engine.sink_failures import SinkReport
 from penstock.engine.spool import DeadLetterWriter, Spool
 from penstock.engine.write_limits import (
     UNLIMITED,
@@ -117,9 +118,12 @@ def write(
     """Writes rows as one partition of a batch. Returns the receipt, or None without rows.
 
     The receipt has the keys of the writer, `rows` (written), `bad` (dead letters) and `bytes` (of
-    the written payloads, unless the sink writes no payloads).
+    the written payloads, unless the sink writes no payloads). A failure of the sink is reported to
+    the driver (see `engine.sink_failures`).
     """
-    sink, client = task.client()
+    report = SinkReport.begin(task.spool, partition, spark_task.attempt())
+    with report.calls():
+        sink, client = task.client()
     letters = task.spool.begin(batch.number, partition)
     limiter = RateLimiter(task.limits.rate)
     writer: Writer | None = None
@@ -131,10 +135,14 @@ def write(
             part = _Rows.split(rows, task.operation, letters)
             if sink.keeps_operations:
                 part = _Rows(part.original, None, part.original)
-            writer = writer or sink.writer(client, batch, partition, part.rows.schema)
             limiter.await_turn(part.rows.num_rows)
-            written += _write_rows(sink, writer, part, letters, task.limits.bytes)
-        receipt = dict(writer.commit()) if writer else None
+            with report.calls():
+                writer = writer or sink.writer(client, batch, partition, part.rows.schema)
+                written += _write_rows(sink, writer, part, letters, task.limits.bytes)
+            report.clear()
+        with report.calls():
+            receipt = dict(writer.commit()) if writer else None
+        report.clear()
         letters.close()
     except BaseException:
         if writer is not None:

@@ -39,10 +39,15 @@ def partition() -> int:
     return context.partitionId() if context else 0
 
 
+def attempt() -> int:
+    """Returns the number of the task's earlier attempts, which failed."""
+    context = TaskContext.get()
+    return context.attemptNumber() if context else 0
+
+
 def is_retry() -> bool:
     """Returns whether an earlier attempt of the task failed."""
-    context = TaskContext.get()
-    return context is not None and context.attemptNumber() > 0
+    return attempt() > 0
 
 
 def run_id() -> str:

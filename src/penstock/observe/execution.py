@@ -18,14 +18,16 @@ class Execution:
     """Execution of a query or receiver during a run.
 
     `state` is `retrying` from a transient failure to the next batch written, or for a receiver to
-    its next start. Times are seconds since the epoch. `error` is the last error of that state.
-    `batch` is the number of the batch under way.
+    its next start. Times are seconds since the epoch. `error` is the last error of that state, and
+    `sink` the sink that failed with this error; None if something else failed. `failures` counts
+    the restarts. `batch` is the number of the batch under way.
     """
 
     state: State = "running"
     since: float = 0.0
     error: str | None = None
     code: str | None = None
+    sink: str | None = None
     failures: int = 0
     next_attempt: float | None = None
     batch: int | None = None
@@ -47,20 +49,25 @@ class Execution:
     def run(self) -> None:
         """Records that the query or receiver works."""
         self._enter("running")
-        self.error = self.code = self.next_attempt = None
+        self.error = self.code = self.sink = self.next_attempt = None
         self.failures = 0
+
+    def try_again(self, error: PenstockError, sink: str) -> None:
+        """Records a transient failure of a sink that is tried again without a restart."""
+        self._enter("retrying")
+        self._set_error(error, sink)
 
     def retry(self, error: PenstockError, pause: float) -> None:
         """Records a transient failure and the seconds to the next attempt."""
         self._enter("retrying")
         self.failures += 1
-        self.error, self.code = error.message, error.code
+        self._set_error(error)
         self.next_attempt = time.time() + pause
 
     def fail(self, error: PenstockError) -> None:
         """Records a permanent failure."""
         self._enter("failed")
-        self.error, self.code, self.next_attempt = error.message, error.code, None
+        self._set_error(error)
         self.batch = self.batch_since = None
 
     def end(self) -> None:
@@ -83,11 +90,18 @@ class Execution:
             "since": self.since,
             "error": self.error,
             "code": self.code,
+            "sink": self.sink,
             "failures": self.failures,
             "next_attempt": self.next_attempt,
             "batch": self.batch,
             "batch_since": self.batch_since,
         }
+
+    def _set_error(self, error: PenstockError, sink: str | None = None) -> None:
+        """Sets the last error, of the sink that has reported the same error before."""
+        if sink is None and error.message == self.error:
+            sink = self.sink
+        self.error, self.code, self.sink, self.next_attempt = error.message, error.code, sink, None
 
     def _enter(self, state: State) -> None:
         if state != self.state:

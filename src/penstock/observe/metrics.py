@@ -37,14 +37,16 @@ class Flow:
     """The records in batches that not all sinks have written."""
     lag_unit: str = "records"
     last_batch: float | None = None
+    """The time of the last batch with rows."""
     batch_seconds: float | None = None
     _marks: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=1000))
 
     def add(self, rows: int) -> None:
         """Adds the rows of a batch."""
-        self.rows += rows
-        self.last_batch = time.time()
-        self._marks.append((self.last_batch, rows))
+        if rows:
+            self.rows += rows
+            self.last_batch = time.time()
+            self._marks.append((self.last_batch, rows))
 
     def measure(self, query: str, unread: int, unit: str) -> None:
         """Sets the records that a query has not read."""

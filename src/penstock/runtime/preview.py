@@ -92,6 +92,9 @@ class PreviewRun:
         """Handles an attempt to capture a batch."""
         self._collector.clear(query.name, number, done)
 
+    def on_failure(self, query: Query, sink: str, error: PenstockError) -> None:
+        pass
+
     def on_search(self, query: Query, number: int) -> None:
         """Handles a step of the search for failing rows."""
         if self._ended():

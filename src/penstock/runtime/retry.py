@@ -71,10 +71,17 @@ class RetryState:
         return now + pause
 
 
-def retry(call: Callable[[], T], policy: Restart, log: Log, stop: StopRequest) -> T:
+def retry(
+    call: Callable[[], T],
+    policy: Restart,
+    log: Log,
+    stop: StopRequest,
+    on_failure: Callable[[PenstockError, float], None] = lambda error, pause: None,
+) -> T:
     """Returns the result of `call`, retried with backoff while its error is transient.
 
-    Raises the last error when the policy allows no further attempt or a stop is requested.
+    `on_failure` receives each error and the seconds to the next attempt. Raises the last error when
+    the policy allows no further attempt or a stop is requested.
     """
     failures = 0
     while True:
@@ -88,6 +95,7 @@ def retry(call: Callable[[], T], policy: Restart, log: Log, stop: StopRequest) -
                 raise
             pause = policy.delay(failures)
             _log_attempt(log, "retrying", error, failures, limit, pause)
+            on_failure(error, pause)
             _sleep(pause, stop)
 
 

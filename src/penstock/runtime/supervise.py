@@ -25,8 +25,9 @@ from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.backlog import StalledBacklog
 from penstock.runtime.collection import DeadLetterCollection
 from penstock.runtime.diagnose import diagnose
+from penstock.runtime.failing_sinks import FailingSinks
 from penstock.runtime.receivers import Receivers
-from penstock.runtime.retry import RetryState, restart_policy, retry
+from penstock.runtime.retry import RetryState, restart_policy
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.state_stores import StateStores, StateTooLarge
@@ -91,6 +92,7 @@ class Supervisor:
         self.acknowledger = Acknowledger(plan, state, log)
         self.backlog = StalledBacklog(plan, state, metrics)
         self.state_stores = StateStores(plan, session, state, metrics, log)
+        self.failing_sinks = FailingSinks(plan, state, metrics, log)
         self.receivers = Receivers(plan, self.policy, metrics, log)
         self.listener = Listener(plan, metrics, self.collector.read)
         self.query_runs: list[QueryRun] = []
@@ -135,6 +137,7 @@ class Supervisor:
         self._collect(query.name, number - 1)
         self.state_stores.check(query)
         self._sink_timer.tick(query)
+        self.failing_sinks.begin(query.name)
         self.metrics.queries[query.name].begin_batch(number)
 
     def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
@@ -145,6 +148,10 @@ class Supervisor:
         """Handles a step of the search for failing rows. A restart repeats the batch."""
         if self.stop.requested.is_set():
             raise Stopped
+
+    def on_failure(self, query: Query, sink: str, error: PenstockError) -> None:
+        """Handles a failure of a sink on the driver that is tried again."""
+        self.failing_sinks.report(query.name, sink, error)
 
     def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
         """Handles the commit of a batch by a sink."""
@@ -173,7 +180,7 @@ class Supervisor:
         self.collector.untimed.clear()
         self.collector.late.clear()
         for node in self._sinks:
-            retry(node.sink.recover, self.policy, self.log, self.stop)
+            self.failing_sinks.recover(node, self.policy, self.stop)
 
     def _run_phase(self, queries: Iterable[Query], until: Until) -> None:
         builder = Builder(
@@ -295,6 +302,7 @@ class Supervisor:
 
     def _handle_failure(self, run: QueryRun, error: PenstockError) -> None:
         name = run.query.name
+        self.failing_sinks.find(name)
         run.restart_at = run.retries.next_attempt(error, self.state.committed(name), query=name)
         if run.restart_at is None:
             run.done = True
@@ -309,7 +317,10 @@ class Supervisor:
             self.log.error(f"{kind} stopped", **{kind: name}, code=error.code, error=error.message)
 
     def _stop_all(self) -> None:
-        """Stops receivers and queries: after the batch under way, or at once if requested."""
+        """Stops receivers and queries: after the batch under way, or at once if requested.
+
+        A batch whose sink fails is interrupted.
+        """
         self.stop.requested.set()
         self.receivers.close()
         deadline = time.monotonic() + FINISH_TIMEOUT
@@ -317,6 +328,8 @@ class Supervisor:
             started = run.started
             while started.spark.isActive and not self._idle(started):
                 if self.stop.immediate.is_set() or time.monotonic() > deadline:
+                    break
+                if self.failing_sinks.find(run.query.name):
                     break
                 time.sleep(POLL_SECONDS)
             if started.spark.isActive:
@@ -346,6 +359,8 @@ class Supervisor:
         self.stop.poll()
         for run in self.query_runs:
             self._tick_if_idle(run)
+            if run.restart_at is None and not run.done:
+                self.failing_sinks.poll(run.query.name)
             self._detect_recovery(run)
             if self.until == "stopped" and not run.done and run.restart_at is None:
                 run.started.idle.advance()

@@ -23,6 +23,7 @@ from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.isolate import isolate
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
 from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read, Records
+from penstock.sdk.retries import report_retry
 from penstock.sdk.schema_changes import ColumnChange, SchemaChanges, compare_schemas
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, ReplayableSource, Source
@@ -37,4 +38,5 @@ __all__ = [
     "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
     "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source", "StartAt",
     "Transform", "Transient", "UserPath", "Writer", "compare_schemas", "isolate",
+    "report_retry",
 ]  # fmt: skip

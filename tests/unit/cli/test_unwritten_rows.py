@@ -1,4 +1,4 @@
-"""The summary of a run that has caught up names the rows that are not yet final."""
+"""The summary of a run names the rows that are not yet final or not completely written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from pathlib import Path
 
 from penstock import app
 from penstock.cli.summary import describe_unwritten
+from penstock.core.errors import Transient
+from penstock.observe.execution import Execution
+from penstock.observe.metrics import Metrics
 from penstock.runtime.supervise import Outcome
 
 PIPELINE = """\
@@ -44,3 +47,19 @@ def test_rows_that_are_not_final_are_named(tmp_path: Path) -> None:
         FINAL,
     ]
     assert describe_unwritten(plan, Outcome("complete"), NUMBERS) == []
+
+
+def test_the_batch_of_a_sink_that_failed_before_a_stop_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(PIPELINE)
+    metrics = Metrics()
+    metrics.queries |= {"orders": Execution(), "hourly": Execution()}
+    for execution in metrics.queries.values():
+        execution.begin_batch(3)
+    metrics.queries["orders"].try_again(Transient("could not reach the server"), "copy")
+    for execution in metrics.queries.values():
+        execution.end()
+    assert describe_unwritten(app.plan(path), Outcome("stopped"), metrics.snapshot()) == [
+        "orders: a batch is not completely written, the next run repeats it; "
+        "sink copy: could not reach the server"
+    ]

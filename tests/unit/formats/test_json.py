@@ -280,6 +280,60 @@ def test_encoded_text() -> None:
     assert JSON.encode(batch([row], schema)).payloads.to_pylist() == [text]
 
 
+OPTIONAL = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("point", pa.struct([("x", pa.int64()), ("inner", pa.struct([("y", pa.int64())]))])),
+        ("list", pa.list_(pa.struct([("x", pa.int64())]))),
+        ("map", pa.map_(pa.string(), pa.float64())),
+        ("maps", pa.map_(pa.string(), pa.map_(pa.string(), pa.struct([("x", pa.string())])))),
+    ]
+)
+NULLS: list[dict[str, Any]] = [
+    {
+        "point": {"x": None, "inner": {"y": None}},
+        "list": [None, {"x": None}, {"x": 1}],
+        "map": [("a", None), ("b", 1.5), ("c", float("inf"))],
+        "maps": [("p", None), ("q", [("r", None), ("s", {"x": None}), ("t", {"x": "null"})])],
+    },
+    {"id": 1, "point": None, "list": None, "map": None, "maps": []},
+    {"id": 2, "map": [("a", 1.0)], "maps": [("p", [("q", {"x": "}"})])]},
+]
+
+
+def test_nulls_omit_drops_fields_and_keeps_entries_of_maps() -> None:
+    rows = batch(NULLS, OPTIONAL)
+    encoded = JSON.encode(rows)
+    assert encoded.payloads.to_pylist() == [
+        b'{"point":{"inner":{}},"list":[null,{},{"x":1}],"map":{"a":null,"b":"1.5","c":"Infinity"},'
+        b'"maps":{"p":null,"q":{"r":null,"s":{},"t":{"x":"null"}}}}',
+        b'{"id":1,"maps":{}}',
+        b'{"id":2,"map":{"a":1.0},"maps":{"p":{"q":{"x":"}"}}}}',
+    ]
+    same(JSON.decode(encoded.payloads, OPTIONAL).rows, rows)
+    assert JSON.encode(rows.slice(1)).payloads.to_pylist() == encoded.payloads.to_pylist()[1:]
+
+
+@pytest.mark.parametrize("nulls", ["omit", "keep"])
+def test_a_slice_of_nested_structs(nulls: Any) -> None:
+    schema = pa.schema([("point", OPTIONAL.field("point").type)])
+    rows = batch([{"point": {"x": id_, "inner": {"y": id_}}} for id_ in range(3)], schema)
+    texts = Json(JsonConfig(nulls=nulls)).encode(rows.slice(1)).payloads.to_pylist()
+    assert texts == [b'{"point":{"x":%d,"inner":{"y":%d}}}' % (id_, id_) for id_ in (1, 2)]
+
+
+def test_nulls_keep_writes_all_nulls() -> None:
+    rows = batch(NULLS[:2], OPTIONAL)
+    encoded = Json(JsonConfig(nulls="keep")).encode(rows)
+    assert encoded.payloads.to_pylist() == [
+        b'{"id":null,"point":{"x":null,"inner":{"y":null}},"list":[null,{"x":null},{"x":1}],'
+        b'"map":{"a":null,"b":"1.5","c":"Infinity"},'
+        b'"maps":{"p":null,"q":{"r":null,"s":{"x":null},"t":{"x":"null"}}}}',
+        b'{"id":1,"point":null,"list":null,"map":null,"maps":{}}',
+    ]
+    same(JSON.decode(encoded.payloads, OPTIONAL).rows, rows)
+
+
 def test_slices() -> None:
     payloads = binary([b"x", b'{"a":1}', b'{"a":2}', None, b"y"])
     assert JSON.decode(payloads.slice(1, 2), A).rows.column("a").to_pylist() == [1, 2]

@@ -15,7 +15,7 @@ from rich.live import Live
 
 from penstock import app
 from penstock.cli.live_view import LiveView
-from penstock.cli.metrics_table import format_executions, format_lag
+from penstock.cli.metrics_table import format_elapsed, format_executions, format_lag
 from penstock.core.errors import Permanent, Transient
 from penstock.core.log import Silent
 from penstock.engine.start_offsets import StartOffsets
@@ -95,6 +95,44 @@ def test_a_query_that_does_not_advance_has_a_line() -> None:
         " · batch 3 under way for 0.0 s",
         "query failed: failed: rejected",
     ]
+
+
+def test_the_sink_that_fails_is_named_until_something_else_fails() -> None:
+    execution = Execution()
+    execution.begin_batch(3)
+    execution.try_again(DOWN, "copy")
+    assert (execution.state, execution.failures, execution.next_attempt) == ("retrying", 0, None)
+    assert format_executions(numbers(a=execution)) == [
+        "query a: retrying for 0.0 s: sink copy: could not reach the server"
+        " · batch 3 under way for 0.0 s"
+    ]
+    since = execution.since
+    execution.retry(DOWN, 12.5)
+    assert (execution.sink, execution.since, execution.failures) == ("copy", since, 1)
+    execution.retry(Transient("could not read the source"), 12.5)
+    assert (execution.sink, execution.snapshot()["sink"]) == (None, None)
+    execution.try_again(DOWN, "copy")
+    execution.end_batch()
+    assert (execution.state, execution.sink, execution.error) == ("running", None, None)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1 min 0 s"),
+        (119.7, "2 min 0 s"), (3599.9, "1 h 0 min"), (97_200, "1 d 3 h"),
+    ],
+)  # fmt: skip
+def test_an_elapsed_time_is_rounded_once(seconds: float, text: str) -> None:
+    assert format_elapsed(seconds) == text
+
+
+def test_a_batch_without_rows_is_not_the_last_batch() -> None:
+    flow = Metrics().flow("copy", "sink", "http")
+    flow.add(0)
+    assert flow.last_batch is None
+    flow.add(2)
+    assert flow.last_batch is not None and flow.rows == 2
 
 
 def test_a_receiver_that_is_down_has_a_line() -> None:

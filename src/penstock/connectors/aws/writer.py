@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple, TypeVar
 
-from penstock.sdk import Permanent, Rejected, Retry, Transient
+from penstock.sdk import Permanent, Rejected, Retry, Transient, report_retry
 from penstock.sdk.messages.acknowledged_writer import AcknowledgedWriter
 
 E = TypeVar("E")
@@ -94,10 +94,12 @@ class BatchWriter(AcknowledgedWriter[E]):
         return rejected
 
     def _back_off(self, failures: int, count: int, reason: str) -> None:
+        error = Transient(
+            f"could not write {count} of the records to {self.service}: {reason}",
+            code="busy",
+            hint="Check the quotas of the service. Set retry.attempts to retry longer.",
+        )
         if failures >= self._retry.attempts:
-            raise Transient(
-                f"could not write {count} of the records to {self.service}: {reason}",
-                code="busy",
-                hint="Check the quotas of the service. Set retry.attempts to retry longer.",
-            )
+            raise error
+        report_retry(error)
         time.sleep(self._retry.delay(failures))

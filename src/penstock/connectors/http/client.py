@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from penstock.connectors.http.config import HttpAuth, HttpRetry, HttpSinkConfig
 from penstock.connectors.http.errors import message_too_large, status_error, translate_errors
-from penstock.sdk import Permanent, Transient
+from penstock.sdk import Permanent, Transient, report_retry
 from penstock.sdk.network.event_loop import EventLoopThread
 from penstock.sdk.network.tls import Tls
 
@@ -104,14 +104,16 @@ class AsyncHttpClient:
             delay = self._retry.delay(attempt)
             try:
                 response = await self.request(request, max_size)
-            except Transient:
+            except Transient as error:
                 if attempt == self._retry.attempts:
                     raise
+                report_retry(error)
             else:
                 if is_final(response.status) or not self._retry.is_retryable(response.status):
                     return response
                 if attempt == self._retry.attempts:
                     raise response.error(request.url, self._retry)
+                report_retry(response.error(request.url, self._retry))
                 if response.retry_after is not None:
                     delay = response.retry_after
             await asyncio.sleep(delay)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -29,8 +31,18 @@ def translate_errors(url: str) -> Iterator[None]:
         ) from None
     except aiohttp.WSServerHandshakeError as error:
         raise status_error(url, error.status) from None
+    except aiohttp.ClientConnectorError as error:
+        raise unreachable(url, _reason(error.os_error)) from None
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise unreachable(url, str(error) or "timeout") from None
+
+
+def _reason(error: OSError) -> str:
+    """Returns the text of the operating system. asyncio replaces the text by the address."""
+    code = error.errno
+    if isinstance(error, socket.gaierror) or code is None or code <= 0:
+        return error.strerror or str(error)
+    return os.strerror(code)
 
 
 def unreachable(url: str, reason: str) -> Transient:

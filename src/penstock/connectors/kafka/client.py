@@ -19,6 +19,7 @@ from penstock.connectors.kafka.errors import (
 )
 from penstock.connectors.kafka.properties import client_properties
 from penstock.core.errors import ConnectError, MissingExtra, OptionError, Transient
+from penstock.sdk import report_retry
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer
@@ -235,4 +236,6 @@ def request(action: str, call: Callable[[float], T], tracker: ErrorTracker) -> T
                     raise translate_error(error, action, tracker) from exception
             elif late:
                 raise unreachable(action, tracker) from exception
+            if tracker.disconnected:
+                report_retry(unreachable(action, tracker))
             time.sleep(RETRY_INTERVAL)

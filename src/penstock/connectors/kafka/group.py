@@ -74,7 +74,10 @@ class ConsumerGroup:
 
         def call(timeout: float) -> list[TopicPartition]:
             requested = [TopicPartition(*partition) for partition in partitions]
-            positions = consumer.committed(requested, timeout)
+            try:
+                positions = consumer.committed(requested, timeout)
+            finally:
+                consumer.poll(0)  # reports lost connections to the tracker
             for position in positions:
                 if position.error is not None:
                     raise KafkaException(position.error)

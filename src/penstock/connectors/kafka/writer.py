@@ -15,7 +15,7 @@ from penstock.connectors.kafka.config import ConnectionConfig
 from penstock.connectors.kafka.errors import translate_error, translate_errors, unreachable
 from penstock.connectors.kafka.records import RecordFields, RecordMapping
 from penstock.core.errors import PenstockError, Rejected
-from penstock.sdk import Failure, Receipt, Writer
+from penstock.sdk import Failure, Receipt, Writer, report_retry
 
 DELIVERY_TIMEOUT = 60
 """The longest time to deliver a record, in seconds."""
@@ -113,6 +113,8 @@ class RecordProducer:
                 self._raise_error()
                 if time.monotonic() > deadline:
                     raise unreachable(self.action, self.tracker) from None
+                if self.tracker.disconnected:
+                    report_retry(unreachable(self.action, self.tracker))
             except KafkaException as exception:
                 error = exception.args[0]
                 raise translate_error(error, self.action, self.tracker) from exception
@@ -133,7 +135,10 @@ class RecordProducer:
             self._raise_error()
             if time.monotonic() > deadline:
                 raise unreachable(self.action, self.tracker)
+            if self.tracker.disconnected:
+                report_retry(unreachable(self.action, self.tracker))
         self._raise_error()
+        self.tracker.clear()
 
     def discard(self) -> None:
         """Discards undelivered records."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.connectors.zeromq.config import CurveAuth, SocketConfig
 from penstock.core.secret import revealed
-from penstock.sdk import Permanent, Transient
+from penstock.sdk import Permanent, Transient, report_retry
 
 _POLL_MILLISECONDS = 20
 
@@ -31,7 +31,7 @@ class MonitoredSocket:
         self.socket.set_hwm(config.high_water_mark)
         for name, value in options.items():
             setattr(self.socket, name, value)
-        self._handshakes = 0
+        self._handshakes, self._refused = 0, False
         try:
             if config.auth is not None:
                 self._set_keys(config.auth)
@@ -49,12 +49,9 @@ class MonitoredSocket:
         while self._handshakes < len(self._config.peers):
             self.process_events(_POLL_MILLISECONDS)
             if time.monotonic() > deadline:
-                raise Transient(
-                    f"could not reach {', '.join(self._config.peers)}: no handshake within timeout",
-                    code="unreachable",
-                    hint="Check that a program listens at the endpoint, and that both sides use "
-                    "auth or none does.",
-                )
+                raise self._unreachable("no handshake within timeout")
+            if self._refused:
+                report_retry(self._unreachable("no program accepts the connection"))
 
     def process_events(self, milliseconds: int = 0) -> None:
         """Processes connection events, and waits for the first one for `milliseconds`.
@@ -70,6 +67,8 @@ class MonitoredSocket:
             milliseconds = 0
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 self._handshakes += 1
+            elif event == zmq.EVENT_CONNECT_RETRIED:
+                self._refused = True
             elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                 raise Permanent(
                     f"authentication to {', '.join(self._config.peers)} failed",
@@ -96,6 +95,14 @@ class MonitoredSocket:
             self.socket.curve_server = True
         else:
             self.socket.curve_serverkey = (auth.server_key or "").encode()
+
+    def _unreachable(self, reason: str) -> Transient:
+        return Transient(
+            f"could not reach {', '.join(self._config.peers)}: {reason}",
+            code="unreachable",
+            hint="Check that a program listens at the endpoint, and that both sides use auth or "
+            "none does.",
+        )
 
     def _open_error(self, error: Exception) -> Transient:
         if self._config.listen is not None:

@@ -40,7 +40,8 @@ class JsonConfig(LinesConfig):
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970. `nanos` is ten
     times slower for them."""
     nulls: Literal["omit", "keep"] = "omit"
-    """Write a null as `null`, or omit its key."""
+    """Omit a null column and a null field of a STRUCT, or write `null`. Null elements of an ARRAY
+    and null values of a MAP are written as `null` in both cases."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload starts with the ID of its JSON Schema."""
 

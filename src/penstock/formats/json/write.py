@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import arro3.io
@@ -17,11 +18,15 @@ from penstock.sdk.columns.json_text import Embedding
 from penstock.sdk.columns.text_values import Times, text_type, to_text
 from penstock.sdk.encoding.lines import split_lines
 
+_EMBEDDED = pa.string_view()
+"""The type of placeholders of written values, which no other column has."""
+
 
 def lines(rows: pa.RecordBatch, times: Times, nulls: bool) -> bytes:
     """Returns one line per row. Columns of JSON text become the values of the text.
 
-    Raises an exception for a row that JSON cannot express.
+    Without `nulls` the keys of null fields are omitted. Entries of maps are kept: a key of a map is
+    data. Raises an exception for a row that JSON cannot express.
     """
     embedding = Embedding()
     columns = [
@@ -30,10 +35,59 @@ def lines(rows: pa.RecordBatch, times: Times, nulls: bool) -> bytes:
     ]
     if not columns:
         return b"{}\n" * int(rows.num_rows)
-    writable = pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+    if not nulls:
+        columns = [_with_null_entries(column, embedding) for column in columns]
+    return embedding.embed(_write(columns, rows.schema.names, nulls))
+
+
+def _write(columns: Sequence[pa.Array], names: Sequence[str], nulls: bool) -> bytes:
     out = io.BytesIO()
-    arro3.io.write_ndjson(writable, out, explicit_nulls=nulls)
-    return embedding.embed(out.getvalue())
+    rows = pa.RecordBatch.from_arrays([_without_offset(column) for column in columns], names)
+    arro3.io.write_ndjson(rows, out, explicit_nulls=nulls)
+    return out.getvalue()
+
+
+def _without_offset(array: pa.Array) -> pa.Array:
+    """Returns an array that is no slice: arro3 panics on a slice of structs within structs."""
+    is_slice = pa.types.is_nested(array.type) and array.offset
+    return array.take(pa.array(range(len(array)), pa.int64())) if is_slice else array
+
+
+def _with_null_entries(array: pa.Array, embedding: Embedding) -> pa.Array:
+    """Returns an array with text in place of the values of maps that contain null.
+
+    arro3 omits null values of maps and null fields alike.
+    """
+
+    def write_values(values: pa.Array, type_: pa.DataType) -> pa.Array:
+        if type_ != _EMBEDDED:
+            return values
+        written = _write([_with_null_entries(values, embedding)], ["v"], nulls=False)
+        texts = [
+            b"null" if line == b"{}" else line.removeprefix(b'{"v":')[:-1]
+            for line in written.splitlines()
+        ]
+        placeholders = [embedding.placeholder(embedding.embed(text)) for text in texts]
+        return pa.array(placeholders, type_)
+
+    target = _type_with_texts(array)
+    return array if target == array.type else rebuild(array, target, write_values)
+
+
+def _type_with_texts(array: pa.Array) -> pa.DataType:
+    """Returns the type of an array with `_EMBEDDED` for the values of maps that contain null."""
+    type_ = array.type
+    if pa.types.is_struct(type_):
+        children = (array.field(index) for index in range(type_.num_fields))
+        fields = zip(type_, children, strict=True)
+        return pa.struct([field.with_type(_type_with_texts(child)) for field, child in fields])
+    if is_list(type_):
+        return pa.list_(type_.value_field.with_type(_type_with_texts(array.values)))
+    if pa.types.is_map(type_):
+        items = array.items
+        item_type = _EMBEDDED if items.null_count else _type_with_texts(items)
+        return pa.map_(type_.key_field, type_.item_field.with_type(item_type))
+    return type_
 
 
 def payloads(rows: pa.RecordBatch, times: Times, nulls: bool) -> pa.BinaryArray:

@@ -125,6 +125,11 @@ class Embedding:
         self._texts: list[bytes] = []
         self._nonce = secrets.token_hex(12)
 
+    def placeholder(self, text: bytes) -> str:
+        """Returns a text whose JSON is replaced by `text`."""
+        self._texts.append(text)
+        return f"{self._nonce}:{len(self._texts) - 1}"
+
     def with_placeholders(self, array: pa.Array, field: pa.Field) -> pa.Array:
         """Returns an array with a placeholder for each JSON text."""
         target = _large_json(field)
@@ -133,11 +138,9 @@ class Embedding:
     def _leaf(self, array: pa.Array, type_: pa.DataType) -> pa.Array:
         if array.type == type_ or not pa.types.is_large_string(type_):
             return array
-        placeholders = []
-        for text in array.to_pylist():
-            placeholders.append(None if text is None else f"{self._nonce}:{len(self._texts)}")
-            if text is not None:
-                self._texts.append(text.encode())
+        placeholders = [
+            None if text is None else self.placeholder(text.encode()) for text in array.to_pylist()
+        ]
         return pa.array(placeholders, type_)
 
     def embed(self, content: bytes) -> bytes:
