@@ -119,8 +119,9 @@ def test_statements_about_definitions(
         ("INSERT INTO orders VALUES (1)", "missing-option",
          'the query that writes "orders" reads no table',
          "select the rows FROM a table; the connector generate makes rows"),
-        ("CREATE TABLE m (a INT)", "missing-connector", 'the table "m" has no connector',
-         "add WITH (connector = '...'), or name a query: CREATE VIEW m AS ..."),
+        ("INSERT INTO orders SELECT id FROM big", "reads-sink",
+         'the query reads "orders", which it writes', "create another table for writing"),
+        ("SET runtime.trigger = 5", "invalid-value", '"trigger" of runtime expects', None),
         ("SELECT * FROM ordes", "unknown-table", 'no table or view "ordes"',
          'did you mean "orders"?'),
         ("INSERT INTO b SELECT id FROM orders", "unknown-table", 'no table or view "b"',
@@ -174,6 +175,26 @@ def test_a_query_needs_only_the_definitions_that_it_uses(shell: Shell) -> None:
     assert set(shell.plan(_entry("SELECT * FROM big")).nodes) == {
         "orders", "big", "result_query", "result",
     }  # fmt: skip
+
+
+def test_a_table_without_connector_has_the_rows_of_its_inserts(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    definitions = (
+        "CREATE TABLE both (id INT); INSERT INTO both SELECT id FROM orders;"
+        "INSERT INTO both SELECT id + 1 FROM big; CREATE TABLE empty (id INT);"
+    )
+    assert shell.load(f"{definitions} SELECT * FROM both;", "b.sql") == 1
+    nodes = set(shell.plan(_entry("SELECT * FROM both")).nodes)
+    assert nodes >= {"orders", "big", "both", "result"} and "empty" not in nodes
+    [unwritten, drop, wrong] = errors(
+        shell, "SELECT * FROM empty; DROP TABLE orders; SET runtime.trigger = 5"
+    )
+    assert (unwritten.code, wrong.code) == ("unwritten-table", "invalid-value")
+    assert drop.message == "view big reads orders"
+    assert not errors(shell, "\\d\nDROP TABLE both; DROP VIEW big; DROP TABLE orders; \\d")
+    assert "both (1 column)" in capsys.readouterr().out
+    assert list(shell.definitions.entries) == ["twice", "empty"]
 
 
 def _entry(text: str) -> Any:

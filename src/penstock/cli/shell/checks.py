@@ -7,7 +7,6 @@ import re
 from penstock.cli.shell.definitions import Definitions, Entry
 from penstock.core.errors import UserError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.statements import CreateTable
 
 
 def check_statement(entry: Entry, definitions: Definitions) -> None:
@@ -18,11 +17,10 @@ def check_statement(entry: Entry, definitions: Definitions) -> None:
         _check_relations(entry, definitions)
     if entry.written is not None and not entry.writes_own_query:
         _check_name(entry, definitions, entry.written)
-    if isinstance(entry.statement, CreateTable) and not (entry.is_view or entry.has_connector):
+    if entry.written in definitions.reads(entry):
         raise UserError(
-            f'the table "{entry.key}" has no connector', code="missing-connector",
-            where=entry.part.location,
-            hint=f"add WITH (connector = '...'), or name a query: CREATE VIEW {entry.key} AS ...",
+            f'the query reads "{entry.written}", which it writes', code="reads-sink",
+            where=entry.part.location, hint="create another table for writing",
         )  # fmt: skip
 
 

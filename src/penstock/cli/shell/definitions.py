@@ -54,6 +54,12 @@ class Entry:
         return self.has_connector and getattr(self.statement, "query", None) is not None
 
     @property
+    def is_filled(self) -> bool:
+        """Whether the statement creates a table that INSERT statements fill: without connector."""
+        is_table = isinstance(self.statement, CreateTable)
+        return is_table and not (self.has_connector or self.is_view)
+
+    @property
     def has_connector(self) -> bool:
         """Whether the statement creates a table with a connector."""
         return isinstance(self.statement, CreateTable) and self.statement.options is not None
@@ -105,7 +111,9 @@ class Entry:
                 return f"table {name.value}" + (f" ({plural(count, 'column')})" if count else "")
             case Set(path=path):
                 return f"set {'.'.join(part.value for part in path)}"
-            case Insert() | Select():
+            case Insert(table=table):
+                return f"insert into {table.value}"
+            case Select():
                 return "query"
             case other:
                 return f"{self.kind} {other.name.value}"
@@ -141,32 +149,64 @@ class Definitions:
 
     def add(self, entry: Entry) -> Definitions:
         """Returns the definitions with another one, which replaces one with the same key."""
-        kept = {key: each for key, each in self.entries.items() if key != entry.key}
-        return replace(self, entries={**kept, entry.key: entry})
+        kept = self.remove(entry.key) if entry.key in self.entries else self
+        return Definitions({**kept.entries, entry.key: entry})
+
+    def add_rows(self, insert: Entry) -> Definitions:
+        """Returns the definitions with the rows that an INSERT adds to a table without connector.
+
+        The rows of all INSERT statements are the rows of the table.
+        """
+        number = len(self._inserts(insert.written or "")) + 1
+        return Definitions({**self.entries, f"INSERT {insert.written} {number}": insert})
 
     def remove(self, key: str) -> Definitions:
-        """Returns the definitions without one. Raises KeyError."""
-        kept = dict(self.entries)
+        """Returns the definitions without one, and without its rows. Raises KeyError."""
+        kept = {name: each for name, each in self.entries.items() if each.written != key}
         del kept[key]
-        return replace(self, entries=kept)
+        return Definitions(kept)
+
+    def has(self, entry: Entry) -> bool:
+        """Returns whether the key of a definition is taken."""
+        return not entry.is_query and entry.key in self.entries
+
+    def is_filled(self, name: str | None) -> bool:
+        """Returns whether a name is that of a table without connector, which INSERTs fill."""
+        entry = self.entries.get(name or "")
+        return entry is not None and entry.is_filled
+
+    def _inserts(self, name: str) -> list[Entry]:
+        return [entry for entry in self.entries.values() if entry.written == name]
 
     def used(self, entry: Entry, others: Collection[str] = ()) -> frozenset[str]:
         """Returns the tables and views that a statement reads or writes, through views too.
 
         `others` are names without a definition.
         """
+        return self.reads(entry, others) | ({entry.written} if entry.written else frozenset())
+
+    def reads(self, entry: Entry, others: Collection[str] = ()) -> frozenset[str]:
+        """Returns the tables and views that a statement reads, through views too.
+
+        `others` are names without a definition.
+        """
         known = {*self.entries, *others}
         used: set[str] = set()
-        found = {*entry.reads(known), *([entry.written] if entry.written else [])}
+        found = set(entry.reads(known))
         while found:
             used |= found
-            readers = (self.entries[name] for name in found if name in self.entries)
+            readers = [self.entries[name] for name in found if name in self.entries]
+            readers += [insert for name in found for insert in self._inserts(name)]
             found = {name for reader in readers for name in reader.reads(known)} - used
         return frozenset(used)
 
     def readers(self, name: str) -> list[Entry]:
         """Returns the definitions that read a table or view."""
-        return [entry for entry in self.tables() if name in entry.reads(self.entries)]
+        return [
+            self.entries[entry.written or ""] if entry.is_query else entry
+            for entry in self.entries.values()
+            if name in entry.reads(self.entries)
+        ]
 
     def of_query(self, query: Entry) -> Definitions:
         """Returns the definitions that a query needs: settings, functions, and what it uses.
@@ -178,19 +218,29 @@ class Definitions:
             {
                 key: entry
                 for key, entry in self.entries.items()
-                if (key in used or isinstance(entry.statement, Set | CreateFunction))
+                if (
+                    (entry.written or key) in used
+                    or isinstance(entry.statement, Set | CreateFunction)
+                )
                 and (not entry.sink_only or key == query.written)
                 and not (key == query.written and query.writes_own_query)
             }
         )
 
     def readable(self) -> Definitions:
-        """Returns the definitions without tables that cannot be read."""
-        return Definitions({key: e for key, e in self.entries.items() if not e.sink_only})
+        """Returns the definitions without tables that cannot be read, or have no rows yet."""
+        return Definitions(
+            {
+                key: entry
+                for key, entry in self.entries.items()
+                if not entry.sink_only and (not entry.is_filled or self._inserts(key))
+            }
+        )
 
     def tables(self) -> Sequence[Entry]:
         """Returns the definitions of tables, views and other named parts."""
-        return [entry for entry in self.entries.values() if not isinstance(entry.statement, Set)]
+        entries = self.entries.values()
+        return [e for e in entries if not (e.is_query or isinstance(e.statement, Set))]
 
     def settings(self) -> Sequence[Entry]:
         """Returns the settings."""

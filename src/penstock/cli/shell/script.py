@@ -22,8 +22,8 @@ class Script:
     @classmethod
     def of(cls, definitions: Definitions, *first: Entry) -> Script:
         """Returns the script of definitions, after other statements."""
-        keys = {entry.key for entry in first if not entry.is_query}
-        return cls((*first, *(e for key, e in definitions.entries.items() if key not in keys)))
+        others = (entry for entry in definitions.entries.values() if entry not in first)
+        return cls((*first, *others))
 
     @cached_property
     def text(self) -> str:

@@ -66,10 +66,10 @@ class Shell:
     def execute(self, entry: Entry) -> None:
         """Executes a statement of scripts. Raises PenstockError."""
         check_statement(entry, self.definitions)
-        if entry.is_query:
+        if entry.is_query and not self.definitions.is_filled(entry.written):
             self.run(entry)
-        elif entry.keeps_existing and entry.key in self.definitions.entries:
-            print(f"{self.definitions.entries[entry.key].summary} exists")
+        elif entry.keeps_existing and self.definitions.has(entry):
+            print(f"{entry.kind} {entry.key} exists")
         else:
             before = self.definitions
             self.define(entry)
@@ -84,7 +84,7 @@ class Shell:
         """Adds the definitions of a script. Returns the number of its queries, which do not run."""
         queries = 0
         for entry in read_entries(text, name):
-            if entry.is_query:
+            if entry.is_query and not self.definitions.is_filled(entry.written):
                 queries += 1
             else:
                 self.define(entry)
@@ -92,7 +92,10 @@ class Shell:
 
     def define(self, entry: Entry) -> None:
         """Adds a definition. Raises UserError if it is wrong."""
-        defined = self.definitions.add(entry)
+        if entry.is_query:
+            defined = self.definitions.add_rows(entry)
+        else:
+            defined = self.definitions.add(entry)
         errors = self._check(defined, entry)
         if errors and entry.has_connector:
             errors_as_sink = self._check(defined, entry, *_as_sink(entry))
@@ -192,18 +195,18 @@ class Shell:
 
     def _check(self, definitions: Definitions, entry: Entry, *use: Entry) -> list[PenstockError]:
         """Returns the errors of a definition beside others. `use` are queries that use it."""
-        script = Script.of(definitions.readable(), entry, *use)
+        script = Script.of(definitions.readable(), *([] if entry.is_filled else [entry]), *use)
         _, errors = app.script_plan(script.text, name=NAME, overrides=self.overrides)
         return [script.relocate(error) for error in errors if error.code not in _INCOMPLETE]
 
     def _check_columns(self, entry: Entry) -> None:
-        """Raises the errors that Spark finds in the query of a view.
+        """Raises the errors that Spark finds in the query of a view, or of the rows of a table.
 
-        Errors of the tables that the view reads are left to its readers.
+        Errors of the tables that the query reads are left to its readers.
         """
-        if not entry.is_view:
+        if not (entry.is_view or entry.is_query):
             return
-        [query] = read_entries(f"SELECT * FROM `{entry.key}`")
+        [query] = read_entries(f"SELECT * FROM `{entry.written or entry.key}`")
         script = self._script(query)
         try:
             app.types(self._plan(script), self.spark.result().newSession())
