@@ -35,8 +35,8 @@ def assignment(
                 hint=did_you_mean(name.value, [*known.values()]),
             )
     names = [name.value.lower() for name in assigned] if assigned else [*known]
-    for name, column in zip(known, columns, strict=True):
-        if column.required and name not in names:
+    for key, column in zip(known, columns, strict=True):
+        if column.required and key not in names:
             raise SpecError(
                 f'the column "{column.name.value}" is NOT NULL and has no value',
                 code="missing-column",
