@@ -38,6 +38,16 @@ def locate_errors(plan: Plan, node: Node) -> Iterator[None]:
         raise translate(plan, node, error) from error
 
 
+@contextmanager
+def locate_constant_errors(plan: Plan, nodes: Sequence[Node]) -> Iterator[None]:
+    """Assigns errors of Spark's optimizer, as of `1 / 0`, to the node with the failing text."""
+    try:
+        yield
+    except PySparkException as error:
+        found = [node for node in nodes if _has_fragment(node, error)]
+        raise translate(plan, (found or nodes)[0], error) from error
+
+
 def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     """Converts an analysis error of Spark to a PenstockError with a location."""
     condition = error.getCondition() or ""
@@ -69,6 +79,14 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
             f"{node.label}: a user-defined function does not support FILTER, DISTINCT or ORDER BY",
             code="unsupported-sql", where=where,
             hint="Write f(CASE WHEN condition THEN x END), and ignore the nulls in the function.",
+        )  # fmt: skip
+    if condition == "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS" or condition.endswith(
+        "GENERATOR.OUTSIDE_SELECT"
+    ):
+        return kind(
+            f"{node.label}: rows of a table function are used as a value",
+            code="unsupported-generator", where=where,
+            hint="Write FROM t, LATERAL f(x) AS r, and use the columns of r.",
         )  # fmt: skip
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         name = parameters.get("relationName", "").replace("`", "")
@@ -188,6 +206,13 @@ def _locate(plan: Plan, node: Node, error: PySparkException) -> Location | None:
     if len(texts) == 1:
         return plan.inside((f"{node.kind}s", node.name, *texts[0].route), 1, 1)
     return node.where
+
+
+def _has_fragment(node: Node, error: PySparkException) -> bool:
+    index, fragment = _context(error)
+    return bool(fragment) and any(
+        sql.text[index : index + len(fragment)] == fragment for sql in sql_texts(node)
+    )
 
 
 def _context(error: PySparkException) -> tuple[int, str]:

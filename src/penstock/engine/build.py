@@ -19,7 +19,12 @@ from pyspark.sql.types import StructType
 
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.text import did_you_mean
-from penstock.engine.analysis import locate_errors, sql_texts, streaming_error
+from penstock.engine.analysis import (
+    locate_constant_errors,
+    locate_errors,
+    sql_texts,
+    streaming_error,
+)
 from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.column_checks import (
     check_duplicate_columns,
@@ -138,8 +143,9 @@ class Builder:
         computed = [frame for name, frame in frames.items() if name in self.plan.streams]
         if not all(name in frames for name in ends) or not all(f.isStreaming for f in computed):
             return {}
-        pushdowns = find_pushdowns(frames[name] for name in ends)
-        members = (nodes[name] for name in (*query.stream_nodes, *query.batch_nodes))
+        members = [nodes[name] for name in (*query.stream_nodes, *query.batch_nodes)]
+        with locate_constant_errors(self.plan, members):
+            pushdowns = find_pushdowns(frames[name] for name in ends)
         if any(reads_clock(sql.text) for node in members for sql in sql_texts(node)):
             return {name: Pushdown(pushdown.columns) for name, pushdown in pushdowns.items()}
         return pushdowns

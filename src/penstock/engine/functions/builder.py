@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.NamedArgumentExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.types.DataType;
@@ -91,8 +92,9 @@ private Expression[] check(scala.collection.immutable.Seq arguments) {
         + ", found " + count);
   }
   Expression[] values = new Expression[count];
+  Expression[] ordered = ordered(arguments);
   for (int i = 0; i < count; i++) {
-    Expression argument = (Expression) arguments.apply(i);
+    Expression argument = ordered[i];
     values[i] = argument;
     if (types[i] != null && argument.resolved()) {
       DataType found = argument.dataType();
@@ -103,6 +105,28 @@ private Expression[] check(scala.collection.immutable.Seq arguments) {
         values[i] = Cast$.MODULE$.apply(argument, types[i], true);
       }
     }
+  }
+  return values;
+}
+
+private Expression[] ordered(scala.collection.immutable.Seq arguments) {
+  Expression[] values = new Expression[types.length];
+  for (int i = 0; i < values.length; i++) {
+    Expression argument = (Expression) arguments.apply(i);
+    int place = i;
+    if (argument instanceof NamedArgumentExpression) {
+      String name = ((NamedArgumentExpression) argument).key();
+      argument = ((NamedArgumentExpression) argument).value();
+      for (place = 0; place < names.length && !names[place].equalsIgnoreCase(name); place++) {
+      }
+      if (place == names.length) {
+        fail("there is no parameter \\"" + name + "\\"");
+      }
+    }
+    if (values[place] != null) {
+      fail("argument \\"" + names[place] + "\\" is given twice");
+    }
+    values[place] = argument;
   }
   return values;
 }

@@ -10,6 +10,7 @@ from penstock.core.text import did_you_mean
 from penstock.spec.script.table import TableColumn
 from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import File
+from penstock.sql.dialect.calls import quote
 from penstock.sql.dialect.query import read_query
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import read_sql
@@ -21,7 +22,8 @@ def assignment(
     """Returns the rows of `query` as rows of a table, assigned by position and cast.
 
     `assigned` are the columns that INSERT names; the others are null. By default all columns are
-    assigned. Raises SpecError at an unknown column.
+    assigned. A null in a column that is NOT NULL is an error of the row. Raises SpecError at an
+    unknown column, and at a column that is NOT NULL and not named.
     """
     known = {column.name.value.lower(): column.name.value for column in columns}
     for name in assigned or ():
@@ -33,13 +35,29 @@ def assignment(
                 hint=did_you_mean(name.value, [*known.values()]),
             )
     names = [name.value.lower() for name in assigned] if assigned else [*known]
+    for key, column in zip(known, columns, strict=True):
+        if column.required and key not in names:
+            raise SpecError(
+                f'the column "{column.name.value}" is NOT NULL and has no value',
+                code="missing-column",
+                where=file.location(assigned[0].start, assigned[-1].end) if assigned else None,
+                hint=f"add {column.name.value} to the columns, or remove NOT NULL",
+            )
     values = [
-        f"CAST({quoted(name) if name in names else 'NULL'} AS {column.type.value}) "
-        f"AS {quoted(column.name.value)}"
+        _value(quoted(name) if name in names else "NULL", column)
         for name, column in zip(known, columns, strict=True)
     ]
     aliases = ", ".join(map(quoted, names))
     return f"SELECT {', '.join(values)} FROM {query} AS {query}({aliases})"
+
+
+def _value(value: str, column: TableColumn) -> str:
+    """Returns a value with the type and the name of a column."""
+    cast = f"CAST({value} AS {column.type.value})"
+    if column.required:
+        problem = quote(f'column "{column.name.value}" is null; expected a value')
+        cast = f"coalesce({cast}, CAST(raise_error({problem}) AS {column.type.value}))"
+    return f"{cast} AS {quoted(column.name.value)}"
 
 
 def unique_names(query: str) -> Iterator[Edit]:

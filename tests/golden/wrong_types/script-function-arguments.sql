@@ -1,0 +1,11 @@
+CREATE FUNCTION minus(x BIGINT, y BIGINT) RETURNS BIGINT RETURN x - y;
+CREATE MACRO clean(x) AS trim(lower(x));
+CREATE FUNCTION parts(x STRING) RETURNS TABLE (w STRING) LANGUAGE PYTHON AS $$ yield x $$;
+CREATE TABLE t (id BIGINT, s TEXT) WITH (connector = 'files', path = 'x', format = 'json');
+SELECT minus(id) AS a FROM t;
+SELECT minus(x => id, y => s) AS a FROM t;
+SELECT minus(z => id, y => id) AS a FROM t;
+SELECT minus(id, x => id) AS a FROM t;
+SELECT clean() AS a FROM t;
+SELECT parts(s) || 'a' AS a FROM t;
+SELECT id FROM t WHERE parts(s) = 'a';
