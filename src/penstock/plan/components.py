@@ -135,14 +135,20 @@ class Components:
             self._collect_errors(route, format_.validate)
         if format_ is None or len(self.mistakes) > count:
             return None
-        if Capability.BYTES in node.capabilities and not format_.messages:
-            type_ = spec if isinstance(spec, str) else spec["type"]
-            self._add_error(
-                route, f"expected a format of messages, found {type_}, a format of files",
-                "no-messages", f"Set format to one of {', '.join(_message_formats())}.",
-            )  # fmt: skip
-            return None
-        return format_
+        return format_ if self._encodes_messages(route, spec, node, format_) else None
+
+    def _encodes_messages(
+        self, route: Route, spec: str | dict[str, Any], node: Component[Any], format_: Format[Any]
+    ) -> bool:
+        """Returns whether the format of a node of messages is one. Reports other formats."""
+        if Capability.BYTES not in node.capabilities or format_.messages:
+            return True
+        type_ = spec if isinstance(spec, str) else spec["type"]
+        self._add_error(
+            route, f"expected a format of messages, found {type_}, a format of files",
+            "no-messages", f"Set format to one of {', '.join(_message_formats())}.",
+        )  # fmt: skip
+        return False
 
     def _prepare_source(
         self, source: Source[Any], route: Route, spec: SourceSpec, declared: pa.Schema | None,
@@ -186,7 +192,11 @@ class Components:
     ) -> Format[Any] | None:
         """Returns the format of a stand-in: the format in its options, or the default."""
         if spec.format is not None:
-            return self._check_format((*route, "format"), spec.format)
+            route = (*route, "format")
+            format_ = self._check_format(route, spec.format)
+            if format_ is not None:
+                self._encodes_messages(route, spec.format, node, format_)
+            return format_
         default = node.default_format()
         return self._check_format((*route, "format"), default) if default is not None else None
 

@@ -83,10 +83,6 @@ class _Planner:
         nodes = self._valid_nodes(connected)
         known = nodes.keys() | self.invalid
         rest = [node for name, node in connected.items() if name not in known]
-        for node in rest:
-            mode = node.spec.mode if isinstance(node.spec, SinkSpec) else None
-            error = rules.unsupported_mode(node, mode)
-            self.mistakes += [] if error is None else [error]
         nodes = translate_queries(nodes, self._report)
         plan = Plan(
             self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings),
@@ -95,13 +91,19 @@ class _Planner:
         nodes = _with_statefulness(nodes, plan.streams)
         plan = replace(plan, nodes=mark_updating(nodes, plan.streams))
         plan = self._without_invalid_queries(plan)
+        for node in connected.values():
+            if node.kind == "sink" and node.name not in plan.nodes:
+                self.mistakes += rules.certain_sink_errors(node)
         nodes = inherit(plan.nodes, plan.streams)
         queries = make_queries(nodes, plan.streams, find_final_roots(nodes, plan.streams))
         plan = replace(plan, nodes=configure_sinks(nodes, queries), queries=queries)
         stand_ins = frozenset(self.stand_ins & plan.nodes.keys())
         suspects = [plan.nodes[name].where for name in stand_ins]
         for rule in rules.ALL:
-            self.mistakes.extend(error for error in rule(plan) if error.where not in suspects)
+            is_certain = rule in rules.OF_DECLARED_COLUMNS
+            self.mistakes.extend(
+                error for error in rule(plan) if is_certain or error.where not in suspects
+            )
         plan = replace(plan, warnings=(*plan.warnings, *find_unbounded_state(plan)))
         unread = tuple(node for node in rest if node.kind == "transform")
         return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins, unread)
@@ -216,8 +218,9 @@ class _Planner:
             elif relations - known:
                 self.invalid.add(node.name)
             node = replace(node, inputs=tuple(sorted(relations & known)))
-        inputs = len(node.inputs)
-        if (f"{node.kind}s", node.name) in self.pipeline.damaged:
+        inputs = len(set(node.inputs))
+        damaged = (f"{node.kind}s", node.name) in self.pipeline.damaged
+        if damaged and inputs < 2:
             return node
         others = sorted(known - {node.name})
         if node.kind == "transform" and not inputs and not relations:

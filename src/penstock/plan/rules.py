@@ -146,13 +146,32 @@ def unsupported_mode(node: Node, mode: str | None) -> PlanError | None:
 def primary_keys_are_used(plan: Plan) -> Iterator[PlanError]:
     """Checks that a sink with a primary key upserts, or uses the key with each mode."""
     for node in plan.of("sink"):
-        sink = node.sink
-        used = sink.uses_primary_key or (sink.format and sink.format.carries_operations)
-        if node.spec.primary_key and sink.mode != "upsert" and not used:
-            problem = f"has primary_key, which has no effect with mode: {sink.mode}"
-            upserts = node.can(Capability.UPSERT)
-            hint = "Set mode: upsert, or remove primary_key." if upserts else "Remove primary_key."
-            yield _error(node, problem, "unused-option", hint)
+        if (error := unused_primary_key(node)) is not None:
+            yield error
+
+
+def unused_primary_key(node: Node) -> PlanError | None:
+    """Returns the error of a sink whose primary key has no effect, or None."""
+    sink = node.sink
+    used = sink.uses_primary_key or (sink.format and sink.format.carries_operations)
+    if not node.spec.primary_key or sink.mode == "upsert" or used:
+        return None
+    problem = f"has primary_key, which has no effect with mode: {sink.mode}"
+    upserts = node.can(Capability.UPSERT)
+    hint = "Set mode: upsert, or remove primary_key." if upserts else "Remove primary_key."
+    return _error(node, problem, "unused-option", hint)
+
+
+def certain_sink_errors(node: Node) -> Iterator[PlanError]:
+    """Yields errors of a sink that do not depend on its inputs and its wrong options."""
+    sink, optional = node.sink, node.component.optional_capabilities
+    needed = {"upsert": Capability.UPSERT, "replace": Capability.REPLACE}.get(sink.mode)
+    error = None if needed in optional else unsupported_mode(node, sink.mode)
+    has_format = sink.format is not None or sink.default_format() is None
+    if error is None and has_format and not (node.can(Capability.UPSERT) or optional):
+        error = unused_primary_key(node)
+    if error is not None:
+        yield error
 
 
 def operations_fit_sinks(plan: Plan) -> Iterator[PlanError]:
@@ -210,18 +229,24 @@ def changes_have_no_order(plan: Plan) -> Iterator[PlanError]:
             yield _error(node, problem, "not-streamable", hint)
 
 
-def named_columns_exist(plan: Plan) -> Iterator[PlanError]:
-    """Checks the columns that `primary_key` and `operation_column` of a source name."""
+def primary_keys_exist(plan: Plan) -> Iterator[PlanError]:
+    """Checks that the columns of the primary key of a source exist."""
+    for node in plan.of("source"):
+        columns = node.source.columns
+        for key in node.spec.primary_key:
+            if columns is not None and key not in columns.names:
+                problem = f'has primary_key "{key}", which is not a column'
+                hint = did_you_mean(key, columns.names)
+                yield _error(node, problem, "unknown-column", hint)
+
+
+def operation_columns_exist(plan: Plan) -> Iterator[PlanError]:
+    """Checks that the operation column of a source exists and is of type STRING."""
     for node in plan.of("source"):
         assert isinstance(node.spec, SourceSpec)
         columns = node.source.columns
         if columns is None:
             continue
-        for key in node.spec.primary_key:
-            if key not in columns.names:
-                problem = f'has primary_key "{key}", which is not a column'
-                hint = did_you_mean(key, columns.names)
-                yield _error(node, problem, "unknown-column", hint)
         name = node.spec.operation_column
         known = [*columns.names, *node.source.metadata_columns]
         if name is not None and name not in known:
@@ -251,6 +276,10 @@ ALL: tuple[Rule, ...] = (
     deletes_have_keys,
     changes_meet_the_same_rows,
     changes_have_no_order,
-    named_columns_exist,
+    primary_keys_exist,
+    operation_columns_exist,
     windows_have_watermarks,
 )
+
+OF_DECLARED_COLUMNS: tuple[Rule, ...] = (watermark_columns_exist, primary_keys_exist)
+"""The rules that hold for a source whose columns are declared and whose options are wrong."""
