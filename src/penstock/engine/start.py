@@ -85,7 +85,8 @@ def start(
             writer = writer.trigger(availableNow=True)
         sources = source_order(stream)
         times = _idle_times(builder, query)
-        with _settings(builder.session, SHARED_SETTINGS if stream is not separate else {}):
+        settings = SHARED_SETTINGS if stream is not separate else {}
+        with _settings(builder.session, settings):
             started = writer.start()
         return StartedQuery(query, started, runner, sources, IdleSources(started, sources, times))
 
