@@ -161,6 +161,17 @@ def streaming_error(plan: Plan, query: Query, error: AnalysisException) -> Penst
     )  # fmt: skip
 
 
+def semi_join_error(plan: Plan, query: Query) -> PlanError:
+    """Returns the error of a semi join of streams that reads groups."""
+    node = plan.nodes[query.root]
+    return PlanError(
+        f"{node.label} cannot be computed as a stream: a semi join of streams reads no groups",
+        code="not-streamable",
+        hint="Write JOIN, with one row for each key on the right.",
+        where=node.where,
+    )
+
+
 def _is_by_batch(node: Node) -> bool:
     return node.relation is not None and node.relation.batch_scoped
 

@@ -22,6 +22,7 @@ from penstock.core.text import did_you_mean
 from penstock.engine.analysis import (
     locate_constant_errors,
     locate_errors,
+    semi_join_error,
     sql_texts,
     streaming_error,
 )
@@ -58,7 +59,7 @@ from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
     scala_items,
-    streaming_aggregates,
+    streaming_operators,
 )
 from penstock.engine.spool import Spool, Stage
 from penstock.engine.stream_checks import check_node, is_checkable, stage_of
@@ -390,10 +391,13 @@ class Builder:
         plan = analyzed_plan(by_distinct_values(by_whole_windows(root)))
         try:
             # Of several aggregations Spark checks only one for an event time.
-            for part in (plan, *streaming_aggregates(plan)):
+            for part in (plan, *streaming_operators(plan, "Aggregate")):
                 checker.checkForStreaming(part, mode)
         except AnalysisException as error:
             raise streaming_error(self.plan, query, error) from error
+        for join in streaming_operators(plan, "Join"):
+            if class_name(join.joinType()) == "LeftSemi" and _joins_groups(join):
+                raise semi_join_error(self.plan, query)
 
     def _frame(
         self,
@@ -610,6 +614,13 @@ def source_order(frame: DataFrame) -> tuple[str, ...]:
     nodes = scala_items(analyzed_plan(frame).collectLeaves())
     streams = [node for node in nodes if "Streaming" in class_name(node)]
     return tuple(dict.fromkeys(stream.extraOptions().get(NODE) for stream in streams))
+
+
+def _joins_groups(join: Any) -> bool:
+    """Returns whether a join of streams reads groups, of which Spark's semi join returns none."""
+    sides = scala_items(join.children())
+    groups = [next(streaming_operators(side, "Aggregate"), None) for side in sides]
+    return all(side.isStreaming() for side in sides) and any(groups)
 
 
 @contextmanager

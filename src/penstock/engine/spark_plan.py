@@ -36,10 +36,10 @@ def frame_of(plan: Any, session: SparkSession) -> DataFrame:
     return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(spark, plan), session)
 
 
-def streaming_aggregates(plan: Any) -> Iterator[Any]:
-    """Yields the aggregations of streams in a logical plan."""
+def streaming_operators(plan: Any, kind: str) -> Iterator[Any]:
+    """Yields the operators of a class over streams in a logical plan."""
     if plan.isStreaming():
-        if class_name(plan) == "Aggregate":
+        if class_name(plan) == kind:
             yield plan
         for child in scala_items(plan.children()):
-            yield from streaming_aggregates(child)
+            yield from streaming_operators(child, kind)

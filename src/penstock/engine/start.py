@@ -86,7 +86,8 @@ def start(
         else:
             writer = writer.trigger(availableNow=True)
         sources = source_order(stream)
-        with _settings(builder.session, SHARED_SETTINGS if stream is not separate else {}):
+        settings = SHARED_SETTINGS if stream is not separate else {}
+        with _settings(builder.session, settings):
             started = writer.start()
         idle = IdleSources(builder.session, started, sources, _idle_times(builder, query))
         return StartedQuery(query, started, runner, sources, idle)

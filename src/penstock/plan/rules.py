@@ -229,6 +229,21 @@ def changes_have_no_order(plan: Plan) -> Iterator[PlanError]:
             yield _error(node, problem, "not-streamable", hint)
 
 
+def tables_are_joined_by_row(plan: Plan) -> Iterator[PlanError]:
+    """Checks that a join of each batch with a table does not depend on rows of other batches."""
+    at_once = {name for query in plan.queries if query.whole_input for name in query.batch_nodes}
+    for node in plan.of("transform"):
+        relation, streaming = node.relation, frozenset(node.inputs) & plan.streams
+        if relation is None or not streaming or node.stateful or node.updating:
+            continue
+        if relation.batch_scoped or node.name in at_once:
+            continue
+        if relation.keeps_table_rows(streaming):
+            problem = "returns the rows of a table by whether the stream has a match for them"
+            hint = "Join the table to the stream, as in FROM stream LEFT JOIN table."
+            yield _error(node, problem, "not-streamable", hint)
+
+
 def primary_keys_exist(plan: Plan) -> Iterator[PlanError]:
     """Checks that the columns of the primary key of a source exist."""
     for node in plan.of("source"):
@@ -278,6 +293,7 @@ ALL: tuple[Rule, ...] = (
     changes_have_no_order,
     primary_keys_exist,
     operation_columns_exist,
+    tables_are_joined_by_row,
     windows_have_watermarks,
 )
 

@@ -142,6 +142,10 @@ class Relation(Component[C]):
         """Returns whether expressions have subqueries of `streaming` inputs."""
         return False
 
+    def keeps_table_rows(self, streaming: frozenset[str]) -> bool:
+        """Returns whether rows of a table are returned by whether a stream has a match."""
+        return False
+
     def calls_windows(self) -> bool:
         """Returns whether rows are grouped by windows of event time."""
         return False

@@ -20,6 +20,7 @@ from penstock.sql.dialect.text import DialectError, Translation
 from penstock.sql.dialect.user_aggregates import collect_rows
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
+from penstock.sql.table_joins import keeps_table_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,6 +136,9 @@ class Sql(Relation[SqlConfig]):
 
     def has_subqueries(self, streaming: frozenset[str]) -> bool:
         return self._bound_facts.has_subqueries(streaming)
+
+    def keeps_table_rows(self, streaming: frozenset[str]) -> bool:
+        return keeps_table_rows(self._bound_facts, streaming)
 
     def calls_windows(self) -> bool:
         return self._bound_facts.calls_windows
