@@ -10,10 +10,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from penstock.core.errors import PenstockError, SpecError, ValidationErrors, flatten_errors
 from penstock.spec.script.document import parse_script
-from penstock.spec.script.tokens import tokenize
+from penstock.spec.script.tokens import split_statements, tokenize
 from penstock.spec.script.writer.columns import split_columns
 from penstock.spec.script.writer.functions import parameters
-from penstock.spec.script.writer.values import Statement, refusal
+from penstock.spec.script.writer.values import Statement, beside, refusal
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.nodes import File
 
@@ -25,6 +25,10 @@ _NAME = "<script>"
 
 def differences(document: Document, statements: list[Statement]) -> Iterator[PenstockError]:
     """Yields the errors of parts that the script does not state, or states otherwise."""
+    errors = [error for statement in statements for error in _check_statement(statement)]
+    if errors:
+        yield from errors
+        return
     text = "\n".join(statement.text for statement in statements)
     try:
         script = parse_script(text, _NAME, document.root.base)
@@ -34,30 +38,48 @@ def differences(document: Document, statements: list[Statement]) -> Iterator[Pen
             yield refusal(f"a SQL script cannot state this: {each.message}", origin.origin)
         return
     expected, found = canonical(document.root.data()), canonical(script.root.data())
-    for section in (*SECTIONS, *SETTINGS):
-        if section in SECTIONS:
-            yield from _compare_nodes(document, section, expected[section], found[section])
-        elif expected[section] != found[section]:
+    for section in SECTIONS:
+        yield from _compare_nodes(document, section, expected[section], found[section])
+    for name in SETTINGS:
+        if expected[name] != found[name]:
             yield refusal(
-                f"{section} has another value when a SQL script states it", document.key((section,))
+                f'"{name}" would change in a SQL script', document.key((name,)), beside(name)
             )
+
+
+def _check_statement(statement: Statement) -> Iterator[PenstockError]:
+    """Yields the error of a statement that cannot be read, or whose query ends before its end."""
+    try:
+        parts = [*split_statements(tokenize(File(_NAME, statement.text, Path())))]
+    except SpecError as error:
+        yield refusal(f"a SQL script cannot state this: {error.message}", statement.origin)
+        return
+    if len(parts) > 1 and not statement.text.startswith("SET "):
+        yield refusal(
+            "a statement of a SQL script ends at the first semicolon",
+            statement.origin,
+            "write one query in each transform",
+        )
 
 
 def _compare_nodes(
     document: Document, section: str, expected: dict[str, Any], found: dict[str, Any]
 ) -> Iterator[PenstockError]:
-    for name in [*expected, *(name for name in found if name not in expected)]:
-        old, new = expected.get(name), found.get(name)
-        if old == new:
-            continue
-        old, new = old or {}, new or {}
+    """Yields an error for each changed node. A further node of the script is part of a change."""
+    for name, old in expected.items():
+        new = found.get(name, {})
         options = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-        option = options[0] if options else ""
-        route = (section, name, option) if option in old else (section, name)
-        yield refusal(
-            f'"{option}" of "{name}" has another value when a SQL script states it',
-            document.key(route),
-        )
+        if options:
+            yield refusal(
+                f'"{options[0]}" of "{name}" would change in a SQL script',
+                document.key((section, name, options[0])),
+                beside(f'"{name}"'),
+            )
+    if expected.keys() >= found.keys():
+        return
+    if all(found.get(name) == node for name, node in expected.items()):
+        further = ", ".join(name for name in found if name not in expected)
+        yield refusal(f"a SQL script would add {further}", document.key((section,)))
 
 
 def canonical(data: dict[str, Any]) -> dict[str, Any]:

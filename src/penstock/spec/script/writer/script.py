@@ -16,6 +16,7 @@ from penstock.spec.script.writer.values import (
     CODE,
     Statement,
     assignments,
+    beside,
     identifier,
     literal,
     refusal,
@@ -76,6 +77,7 @@ class _Writer:
         self._document = document
         self.errors: list[PenstockError] = []
         self.warnings: list[PenstockError] = []
+        self._nodes = [*document.names("sources"), *document.names("transforms")]
 
     def statements(self) -> Iterator[Statement]:
         """Yields settings, functions, tables and views."""
@@ -96,7 +98,7 @@ class _Writer:
         where = entry.key.location
         if entry.name != "tests":
             message = f'a SQL script has no statement for "{entry.name}"'
-            self.errors.append(refusal(message, where))
+            self.errors.append(refusal(message, where, beside(entry.name)))
         elif isinstance(entry.value, SequenceNode) and entry.value.items:
             count = plural(len(entry.value.items), "test case")
             path = companion_test_file(Path(self._document.files[0]).with_suffix(".sql").name)
@@ -150,7 +152,7 @@ class _Writer:
             elif section == "transforms":
                 yield from self._view(entry, node)
             else:
-                yield from list(sink_statements(entry, node))
+                yield from list(sink_statements(entry, node, self._nodes))
         except SpecError as error:
             self.errors.append(error)
 
@@ -166,10 +168,11 @@ class _Writer:
         for entry in node.entries:
             if entry.name not in ("type", "sql"):
                 message = f'CREATE VIEW has no option "{entry.name}"'
-                self.errors.append(refusal(message, entry.key.location))
+                hint = beside(f'"{transform.name}"')
+                self.errors.append(refusal(message, entry.key.location, hint))
         query = query_text(str(sql.value))
         text = f"CREATE VIEW {identifier(transform.name)} AS\n{query};"
-        yield Statement(text, transform.key.location)
+        yield Statement(text, self._document.key(("transforms", transform.name, "sql")))
 
 
 def _entries(section: Node | None) -> tuple[Entry, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from penstock.core.text import did_you_mean
 from penstock.spec.script.writer.columns import (
     column_lines,
     idle_of,
@@ -20,6 +21,8 @@ from penstock.spec.script.writer.values import (
     texts,
 )
 from penstock.spec.yaml.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
+
+_WIDTH = 90
 
 
 def source_table(source: Entry, node: MappingNode) -> Statement:
@@ -51,8 +54,13 @@ def source_table(source: Entry, node: MappingNode) -> Statement:
     return Statement(_create(kind, source, items, options), source.key.location)
 
 
-def sink_statements(sink: Entry, node: MappingNode) -> Iterator[Statement]:
-    """Yields the table of a sink, and the INSERT of its input. Raises SpecError."""
+def sink_statements(
+    sink: Entry, node: MappingNode, nodes: Sequence[str]
+) -> Iterator[Statement]:
+    """Yields the table of a sink, and the INSERT of its input. Raises SpecError.
+
+    `nodes` are the names of sources and transforms.
+    """
     options = {entry.name: entry.value for entry in node.entries}
     inputs = options.pop("from", None)
     names = texts(inputs)
@@ -62,6 +70,12 @@ def sink_statements(sink: Entry, node: MappingNode) -> Iterator[Statement]:
             f'expected the name of one node that the sink "{sink.name}" reads',
             place.key.location if place else sink.key.location,
             "write a transform of type sql with UNION ALL, and its name",
+        )
+    if inputs is not None and names[0] not in nodes:
+        raise refusal(
+            f'no source or transform is named "{names[0]}"',
+            inputs.location,
+            did_you_mean(names[0], nodes) or "run `penstock check`",
         )
     items = []
     if line := key_line(options.get("primary_key")):
@@ -92,9 +106,12 @@ def _create(
     type_ = options.pop("type", None)
     if type_ is None:
         raise refusal(f'expected the type of "{table.name}"', table.key.location, "add a type")
+    options.pop("connection", None)
     lines = [f"connector = {literal(type_)}"]
     for name, value in options.items():
         lines += [f"{option} = {each}" for option, each in _option(name, value)]
+    if len(text) + len(", ".join(lines)) < _WIDTH and "\n" not in text:
+        return f"{text}WITH ({', '.join(lines)});"
     return text + "WITH (\n    " + ",\n    ".join(lines) + "\n);"
 
 

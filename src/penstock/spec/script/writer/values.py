@@ -13,7 +13,6 @@ from penstock.spec.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 CODE = "not-in-sql"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-BESIDE = "keep it in a YAML file beside the script: `penstock run shop.sql rest.yaml`"
 
 
 class Statement(NamedTuple):
@@ -23,9 +22,14 @@ class Statement(NamedTuple):
     origin: Location
 
 
-def refusal(message: str, where: Location, hint: str = BESIDE) -> SpecError:
+def refusal(message: str, where: Location, hint: str | None = None) -> SpecError:
     """Returns the error of a construct without a statement."""
-    return SpecError(message, code=CODE, where=where, hint=hint)
+    return SpecError(message, code=CODE, where=where, hint=hint or beside("the node"))
+
+
+def beside(part: str) -> str:
+    """Returns the hint that a part of the pipeline can remain in YAML."""
+    return f"keep {part} in a YAML file beside the script: `penstock run shop.sql rest.yaml`"
 
 
 def identifier(name: str) -> str:
