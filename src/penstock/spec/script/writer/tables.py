@@ -108,7 +108,7 @@ def _create(
         raise refusal(f'expected the type of "{table.name}"', table.key.location, "add a type")
     options.pop("connection", None)
     lines = [f"connector = {literal(type_)}"]
-    for name, value in options.items():
+    for name, value in sorted(options.items(), key=lambda each: each[0] != "format"):
         lines += [f"{option} = {each}" for option, each in _option(name, value)]
     if len(text) + len(", ".join(lines)) < _WIDTH and "\n" not in text:
         return f"{text}WITH ({', '.join(lines)});"
