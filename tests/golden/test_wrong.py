@@ -1,7 +1,7 @@
 """Every wrong file gets exactly the text that stands beside it.
 
 PENSTOCK_UPDATE_GOLDEN=1 writes the texts. A first line `# run: other.yaml --set a.b=c` gives
-further files and options of the command line.
+further files and options of the command line. A first line `# convert` converts the file to SQL.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from penstock import app
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
+from penstock.spec.script.writer import to_script
 
 WRONG = Path(__file__).parent / "wrong"
 FILES = sorted(path.name for path in WRONG.glob("[0-9]*") if path.suffix != ".txt")
@@ -32,6 +33,9 @@ def mistakes(path: str) -> str:
     """What a user is told about a file: the mistakes, or else the warnings."""
     paths, sets = _arguments(path)
     try:
+        if Path(path).read_bytes().startswith(b"# convert\n"):
+            to_script(paths)
+            return ""
         plan = app.plan(paths, overrides=sets, env=ENVIRONMENT)
     except PenstockError as error:
         return format_error(error)

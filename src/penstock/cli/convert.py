@@ -1,17 +1,56 @@
-"""`penstock convert`: a pipeline as YAML."""
+"""`penstock convert`: a pipeline as a SQL script or as YAML."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
 from penstock.cli.options import Files
 
+Language = Annotated[
+    Literal["sql", "yaml"] | None,
+    Parameter(
+        name="--to",
+        help="Language of the output; by default sql for one YAML file, and otherwise yaml.",
+    ),
+]
 
-def convert(files: Files, /) -> None:
-    """Print a pipeline as one YAML file: a SQL script, or several files and their includes.
 
-    Variables and secrets remain expressions. Comments are not kept.
+def convert(files: Files, /, *, to: Language = None) -> None:
+    """Print a pipeline as one SQL script or one YAML file.
 
+    One YAML file is printed as a SQL script, a SQL script as YAML. Several files and their includes
+    are merged, and printed as YAML. Option --to selects the language.
+
+    Variables and secrets remain expressions. Comments are not kept. Parts of a pipeline that a
+    script cannot state are errors, and nothing is printed.
+
+      penstock convert shop.yaml > shop.sql
       penstock convert shop.sql > shop.yaml
+      penstock convert base.yaml production.yaml > merged.yaml
     """
+    paths = [str(file) for file in files]
+    if (to or _default(paths)) == "sql":
+        _print_script(paths)
+        return
     from penstock.spec.yaml.writer import convert as to_yaml
 
-    print(to_yaml([str(file) for file in files]), end="")
+    print(to_yaml(paths), end="")
+
+
+def _print_script(paths: list[str]) -> None:
+    from penstock.cli.printing import print_warnings
+    from penstock.spec.script.writer import to_script
+
+    script = to_script(paths)
+    print(script.text, end="")
+    print_warnings(script.warnings)
+
+
+def _default(paths: list[str]) -> str:
+    from penstock.spec.front_end import SCRIPT_SUFFIX
+
+    is_yaml = len(paths) == 1 and Path(paths[0]).suffix.lower() != SCRIPT_SUFFIX
+    return "sql" if is_yaml else "yaml"

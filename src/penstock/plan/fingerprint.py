@@ -202,7 +202,7 @@ def _unkeyed_hash(secret: str) -> str:
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
     """Returns the differences that affect the state, from the plan of the last run to this plan."""
-    before, after = _without_metadata(before), _without_metadata(after)
+    before, after = _normalized(before), _normalized(after)
     changes = list(_moved_sinks(before, after))
     for name, query in after["queries"].items():
         earlier = before["queries"].get(name)
@@ -218,13 +218,18 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
     return changes
 
 
-def _without_metadata(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a fingerprint as read from JSON. Earlier versions include metadata of columns."""
+def _normalized(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a fingerprint as read from JSON, without blanks around queries.
+
+    Earlier versions include metadata of columns.
+    """
     copy: dict[str, Any] = json.loads(json.dumps(definition))
     for query in copy["queries"].values():
         for node in query["nodes"].values():
             if "columns" in node:
                 node["columns"] = _columns_text(node["columns"])
+            if isinstance(sql := node["config"].get("sql"), str):
+                node["config"]["sql"] = sql.strip()
     return copy
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.table import TableColumn
-from penstock.spec.script.tokens import Text
+from penstock.spec.script.tokens import Text, TokenReader, tokenize
 from penstock.spec.yaml.nodes import File
 from penstock.sql.dialect.calls import quote
 from penstock.sql.dialect.query import read_query
@@ -77,9 +78,27 @@ def unique_names(query: str) -> Iterator[Edit]:
             yield Edit(end, end, f" AS {quoted(f'{item.name}_{seen[name]}')}")
 
 
+def selected_table(query: Text) -> Text | None:
+    """Returns the name in `SELECT * FROM name`; None for another query."""
+    file = File("", query.value, Path())
+    reader = TokenReader(file, tokenize(file))
+    if not reader.accept("SELECT", "*", "FROM"):
+        return None
+    try:
+        name = reader.name("the name of a table")
+    except SpecError:
+        return None
+    found = Text(name.value, query.start + name.start, query.start + name.end)
+    return found if reader.ended else None
+
+
 def union(inputs: Sequence[Text]) -> str:
-    """Returns the query of the rows of several transforms."""
-    return " UNION ALL ".join(f"SELECT * FROM {name.value}" for name in inputs)
+    """Returns the query of the rows of several nodes."""
+    return " UNION ALL ".join(f"SELECT * FROM {_identifier(name.value)}" for name in inputs)
+
+
+def _identifier(name: str) -> str:
+    return name if name.isidentifier() else quoted(name)
 
 
 def quoted(name: str) -> str:

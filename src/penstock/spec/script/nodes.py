@@ -16,7 +16,13 @@ from penstock.spec.script.arroyo import (
     translate_options,
     translate_query,
 )
-from penstock.spec.script.assignment import assignment, quoted, union, unique_names
+from penstock.spec.script.assignment import (
+    assignment,
+    quoted,
+    selected_table,
+    union,
+    unique_names,
+)
 from penstock.spec.script.build import derived_node, list_node, map_node, query_node, text_node
 from penstock.spec.script.event_times import event_time_of
 from penstock.spec.script.function import CreateFunction
@@ -286,6 +292,10 @@ class ScriptNodes:
 
         `columns` defaults to all columns of the table. `origin` is the place of errors.
         """
+        inputs = self._inputs.setdefault(table.name.value.lower(), [])
+        if (node := self._whole_node(table, query)) is not None:
+            inputs.append(node)
+            return
         name = self._helper(table.name, "query")
         by_position = bool(table.columns.columns)
         is_written = table.options is not None
@@ -295,7 +305,29 @@ class ScriptNodes:
             sql = assignment(self._file, name.value, table.columns.columns, columns)
             self._add_transform(rows, origin or table.name, sql)
             name = rows
-        self._inputs.setdefault(table.name.value.lower(), []).append(name)
+        inputs.append(name)
+
+    def _whole_node(self, table: CreateTable, query: Text) -> Text | None:
+        """Returns the node whose rows a table without columns takes: `SELECT * FROM node`."""
+        name = None if table.columns.columns or table.options is None else selected_table(query)
+        if name is None or self._is_of_arroyo:
+            return None
+        known = self._nodes.get(name.value.lower())
+        return name._replace(value=known) if known is not None else None
+
+    @cached_property
+    def _nodes(self) -> dict[str, str]:
+        """The names of views, of sources that are streams, and of tables of queries."""
+        return {
+            statement.name.value.lower(): statement.name.value
+            for statement in self._statements
+            if isinstance(statement, CreateView)
+            or (
+                isinstance(statement, CreateTable)
+                and not _is_lookup(statement)
+                and (statement.options is None or statement.name.value.lower() not in self._written)
+            )
+        }
 
     def _add_sink(self, table: CreateTable) -> None:
         """Adds a sink, unless all queries that write it have errors."""

@@ -83,6 +83,11 @@ def _read_scalar(reader: TokenReader) -> Node:
     file = reader.file
     if reader.is_string():
         return text_node(file, reader.string(_VALUE))
+    if reader.accept("-"):
+        if not reader.is_number():
+            raise reader.error("a number")
+        number = reader.any()
+        return number_node(file, number._replace(value=f"-{number.value}"))
     if reader.is_number():
         return number_node(file, reader.any())
     if reader.accept("INTERVAL"):
