@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from penstock.core.errors import SpecError
+from penstock.core.location import Location
 from penstock.core.text import did_you_mean
 from penstock.spec.script.arroyo.connectors import CONNECTORS, MISSING
 from penstock.spec.script.arroyo.defaults import (
@@ -16,6 +17,7 @@ from penstock.spec.script.arroyo.defaults import (
     is_of_arroyo,
 )
 from penstock.spec.script.arroyo.keys import Connector, Kind, Refused, Rule, Value
+from penstock.spec.script.arroyo.placeholders import with_expressions
 from penstock.spec.script.arroyo.redis_target import combine_target
 from penstock.spec.script.arroyo.runtime import combine_runtime
 from penstock.spec.script.build import derived_node, list_node, map_node
@@ -39,6 +41,8 @@ def translate_options(
     connector = _connector(file, named.get("connector"))
     texts = {name: _text(option) for name, option in named.items()}
     rules: dict[str, Rule] = {**format_rules(connector, texts), **connector.rules(kind)}
+    if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
+        options = with_expressions(options)
     if connector.type == "redis" and kind == "sink":
         options = combine_target(options)
     if connector.type == "nexmark":
@@ -127,10 +131,7 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
     """Yields the option of Penstock; none for an option without effect."""
     where = file.location(option.path[0].start, option.path[-1].end)
     if isinstance(rule, Refused):
-        raise SpecError(
-            f'the option "{option.name}" of Arroyo has no counterpart',
-            code="unsupported-option", where=where, hint=rule.hint,
-        )  # fmt: skip
+        raise _unsupported(f'the option "{option.name}"', rule, where)
     value: Node = option.value
     if rule.values:
         text = _text(option)
@@ -142,29 +143,57 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
                 hint=did_you_mean(text, rule.values),
             )
         new = rule.values[text]
+        if isinstance(new, Refused):
+            raise _unsupported(f'the value "{text}" of "{option.name}"', new, value.location)
         if new == "":
             return
         value = _with_value(value, new)
     elif rule.convert is not None:
         origin = option.path[0]
-        if isinstance(value, ScalarNode) and "${" not in value.written:
+        if isinstance(value, ScalarNode):
             value = _located(file, rule.convert(_text(option)), value, origin)
-    if not rule.target:
-        return
+    if rule.target:
+        yield _option(option, rule.target, value)
+    for name, implied in rule.also.items():
+        yield _option(option, name, _node(file, implied, option.path[0]))
+
+
+def _option(option: Option, name: str, value: Node) -> Option:
+    """Returns an option of Penstock at the place of one of Arroyo."""
     first, last = option.path[0], option.path[-1]
-    path = [Text(part, first.start, last.end) for part in rule.target.split(".")]
-    yield Option(path, value)
+    return Option([Text(part, first.start, last.end) for part in name.split(".")], value)
+
+
+def _unsupported(subject: str, refused: Refused, where: Location) -> SpecError:
+    reason = f": {refused.reason}" if refused.reason else ""
+    return SpecError(
+        f"{subject} of Arroyo has no counterpart{reason}",
+        code="unsupported-option", where=where, hint=refused.hint,
+    )  # fmt: skip
 
 
 def _located(file: File, value: Value, node: ScalarNode, origin: Text) -> Node:
-    """Returns a value at the location of another one."""
+    """Returns a value at the location of another one, which contains its texts."""
     if isinstance(value, dict):
-        entries = {
-            origin._replace(value=key): _with_value(node, text) for key, text in value.items()
-        }
+        entries = {origin._replace(value=key): _part(node, text) for key, text in value.items()}
         return map_node(file, entries)
     if isinstance(value, list):
-        return list_node(file, [_with_value(node, item) for item in value])
+        return list_node(file, [_part(node, item) for item in value])
+    return _part(node, value)
+
+
+def _part(node: ScalarNode, value: Value) -> Node:
+    """Returns a value as a part of a scalar, or with the scalar as its part."""
+    if isinstance(value, str):
+        start = node.written.find(value)
+        if start >= 0 and value:
+            return node.derived(value, range(start, start + len(value) + 1))
+        before, found, after = value.partition(node.written.strip())
+        if found and node.written.strip():
+            start = node.written.find(found)
+            end = start + len(found)
+            origins = [start] * len(before) + [*range(start, end)] + [end - 1] * len(after)
+            return node.derived(value, [*origins, end])
     return _with_value(node, value)
 
 
