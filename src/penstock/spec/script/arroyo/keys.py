@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+from penstock.spec.script.options import Option
 
 _EXPRESSION = re.compile(r"\$\{[^{}]*\}")
 _ITEM = re.compile(r"(?:\$\{[^{}]*\}|[^,])+")
@@ -50,6 +52,8 @@ class Connector:
     """The options that only Arroyo has, which select `defaults`."""
     defaults: Mapping[str, Value] = field(default_factory=dict)
     """Options of a source, where Arroyo has another default."""
+    combine: Callable[[Sequence[Option], str], list[Option]] | None = None
+    """Combines several options into one, for the table of this name."""
 
     def rules(self, kind: Kind) -> dict[str, Rule]:
         """Returns the rules of a source, a lookup table or a sink."""
@@ -98,3 +102,10 @@ def url_of_mqtt(text: str) -> Value:
 def template_of(column: str) -> Value:
     """Returns the template of the values of a column."""
     return f"{{{column.strip()}}}"
+
+
+def whole_match(pattern: str) -> Value:
+    """Returns the regular expression of whole texts in which another one has a match."""
+    flags = re.match(r"\(\?([a-z]+)\)", pattern)
+    inner = f"(?{flags[1]}:{pattern[flags.end() :]})" if flags else f"(?:{pattern})"
+    return f"(?s:.*){inner}(?s:.*)"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.script.arroyo.connectors import CONNECTORS, MISSING
+from penstock.spec.script.arroyo.connectors import MISSING, find_connector
 from penstock.spec.script.arroyo.defaults import (
     default_options,
     format_name,
@@ -18,8 +18,6 @@ from penstock.spec.script.arroyo.defaults import (
 )
 from penstock.spec.script.arroyo.keys import Connector, Kind, Refused, Rule, Value
 from penstock.spec.script.arroyo.placeholders import with_expressions
-from penstock.spec.script.arroyo.redis_target import combine_target
-from penstock.spec.script.arroyo.runtime import combine_runtime
 from penstock.spec.script.build import derived_node, list_node, map_node
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
@@ -30,30 +28,28 @@ _MESSAGES = re.compile(r"subscription_messages\.(\d+)\Z")
 
 
 def translate_options(
-    file: File, options: Sequence[Option], kind: Kind, *, has_times: bool = False
+    file: File, options: Sequence[Option], kind: Kind, table: str, *, has_times: bool = False
 ) -> list[Option]:
     """Returns the options of a table in Penstock's names. Other options remain as they are.
 
-    `has_times` is whether the table has timestamps. Raises SpecError at an option or value without
-    a counterpart.
+    `table` is the name of the table, and `has_times` is whether it has timestamps. Raises SpecError
+    at an option or value without a counterpart.
     """
     named = {option.name: option for option in options}
-    connector = _connector(file, named.get("connector"))
+    connector = _connector(file, named)
     texts = {name: _text(option) for name, option in named.items()}
-    rules: dict[str, Rule] = {**format_rules(connector, texts), **connector.rules(kind)}
+    rules: dict[str, Rule] = {**connector.rules(kind), **format_rules(connector, texts)}
     if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
         options = with_expressions(options)
-    if connector.type == "redis" and kind == "sink":
-        options = combine_target(options)
-    if connector.type == "nexmark":
-        options = combine_runtime(options)
+    if connector.combine is not None:
+        options = connector.combine(options, table)
     translated = [*_translate_all(file, options, rules, connector)]
     names = {option.name for option in translated}
     defaults: dict[str, Value] = {}
     if kind == "source" and any(mark in named for mark in connector.marks):
         defaults |= connector.defaults
     if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
-        defaults |= default_options(kind, texts, has_times=has_times)
+        defaults |= default_options(connector, kind, texts, has_times=has_times)
     origin = options[0].path[0] if options else Text("", 0, 0)
     translated += [
         Option(
@@ -69,7 +65,7 @@ def is_arroyo_table(options: Sequence[Option], kind: Kind) -> bool:
     """Returns whether a table has a connector or an option that only Arroyo has."""
     texts = {option.name: _text(option) for option in options}
     name = texts.get("connector", "")
-    return name in MISSING or is_of_arroyo(name, CONNECTORS.get(name, Connector(name)), kind, texts)
+    return name in MISSING or is_of_arroyo(name, find_connector(name, texts), kind, texts)
 
 
 def metadata_name(name: Text, options: Sequence[Option]) -> Text:
@@ -80,8 +76,9 @@ def metadata_name(name: Text, options: Sequence[Option]) -> Text:
     return name._replace(value="offset") if is_kafka and name.value == "offset_id" else name
 
 
-def _connector(file: File, option: Option | None) -> Connector:
+def _connector(file: File, options: Mapping[str, Option]) -> Connector:
     """Returns the rules of a connector; none for a connector that Arroyo does not have."""
+    option = options.get("connector")
     if option is None or not isinstance(option.value, ScalarNode):
         return Connector("")
     name = str(option.value.value)
@@ -90,7 +87,7 @@ def _connector(file: File, option: Option | None) -> Connector:
             f'the connector "{name}" of Arroyo has no counterpart',
             code="unknown-type", where=option.value.location, hint=MISSING[name],
         )  # fmt: skip
-    return CONNECTORS.get(name, Connector(name))
+    return find_connector(name, options)
 
 
 def _translate_all(
