@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -94,12 +94,26 @@ class ScalarNode:
     secret: bool = False
     invalid: bool = field(default=False, repr=False)
     """Whether an expression in the scalar has no value, which was reported."""
+    similar: tuple[str, ...] = ()
+    """The names that the key of the scalar may be a misspelling of, in other spellings."""
 
     def data(self) -> Any:
         """Returns the value; text is a `ConfigStr` with the directory of the file."""
         if isinstance(self.value, str):
             return ConfigStr(self.value, self.base, self.secret)
         return self.value
+
+    def derived(self, text: str, origins: Sequence[int]) -> ScalarNode:
+        """Returns a text made of this one, with the index in `written` of each of its characters.
+
+        `origins` has one more index, of the end of the text.
+        """
+        span, location = self.span, self.location
+        if span is not None:
+            indexes = tuple(self._indexes[origin] for origin in origins)
+            span = Span(span.file, indexes[0], indexes[-1], indexes=indexes)
+            location = span.file.location(indexes[0], indexes[-1])
+        return replace(self, value=text, written=text, text=text, span=span, location=location)
 
     def locate(self, line: int, column: int, length: int = 1) -> Location:
         """Returns the location of a line and column, both from 1, of the value's text."""
@@ -238,6 +252,7 @@ def to_source_value(node: Node) -> SourceValue:
         quoted=not node.plain,
         invalid=node.invalid,
         substitutions=substitutions,
+        similar=node.similar,
     )
 
 
