@@ -33,8 +33,7 @@ def split_columns(schema: Any) -> dict[str, str] | None:
 
 
 def _read(schema: str) -> dict[str, str]:
-    file = File("", schema, Path())
-    reader = TokenReader(file, tokenize(file))
+    reader = _reader(schema)
     types: dict[str, str] = {}
     while not reader.ended:
         name = reader.name("a column")
@@ -43,6 +42,11 @@ def _read(schema: str) -> dict[str, str]:
         if not reader.ended:
             reader.expect(",")
     return types
+
+
+def _reader(text: str) -> TokenReader:
+    file = File("", text, Path())
+    return TokenReader(file, tokenize(file))
 
 
 def column_lines(schema: Node) -> list[str] | None:
@@ -56,8 +60,12 @@ def column_lines(schema: Node) -> list[str] | None:
 def _is_changed(type_: str) -> bool:
     """Returns whether a table would read the type as another one, or as a further clause."""
     plain = type_.removesuffix(" NOT NULL")
-    changed = spark_type(Text(plain, 0, len(plain))).value != plain
-    return changed or "${" in type_ or _CLAUSE.search(plain) is not None
+    if "${" in type_ or _CLAUSE.search(plain) is not None:
+        return True
+    try:
+        return spark_type(_reader(plain), Text(plain, 0, len(plain))).value != plain
+    except SpecError:
+        return True
 
 
 def metadata_lines(metadata: Node | None, types: Node | None) -> list[str] | None:
