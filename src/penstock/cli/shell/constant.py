@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,8 +41,24 @@ def compute(
         assert partial is not None
         plan = partial.plan
         node = _node(plan)
-        with locate_errors(plan, node):
+        with locate_errors(plan, node), _interruptible():
             return variants_to_json(_frame(plan, node, session)).toArrow()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raises KeyboardInterrupt in place of an error of Java that Ctrl-C has caused."""
+    from py4j.protocol import Py4JError
+
+    try:
+        yield
+    except Py4JError as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, KeyboardInterrupt):
+                raise KeyboardInterrupt from error
+            cause = cause.__context__
+        raise
 
 
 def _node(plan: Plan) -> Node:
