@@ -195,7 +195,10 @@ class Grammar:
         condition = _equal("l", "r", keys, kind)
         if kind == "INNER" and self.chance.random() < 0.5:
             condition += " AND l.n <= r.n"
-        stated = " AND l.window = r.window" if self.chance.random() < 0.5 else ""
+        stated = self.chance.choice((
+            "", " AND l.window = r.window", " AND l.window.start = r.window.start",
+            " AND r.window.end = l.window.end",
+        ))  # fmt: skip
         columns = ", ".join(f"{side}.{key} AS {side}_{key}" for side in "lr" for key in keys)
         columns += ", l.n AS ln, r.n AS rn"
         start = "coalesce(l.window.start, r.window.start)"
