@@ -54,9 +54,7 @@ def source_table(source: Entry, node: MappingNode) -> Statement:
     return Statement(_create(kind, source, items, options), source.key.location)
 
 
-def sink_statements(
-    sink: Entry, node: MappingNode, nodes: Sequence[str]
-) -> Iterator[Statement]:
+def sink_statements(sink: Entry, node: MappingNode, nodes: Sequence[str]) -> Iterator[Statement]:
     """Yields the table of a sink, and the INSERT of its input. Raises SpecError.
 
     `nodes` are the names of sources and transforms.
