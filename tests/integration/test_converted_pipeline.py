@@ -20,9 +20,15 @@ sources:
     path: in/*.csv
     schema: customer STRING, price INT, at TIMESTAMP
     watermark: {column: at, delay: 1 minute}
-  countries: {type: files, path: countries.csv, schema: "customer STRING, country STRING", static: true}
+  countries:
+    type: files
+    path: countries.csv
+    schema: customer STRING, country STRING
+    static: true
 transforms:
-  named: {type: sql, sql: "SELECT *, initial(customer) AS letter FROM orders JOIN countries USING (customer)"}
+  named:
+    type: sql
+    sql: SELECT *, initial(customer) AS letter FROM orders JOIN countries USING (customer)
   minutes:
     type: sql
     sql: |

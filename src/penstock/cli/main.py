@@ -61,7 +61,7 @@ COMMANDS = (
     Command("list", WRITE, "List the installed sources, transforms, sinks and formats."),
     Command("describe", WRITE, "Describe a source, transform, sink or format."),
     Command("schema", WRITE, "Print the JSON Schema of pipeline files, for editors."),
-    Command("convert", WRITE, "Print a SQL script, or several files, as one YAML file."),
+    Command("convert", WRITE, "Print a pipeline as one SQL script or one YAML file."),
     Command("check", INSPECT, "Check a pipeline and report all errors."),
     Command("explain", INSPECT, "Explain a pipeline: columns, queries, state and guarantees."),
     Command("inspect", INSPECT, "Show the rows of a node, without access to sinks."),

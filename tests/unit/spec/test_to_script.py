@@ -34,7 +34,11 @@ sources:
     watermark: {column: at, bound: "least(at, now())", idle: 5 seconds}
     primary_key: id
   countries: {type: files, path: in.csv, schema: "code STRING", lookup: true}
-  rates: {type: files, path: in.csv, lookup: {cache: {ttl: 1 minute}}, watermark: {column: t, delay: 5}}
+  rates:
+    type: files
+    path: in.csv
+    lookup: {cache: {ttl: 1 minute}}
+    watermark: {column: t, delay: 5}
 transforms:
   large:
     type: sql
@@ -89,9 +93,9 @@ CREATE TABLE `the orders` (
     format.on = NULL,
     topic = 'orders',
     offset = -1.5,
-    idle = '5 seconds',
     brokers = '${BROKERS}',
-    auth.password = '${secret:file/kafka}'
+    auth.password = '${secret:file/kafka}',
+    idle = '5 seconds'
 );
 
 CREATE TEMPORARY TABLE countries (
@@ -179,7 +183,7 @@ def test_nothing_is_printed_with_an_error(
     assert capsys.readouterr().out == ""
     errors = flatten_errors(caught.value)
     places = [(error.where.line, error.where.column) for error in errors if error.where]
-    assert sorted(places) == [(2, 23), (3, 1)]
+    assert sorted(places) == [(2, 24), (3, 1)]
 
 
 def test_a_negative_number_is_a_value(tmp_path: Path) -> None:

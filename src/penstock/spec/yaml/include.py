@@ -10,8 +10,8 @@ Sources, transforms, sinks, connections and tests of all files are added togethe
 Relative paths in an included file are relative to that file; `runtime.state` is relative to the
 first file.
 
-`penstock run shop.yaml production.yaml` merges files in the same way. `penstock convert` prints the
-result. `--set PATH=VALUE` replaces a value.
+`penstock run shop.yaml production.yaml` merges files in the same way. `penstock convert --to
+yaml` prints the result. `--set PATH=VALUE` replaces a value.
 """
 
 from __future__ import annotations
