@@ -25,8 +25,14 @@ COLUMNS = "id LONG, at TIMESTAMP, name STRING"
 
 @pytest.fixture
 def spark(penstock_spark: SparkSession) -> Iterator[SparkSession]:
-    """A session with Spark's own settings for streams, and nothing registered."""
+    """A session with Spark's own settings for streams, and nothing registered.
+
+    It is the active session of this thread: Spark looks up data sources of a writer there, and a
+    thread of another test, or a new connection to Java, has none.
+    """
     session = penstock_spark.newSession()
+    java: Any = session._jvm
+    java.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
     session.conf.set("spark.sql.streaming.queryEvolution.enableSourceEvolution", "false")
     session.conf.set("spark.sql.streaming.offsetLog.formatVersion", "1")
     yield session
@@ -281,6 +287,14 @@ def test_no_type(spark: SparkSession) -> None:
     assert decode(str(failed.value)) is not None
 
 
+@pytest.fixture
+def inactive(penstock_spark: SparkSession) -> None:
+    """A thread without an active session."""
+    java: Any = penstock_spark._jvm
+    java.org.apache.spark.sql.SparkSession.clearActiveSession()
+
+
+@pytest.mark.usefixtures("inactive", "spark")
 def test_nothing_is_overwritten(spark: SparkSession, tmp_path: Path) -> None:
     writer = spark.range(1).write.format("penstock").mode("overwrite")
     with pytest.raises(PySparkException) as failed:
