@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from penstock.connectors.files.patterns import compile_pattern, split_pattern
 from penstock.sdk import ByteSize, Config, Duration, UserPath
@@ -88,6 +88,9 @@ class FilesSourceConfig(Config):
     a list of them; also URLs (`s3://`, `gs://`, `abfs://`, `hdfs://`, `file://`). Names that start
     with a dot or an underscore are skipped unless the pattern spells them out. Named pipes, sockets
     and devices are skipped with a warning; as a path of their own they are an error."""
+    pattern: str | None = None
+    """A regular expression that matches the whole paths of files, relative to the directory of
+    `path`: `orders/.*-\\d+\\.json`. All files by default."""
     storage: StorageOptions | None = None
     """The connection to the object store of `s3://` URLs."""
     watch: bool = False
@@ -122,6 +125,15 @@ class FilesSourceConfig(Config):
     """For a file whose rows are written to all sinks: `keep`, `delete`, or
     `{move: DIRECTORY}`. With `delete` and `move` a later file of the same path is a new file, and
     so is a file that was modified after it was read."""
+
+    @field_validator("pattern")
+    @classmethod
+    def _check_expression(cls, pattern: str | None) -> str | None:
+        try:
+            re.compile(pattern or "")
+        except re.error as error:
+            raise ValueError(f"invalid regular expression: {error}") from None
+        return pattern
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:

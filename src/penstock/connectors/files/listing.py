@@ -23,6 +23,8 @@ class Location:
     storage: Storage
     root: str
     pattern: str | None
+    expression: re.Pattern[str] | None = None
+    """The regular expression of the paths below the root."""
 
     def files(self, known: Container[str] = ()) -> Iterator[Entry]:
         """Yields the matching files except those with a known URL.
@@ -43,7 +45,9 @@ class Location:
         start, prefix = len(self.root.rstrip("/")) + 1, self.storage.prefix
 
         def is_new(path: str) -> bool:
-            return prefix + path not in known and match(path, start) is not None
+            if prefix + path in known or match(path, start) is None:
+                return False
+            return self.expression is None or self.expression.fullmatch(path[start:]) is not None
 
         yield from self.storage.walk(self.root, depth, hidden, is_new)
 
@@ -69,13 +73,16 @@ class Location:
         return f"Check path: {url} contains {shorten(', '.join(names[:20]), 300)}."
 
 
-def parse_location(path: str, options: StorageOptions | None = None) -> Location:
-    """Returns the location of a path or URL."""
+def parse_location(
+    path: str, options: StorageOptions | None = None, pattern: str | None = None
+) -> Location:
+    """Returns the location of a path or URL. `pattern` is a regular expression."""
+    expression = re.compile(pattern) if pattern is not None else None
     scheme, separator, url_path = path.partition("://")
     if not separator:
         head, tail = split_pattern(path)
-        return Location(*open_storage(head), tail)
+        return Location(*open_storage(head), tail, expression)
     query = _QUERY.search(url_path)
     head, tail = split_pattern(url_path[: query.start()] if query else url_path)
     url = f"{scheme}://{head}{query[0] if query else ''}"
-    return Location(*open_storage(url, options), tail)
+    return Location(*open_storage(url, options), tail, expression)

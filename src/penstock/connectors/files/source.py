@@ -232,7 +232,8 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         return [path] if isinstance(path, str) else list(path)
 
     def _locations(self) -> list[Location]:
-        return [parse_location(path, self.config.storage) for path in self._paths]
+        config = self.config
+        return [parse_location(path, config.storage, config.pattern) for path in self._paths]
 
     def _discovery(self) -> Discovery:
         config = self.config

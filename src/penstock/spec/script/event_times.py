@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.spec.script.arroyo.connectors import CONNECTORS
+from penstock.spec.script.arroyo.connectors import find_connector
 from penstock.spec.script.options import Option
 from penstock.spec.yaml.nodes import ScalarNode
 
@@ -42,7 +42,7 @@ def event_time_of(options: Sequence[Option]) -> str | None:
     if not isinstance(connector, ScalarNode):
         return None
     name = str(connector.value)
-    type_ = CONNECTORS[name].type if name in CONNECTORS else name
+    type_ = find_connector(name, named).type
     if name in _FILES:
         return "modified"
     if any((type_, option) in _OF_STREAMS for option in named):

@@ -11,6 +11,9 @@ from typing import Literal
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.arroyo import (
+    DELAY,
+    declared_bound,
+    declared_watermark,
     is_arroyo_table,
     metadata_name,
     translate_options,
@@ -33,6 +36,7 @@ from penstock.spec.script.statements import (
 )
 from penstock.spec.script.table import TableColumn, TableColumns
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.watermark import Watermark
 from penstock.spec.yaml.nodes import File, Node, ScalarNode
 from penstock.sql.dialect.text import Translation
 
@@ -127,7 +131,10 @@ class ScriptNodes:
             if column.metadata
         }
         idle = options.take("idle") if self._has_idle_time(table) else None
-        watermark = self._watermark(columns, idle) or self._default_watermark(table, metadata, idle)
+        declared = columns.watermark or declared_watermark(table.options or [])
+        watermark = self._watermark(declared, idle) or self._default_watermark(
+            table, metadata, idle
+        )
         if metadata:
             options.add("metadata", map_node(self._file, metadata), table.name)
         types_of_metadata: dict[Text, Node] = {
@@ -196,10 +203,9 @@ class ScriptNodes:
         self._add_node("transforms", name, map_node(self._file, node))
 
     def _watermark(
-        self, columns: TableColumns, idle: tuple[Text, Node] | None
+        self, watermark: Watermark | None, idle: tuple[Text, Node] | None
     ) -> tuple[str, Node, Text] | None:
         """Returns the option watermark, its value and its place. `idle` is one of its options."""
-        watermark = columns.watermark
         if watermark is None:
             return None
         entries: dict[Text, Node] = {self._key("column"): text_node(self._file, watermark.column)}
@@ -215,14 +221,17 @@ class ScriptNodes:
     ) -> tuple[str, Node, Text] | None:
         """Returns the event time that Arroyo assumes, and adds its column, if windows need it."""
         name = None if _is_lookup(table) else event_time_of(table.options or [])
-        declared = any(option.path[0].value == "event_time_field" for option in table.options or [])
-        if name is None or declared or not self._uses_windows:
+        if name is None or not self._uses_windows:
             return None
         column = table.name._replace(value=EVENT_TIME)
         metadata[column] = derived_node(self._file, name, table.name)
         entries: dict[Text, Node] = {
             self._key("column"): derived_node(self._file, EVENT_TIME, table.name),
-            self._key("delay"): derived_node(self._file, "1s", table.name),
+            **(
+                {self._key("bound"): text_node(self._file, bound)}
+                if (bound := declared_bound(table.options or [])) is not None
+                else {self._key("delay"): derived_node(self._file, DELAY, table.name)}
+            ),
             **dict([idle] if idle else []),
         }
         return "watermark", map_node(self._file, entries), table.name
@@ -415,8 +424,9 @@ class ScriptNodes:
                 hint="create another table for writing",
             )
         translated = translate_options(
-            self._file, table.options or [], use, has_times=_has_times(table.columns)
-        )
+            self._file, table.options or [], use, table.name.value,
+            has_times=_has_times(table.columns),
+        )  # fmt: skip
         options = OptionTree(self._file, translated)
         options.check_kind(table.name, kind, _KINDS, writes)
         if use != "source" and any(each.name == "idle_micros" for each in table.options or []):

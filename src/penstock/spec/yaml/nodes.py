@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,18 @@ class ScalarNode:
         if isinstance(self.value, str):
             return ConfigStr(self.value, self.base, self.secret)
         return self.value
+
+    def derived(self, text: str, origins: Sequence[int]) -> ScalarNode:
+        """Returns a text made of this one, with the index in `written` of each of its characters.
+
+        `origins` has one more index, of the end of the text.
+        """
+        span, location = self.span, self.location
+        if span is not None:
+            indexes = tuple(self._indexes[origin] for origin in origins)
+            span = Span(span.file, indexes[0], indexes[-1], indexes=indexes)
+            location = span.file.location(indexes[0], indexes[-1])
+        return replace(self, value=text, written=text, text=text, span=span, location=location)
 
     def locate(self, line: int, column: int, length: int = 1) -> Location:
         """Returns the location of a line and column, both from 1, of the value's text."""

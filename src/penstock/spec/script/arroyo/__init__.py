@@ -2,5 +2,14 @@
 
 from penstock.spec.script.arroyo.options import is_arroyo_table, metadata_name, translate_options
 from penstock.spec.script.arroyo.queries import translate_query
+from penstock.spec.script.arroyo.watermarks import DELAY, declared_bound, declared_watermark
 
-__all__ = ["is_arroyo_table", "metadata_name", "translate_options", "translate_query"]
+__all__ = [
+    "DELAY",
+    "declared_bound",
+    "declared_watermark",
+    "is_arroyo_table",
+    "metadata_name",
+    "translate_options",
+    "translate_query",
+]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
+from penstock.spec.script.arroyo.kafka import combine_group
 from penstock.spec.script.arroyo.keys import (
     Connector,
     Key,
@@ -13,13 +14,19 @@ from penstock.spec.script.arroyo.keys import (
     split_map,
     template_of,
     url_of_mqtt,
+    whole_match,
     with_unit,
 )
+from penstock.spec.script.arroyo.nats import CONSUMER, combine_consumer
+from penstock.spec.script.arroyo.object_store import STORAGE
+from penstock.spec.script.arroyo.rabbitmq import combine_url
+from penstock.spec.script.arroyo.redis_target import combine_target
+from penstock.spec.script.arroyo.rolling import combine_files
+from penstock.spec.script.arroyo.runtime import combine_runtime
 
 _CREDENTIALS: Rules = {"username": Key("auth.username"), "password": Key("auth.password")}
 _HEADERS: Rules = {"headers": Key("headers", convert=split_map(":"))}
 _OFFSETS = {"earliest": "earliest", "latest": "latest"}
-_NO_EFFECT = Refused("remove the option, which has no counterpart")
 
 _KAFKA: Rules = {
     "bootstrap_servers": Key("brokers"),
@@ -37,7 +44,6 @@ _KAFKA: Rules = {
 _KAFKA_SOURCE: Rules = {
     "source.offset": Key("start", {**_OFFSETS, "group": "committed"}),
     "source.group_id": Key("group"),
-    "source.group_id_prefix": Refused("name the group with group = '...'"),
     "source.read_mode": Key(
         "isolation", {"read_committed": "committed", "read_uncommitted": "uncommitted"}
     ),
@@ -50,21 +56,23 @@ _KAFKA_SINK: Rules = {
     "sink.key_field": Key("key", convert=template_of),
 }
 _FILES_SOURCE: Rules = {
-    "source.regex_pattern": Refused("write a pattern in path, such as 'in/*.json'"),
+    "source.regex_pattern": Key("pattern", convert=whole_match),
     "source.compression": Key("compression", {"none": "", "zstd": "zstd", "gzip": "gzip"}),
     "wait_for_control": Key(),
 }
 _FILES_SINK: Rules = {
     "rolling_policy.file_size": Key("roll.max_size"),
     "rolling_policy.interval": Key("roll.interval"),
-    "rolling_policy.inactivity_interval": _NO_EFFECT,
-    "rolling_policy.watermark_expiration": _NO_EFFECT,
+    "rolling_policy.watermark_expiration": Refused(
+        "write rolling_policy.interval", "files become visible by their size or after a time"
+    ),
     "filename.prefix": Key("prefix"),
-    "filename.suffix": Refused("the format determines the suffix; remove the option"),
+    "filename.suffix": Refused("remove the option", "the format determines the suffix of files"),
     "filename.strategy": Key(),
     "partitioning.fields": Key("partition_by", convert=split_list),
     "partitioning.time_pattern": Refused(
-        "compute a column with date_format, and write PARTITIONED BY (column)"
+        "select date_format(time, 'yyyy-MM-dd') AS day, and write 'partitioning.fields' = 'day'",
+        "directories have the values of columns",
     ),
     "shuffle_by_partition.enabled": Key(),
     "multipart.target_part_size": Key(),
@@ -72,7 +80,7 @@ _FILES_SINK: Rules = {
     "multipart.minimum_multipart_size": Key(),
     "sink.version": Key(),
 }
-_FILES = Connector("files", source=_FILES_SOURCE, sink=_FILES_SINK)
+_FILES = Connector("files", STORAGE, _FILES_SOURCE, _FILES_SINK, combine=combine_files)
 _REDIS_SINK: Rules = {
     "target": Refused("write target = 'string', 'list' or 'hash', and target.key_prefix"),
     "target.key_prefix": Refused("write target = 'string', 'list' or 'hash'"),
@@ -86,13 +94,13 @@ _REDIS_SINK: Rules = {
 CONNECTORS: Mapping[str, Connector] = {
     "kafka": Connector(
         "kafka", _KAFKA, _KAFKA_SOURCE, _KAFKA_SINK,
-        frozenset({"bootstrap_servers"}), {"start": "latest"},
+        frozenset({"bootstrap_servers"}), {"start": "latest"}, combine_group,
     ),
     "confluent": Connector(
         "kafka",
         {**_KAFKA, "key": Key("auth.username"), "secret": Key("auth.password")},
         _KAFKA_SOURCE, _KAFKA_SINK,
-        frozenset({"bootstrap_servers"}), {"start": "latest", "tls": True},
+        frozenset({"bootstrap_servers"}), {"start": "latest", "tls": True}, combine_group,
     ),
     "kinesis": Connector(
         "kinesis",
@@ -109,20 +117,19 @@ CONNECTORS: Mapping[str, Connector] = {
     "redis": Connector(
         "redis",
         {**_CREDENTIALS, "address": Key("url"),
-         "cluster.addresses": Key("url", convert=split_list)},
+         "cluster.addresses": Key("url", convert=split_list, also={"cluster": True})},
         sink=_REDIS_SINK,
+        combine=combine_target,
     ),
     "nats": Connector(
         "nats",
         {
             "servers": Key("url", convert=split_list),
             "auth.type": Key("", {"none": "", "credentials": "", "jwt": ""}),
+            "auth.nkey_seed": Key("auth.nkey"),
         },
-        {
-            "consumer.ack_wait": Key("consumer_settings.ack_wait", convert=with_unit("seconds")),
-            "consumer.max_deliver": Key("consumer_settings.max_deliver"),
-            "consumer.max_ack_pending": Key("consumer_settings.max_ack_pending"),
-        },
+        CONSUMER,
+        combine=combine_consumer,
     ),
     "mqtt": Connector(
         "mqtt",
@@ -136,22 +143,28 @@ CONNECTORS: Mapping[str, Connector] = {
             "client_prefix": Key("client_id"),
         },
         {"max_packet_size": Key("max_message_size")},
-        {"sink.retain": Key("retain")},
+        {"sink.retain": Key("retain"), "max_packet_size": Key()},
     ),
     "rabbitmq": Connector(
         "rabbitmq_stream",
         {
             **_CREDENTIALS,
-            "host": Key("url", convert=lambda host: f"amqp://{host.strip()}"),
-            "port": Refused("write url = 'amqp://host:port' with the port of AMQP"),
-            "tls_config.enabled": Refused("write url = 'amqps://host'"),
+            "port": Refused(
+                "write url = 'amqp://host:port' in place of host and port",
+                "streams are read with AMQP, which has another port than the stream protocol",
+            ),
+            "tls_config.trust_certificates": Key("tls.verify", {"true": False, "false": ""}),
+            "tls_config.root_certificates_path": Key("tls.ca"),
+            "tls_config.client_certificates_path": Key("tls.certificate"),
+            "tls_config.client_keys_path": Key("tls.key"),
             "load_balancer_mode": Key(),
         },
         {"source.offset": Key("start", {
             "first": "earliest", "last": "latest", "next": "latest",
         })},
-        marks=frozenset({"host"}),
+        marks=frozenset({"host", "port", "load_balancer_mode"}),
         defaults={"start": "latest"},
+        combine=combine_url,
     ),
     "sse": Connector(
         "sse", {"endpoint": Key("url"), **_HEADERS, "events": Key("events", convert=split_list)}
@@ -170,6 +183,8 @@ CONNECTORS: Mapping[str, Connector] = {
             "poll_interval_ms": Key("interval", convert=with_unit("ms")),
             "emit_behavior": Key("emit", {"all": "all", "changed": "changed"}),
         },
+        marks=frozenset({"endpoint"}),
+        defaults={"interval": "1s"},
     ),
     "webhook": Connector("http", {"endpoint": Key("url"), **_HEADERS}),
     "impulse": Connector(
@@ -183,6 +198,7 @@ CONNECTORS: Mapping[str, Connector] = {
     "nexmark": Connector(
         "nexmark",
         {"event_rate": Key("rate"), "runtime": Refused("limit the number of events with rows")},
+        combine=combine_runtime,
     ),
     "stdout": Connector("print"),
     "preview": Connector("print"),
@@ -195,3 +211,13 @@ MISSING: Mapping[str, str] = {
     "iceberg": "write Parquet files with connector = 'files' and format = 'parquet'",
 }
 """Connectors of Arroyo that Penstock does not have."""
+
+
+def find_connector(name: str, options: Container[str]) -> Connector:
+    """Returns a connector; one without rules if Arroyo does not have it.
+
+    A source of RabbitMQ reads a stream in Arroyo, and a queue only in Penstock.
+    """
+    if name == "rabbitmq" and "stream" not in options:
+        return Connector(name)
+    return CONNECTORS.get(name, Connector(name))

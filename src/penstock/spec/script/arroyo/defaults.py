@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.spec.script.arroyo.formats import COMMON, FORMATS, LINES, OF_FORMATS
-from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Rule, Value
+from penstock.spec.script.arroyo.formats import COMMON, FORMATS, LINES, OF_FORMATS, OF_REGISTRY
+from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Rule, Value, is_true
 
 _UNSTRUCTURED = "json.unstructured"
 _ENVELOPE = "json.include_schema"
+_REGISTERED = ("json.confluent_schema_registry", "avro.confluent_schema_registry")
 
 
 def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[str, str]) -> bool:
@@ -27,9 +28,16 @@ def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, 
     rules: dict[str, Rule] = {**COMMON, **OF_FORMATS}
     if _has_lines(connector, options):
         rules[_UNSTRUCTURED] = Key("format", {"true": "text", "false": ""})
+    if not uses_registry(options):
+        rules |= dict.fromkeys(OF_REGISTRY, Key())
     if options.get("format") == "debezium_json":
         rules[_ENVELOPE] = Key("format.wrapper", {"true": "connect", "false": ""})
     return rules
+
+
+def uses_registry(options: Mapping[str, str]) -> bool:
+    """Returns whether payloads have the ID of their schema."""
+    return any(is_true(options.get(name, "")) for name in _REGISTERED)
 
 
 def format_name(connector: Connector, options: Mapping[str, str]) -> str | None:
@@ -38,13 +46,18 @@ def format_name(connector: Connector, options: Mapping[str, str]) -> str | None:
     return names.get(options.get("format", ""))
 
 
-def default_options(kind: Kind, options: Mapping[str, str], *, has_times: bool) -> dict[str, Value]:
+def default_options(
+    connector: Connector, kind: Kind, options: Mapping[str, str], *, has_times: bool
+) -> dict[str, Value]:
     """Returns the options of the format that a table of Arroyo has unless it names them.
 
     Nulls are written. Numbers are timestamps in nanoseconds, but change events are written with
-    milliseconds.
+    milliseconds. A payload of Avro is a container.
     """
     format_ = options.get("format")
+    if format_ == "avro" and connector.type != "files":
+        is_datum = uses_registry(options) or is_true(options.get("avro.raw_datums", ""))
+        return {} if is_datum else {"format.framing": "container"}
     if format_ not in ("json", "debezium_json") or options.get(_UNSTRUCTURED) == "true":
         return {}
     if kind != "sink":

@@ -8,18 +8,20 @@ FORMATS = {"raw_string": "raw", "raw_bytes": "raw"}
 """Formats of Arroyo with another name."""
 LINES = {"raw_string": "text"}
 """Formats of Arroyo with another name, if lines are records."""
-_NO_COUNTERPART = Refused("remove the option, which has no counterpart")
 _COMPRESSION = Key("compression", {"uncompressed": "", "gzip": "gzip"})
-_REGISTRY = {"true": "", "false": ""}
+REGISTRY = {"true": "", "false": ""}
+_ISO, _MILLIS = "iso", "millis"
 
 COMMON: Rules = {
     "bad_data": Key("on_error", {"drop": "drop", "fail": "fail"}),
-    "event_time_field": Key("watermark.column"),
-    "watermark_field": Refused("write WATERMARK FOR time AS time - INTERVAL '5 seconds'"),
+    "event_time_field": Key(),
+    "watermark_field": Key(),
     "idle_micros": Key("idle", convert=with_unit("us")),
     "framing": Key("format.framing", {"newline": "lines"}),
     "framing.method": Key("format.framing", {"newline": "lines"}),
-    "framing.newline.max_length": Refused("limit messages with max_message_size"),
+    "framing.newline.max_length": Refused(
+        "remove the option", "long lines are read in full, and not truncated"
+    ),
     "lookup.cache.max_bytes": Key(),
     "connection_profile": Refused(
         "write the options here, or define connections in a YAML file that the script is run with"
@@ -27,17 +29,47 @@ COMMON: Rules = {
 }
 _JSON: dict[str, Rule] = {
     "json.unstructured": Key("format", {"true": "raw", "false": ""}),
-    "json.include_schema": _NO_COUNTERPART,
-    "json.confluent_schema_registry": Key("", _REGISTRY),
-    "json.timestamp_format": Key("format.timestamps", {"rfc3339": "iso", "unix_millis": "millis"}),
-    "json.decimal_encoding": Key("", {"number": ""}),
+    "json.include_schema": Key("", {"false": "", "true": Refused(
+        "remove the option, and set value.converter.schemas.enable=false in Kafka Connect",
+        "JSON is read and written without a schema",
+    )}),
+    "json.confluent_schema_registry": Key("", REGISTRY),
+    "json.timestamp_format": Key("format.timestamps", {
+        "rfc3339": _ISO, "RFC3339": _ISO, "unix_millis": _MILLIS, "UnixMillis": _MILLIS,
+    }),
+    "json.decimal_encoding": Key("", {
+        "number": "",
+        "string": Refused(
+            "remove the option, and declare the columns as TEXT",
+            "DECIMAL columns are written as numbers",
+        ),
+        "bytes": Refused(
+            "set it to 'number'; for texts declare the columns as TEXT",
+            "DECIMAL columns are written as numbers",
+        ),
+    }),
     "json.compression": _COMPRESSION,
-}
+}  # fmt: skip
 OF_FORMATS: Rules = {
     **_JSON,
-    "avro.confluent_schema_registry": Key("", _REGISTRY),
-    "avro.raw_datums": Key("", _REGISTRY),
-    "avro.into_unstructured_json": Refused("declare the columns of the records"),
-    "parquet.row_group_size": Key("format.row_group_rows"),
-}
+    "avro.confluent_schema_registry": Key("", REGISTRY),
+    "avro.raw_datums": Key("", REGISTRY),
+    "avro.into_unstructured_json": Key("", {"false": "", "true": Refused(
+        "remove the option, and declare the columns of the records",
+        "records are decoded into columns",
+    )}),
+    "parquet.compression": Key("parquet.compression", {
+        "uncompressed": "none", "lz4_raw": "lz4", **{
+            name: name for name in ("zstd", "snappy", "gzip", "lz4", "none")
+        },
+    }),
+    "parquet.row_group_size": Key(),
+}  # fmt: skip
 """Options that follow the name of a format."""
+OF_REGISTRY = (
+    "schema_registry.endpoint",
+    "schema_registry.api_key",
+    "schema_registry.api_secret",
+    "value.subject",
+)
+"""Options of connectors that apply if payloads have the ID of their schema."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+from penstock.spec.script.options import Option
+
+_EXPRESSION = re.compile(r"\$\{[^{}]*\}")
+_ITEM = re.compile(r"(?:\$\{[^{}]*\}|[^,])+")
 
 Kind = Literal["source", "lookup", "sink"]
 Value = str | int | float | bool | list[str] | dict[str, str]
@@ -15,16 +21,19 @@ class Key:
     """An option of Arroyo. `target` is the dotted option of Penstock; empty without effect."""
 
     target: str = ""
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, Value | Refused] = field(default_factory=dict)
     """The values by the text of Arroyo. Other values are errors; empty for all values."""
     convert: Callable[[str], Value] | None = None
+    also: Mapping[str, Value] = field(default_factory=dict)
+    """Further options that this one implies."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """An option of Arroyo without a counterpart, and what to do instead."""
+    """An option or value of Arroyo without a counterpart, the reason, and the alternative."""
 
     hint: str
+    reason: str = ""
 
 
 Rule = Key | Refused
@@ -43,6 +52,8 @@ class Connector:
     """The options that only Arroyo has, which select `defaults`."""
     defaults: Mapping[str, Value] = field(default_factory=dict)
     """Options of a source, where Arroyo has another default."""
+    combine: Callable[[Sequence[Option], str], list[Option]] | None = None
+    """Combines several options into one, for the table of this name."""
 
     def rules(self, kind: Kind) -> dict[str, Rule]:
         """Returns the rules of a source, a lookup table or a sink."""
@@ -60,18 +71,26 @@ def with_unit(unit: str) -> Callable[[str], Value]:
 
 
 def split_list(text: str) -> Value:
-    """Returns the items of a list with commas."""
-    return [item.strip() for item in text.split(",") if item.strip()]
+    """Returns the items of a list with commas; a text that is one expression as it is."""
+    items = [item.strip() for item in _split(text) if item.strip()]
+    return items[0] if len(items) == 1 and _EXPRESSION.fullmatch(items[0]) else items
 
 
 def split_map(separator: str) -> Callable[[str], Value]:
     """Returns the conversion of `a=1,b=2`, with this separator in place of `=`."""
 
     def convert(text: str) -> Value:
-        pairs = (item.partition(separator) for item in text.split(",") if item.strip())
+        if _EXPRESSION.fullmatch(text.strip()):
+            return text
+        pairs = (item.partition(separator) for item in _split(text) if item.strip())
         return {name.strip(): value.strip() for name, _, value in pairs}
 
     return convert
+
+
+def _split(text: str) -> list[str]:
+    """Returns the parts between the commas outside of expressions."""
+    return [match[0] for match in _ITEM.finditer(text)]
 
 
 def url_of_mqtt(text: str) -> Value:
@@ -83,3 +102,10 @@ def url_of_mqtt(text: str) -> Value:
 def template_of(column: str) -> Value:
     """Returns the template of the values of a column."""
     return f"{{{column.strip()}}}"
+
+
+def whole_match(pattern: str) -> Value:
+    """Returns the regular expression of whole texts in which another one has a match."""
+    flags = re.match(r"\(\?([a-z]+)\)", pattern)
+    inner = f"(?{flags[1]}:{pattern[flags.end() :]})" if flags else f"(?:{pattern})"
+    return f"(?s:.*){inner}(?s:.*)"

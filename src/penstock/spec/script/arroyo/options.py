@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.core.errors import SpecError
+from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.script.arroyo.connectors import CONNECTORS, MISSING
+from penstock.spec.script.arroyo.connectors import MISSING, find_connector
 from penstock.spec.script.arroyo.defaults import (
     default_options,
     format_name,
@@ -16,8 +17,7 @@ from penstock.spec.script.arroyo.defaults import (
     is_of_arroyo,
 )
 from penstock.spec.script.arroyo.keys import Connector, Kind, Refused, Rule, Value
-from penstock.spec.script.arroyo.redis_target import combine_target
-from penstock.spec.script.arroyo.runtime import combine_runtime
+from penstock.spec.script.arroyo.placeholders import with_expressions
 from penstock.spec.script.build import derived_node, list_node, map_node
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
@@ -28,28 +28,28 @@ _MESSAGES = re.compile(r"subscription_messages\.(\d+)\Z")
 
 
 def translate_options(
-    file: File, options: Sequence[Option], kind: Kind, *, has_times: bool = False
+    file: File, options: Sequence[Option], kind: Kind, table: str, *, has_times: bool = False
 ) -> list[Option]:
     """Returns the options of a table in Penstock's names. Other options remain as they are.
 
-    `has_times` is whether the table has timestamps. Raises SpecError at an option or value without
-    a counterpart.
+    `table` is the name of the table, and `has_times` is whether it has timestamps. Raises SpecError
+    at an option or value without a counterpart.
     """
     named = {option.name: option for option in options}
-    connector = _connector(file, named.get("connector"))
+    connector = _connector(file, named)
     texts = {name: _text(option) for name, option in named.items()}
-    rules: dict[str, Rule] = {**format_rules(connector, texts), **connector.rules(kind)}
-    if connector.type == "redis" and kind == "sink":
-        options = combine_target(options)
-    if connector.type == "nexmark":
-        options = combine_runtime(options)
+    rules: dict[str, Rule] = {**connector.rules(kind), **format_rules(connector, texts)}
+    if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
+        options = with_expressions(options)
+    if connector.combine is not None:
+        options = connector.combine(options, table)
     translated = [*_translate_all(file, options, rules, connector)]
     names = {option.name for option in translated}
     defaults: dict[str, Value] = {}
     if kind == "source" and any(mark in named for mark in connector.marks):
         defaults |= connector.defaults
     if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
-        defaults |= default_options(kind, texts, has_times=has_times)
+        defaults |= default_options(connector, kind, texts, has_times=has_times)
     origin = options[0].path[0] if options else Text("", 0, 0)
     translated += [
         Option(
@@ -65,7 +65,7 @@ def is_arroyo_table(options: Sequence[Option], kind: Kind) -> bool:
     """Returns whether a table has a connector or an option that only Arroyo has."""
     texts = {option.name: _text(option) for option in options}
     name = texts.get("connector", "")
-    return name in MISSING or is_of_arroyo(name, CONNECTORS.get(name, Connector(name)), kind, texts)
+    return name in MISSING or is_of_arroyo(name, find_connector(name, texts), kind, texts)
 
 
 def metadata_name(name: Text, options: Sequence[Option]) -> Text:
@@ -76,8 +76,9 @@ def metadata_name(name: Text, options: Sequence[Option]) -> Text:
     return name._replace(value="offset") if is_kafka and name.value == "offset_id" else name
 
 
-def _connector(file: File, option: Option | None) -> Connector:
+def _connector(file: File, options: Mapping[str, Option]) -> Connector:
     """Returns the rules of a connector; none for a connector that Arroyo does not have."""
+    option = options.get("connector")
     if option is None or not isinstance(option.value, ScalarNode):
         return Connector("")
     name = str(option.value.value)
@@ -86,7 +87,7 @@ def _connector(file: File, option: Option | None) -> Connector:
             f'the connector "{name}" of Arroyo has no counterpart',
             code="unknown-type", where=option.value.location, hint=MISSING[name],
         )  # fmt: skip
-    return CONNECTORS.get(name, Connector(name))
+    return find_connector(name, options)
 
 
 def _translate_all(
@@ -127,10 +128,7 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
     """Yields the option of Penstock; none for an option without effect."""
     where = file.location(option.path[0].start, option.path[-1].end)
     if isinstance(rule, Refused):
-        raise SpecError(
-            f'the option "{option.name}" of Arroyo has no counterpart',
-            code="unsupported-option", where=where, hint=rule.hint,
-        )  # fmt: skip
+        raise _unsupported(f'the option "{option.name}"', rule, where)
     value: Node = option.value
     if rule.values:
         text = _text(option)
@@ -142,29 +140,57 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
                 hint=did_you_mean(text, rule.values),
             )
         new = rule.values[text]
+        if isinstance(new, Refused):
+            raise _unsupported(f'the value "{text}" of "{option.name}"', new, value.location)
         if new == "":
             return
         value = _with_value(value, new)
     elif rule.convert is not None:
         origin = option.path[0]
-        if isinstance(value, ScalarNode) and "${" not in value.written:
+        if isinstance(value, ScalarNode):
             value = _located(file, rule.convert(_text(option)), value, origin)
-    if not rule.target:
-        return
+    if rule.target:
+        yield _option(option, rule.target, value)
+    for name, implied in rule.also.items():
+        yield _option(option, name, _node(file, implied, option.path[0]))
+
+
+def _option(option: Option, name: str, value: Node) -> Option:
+    """Returns an option of Penstock at the place of one of Arroyo."""
     first, last = option.path[0], option.path[-1]
-    path = [Text(part, first.start, last.end) for part in rule.target.split(".")]
-    yield Option(path, value)
+    return Option([Text(part, first.start, last.end) for part in name.split(".")], value)
+
+
+def _unsupported(subject: str, refused: Refused, where: Location) -> SpecError:
+    reason = f": {refused.reason}" if refused.reason else ""
+    return SpecError(
+        f"{subject} of Arroyo has no counterpart{reason}",
+        code="unsupported-option", where=where, hint=refused.hint,
+    )  # fmt: skip
 
 
 def _located(file: File, value: Value, node: ScalarNode, origin: Text) -> Node:
-    """Returns a value at the location of another one."""
+    """Returns a value at the location of another one, which contains its texts."""
     if isinstance(value, dict):
-        entries = {
-            origin._replace(value=key): _with_value(node, text) for key, text in value.items()
-        }
+        entries = {origin._replace(value=key): _part(node, text) for key, text in value.items()}
         return map_node(file, entries)
     if isinstance(value, list):
-        return list_node(file, [_with_value(node, item) for item in value])
+        return list_node(file, [_part(node, item) for item in value])
+    return _part(node, value)
+
+
+def _part(node: ScalarNode, value: Value) -> Node:
+    """Returns a value as a part of a scalar, or with the scalar as its part."""
+    if isinstance(value, str):
+        start = node.written.find(value)
+        if start >= 0 and value:
+            return node.derived(value, range(start, start + len(value) + 1))
+        before, found, after = value.partition(node.written.strip())
+        if found and node.written.strip():
+            start = node.written.find(found)
+            end = start + len(found)
+            origins = [start] * len(before) + [*range(start, end)] + [end - 1] * len(after)
+            return node.derived(value, [*origins, end])
     return _with_value(node, value)
 
 

@@ -12,7 +12,7 @@ _TARGETS = {"string": "key", "list": "list", "hash": "hash"}
 _PREFIX, _COLUMN = "target.key_prefix", "target.key_column"
 
 
-def combine_target(options: Sequence[Option]) -> list[Option]:
+def combine_target(options: Sequence[Option], table: str) -> list[Option]:
     """Returns the options with one template for the target, its prefix and its column."""
     named = {option.name: option for option in options if isinstance(option.value, ScalarNode)}
     target, prefix = named.get("target"), named.get(_PREFIX)

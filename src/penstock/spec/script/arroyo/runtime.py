@@ -9,7 +9,7 @@ from penstock.spec.script.options import Option
 from penstock.spec.yaml.nodes import ScalarNode
 
 
-def combine_runtime(options: Sequence[Option]) -> list[Option]:
+def combine_runtime(options: Sequence[Option], table: str) -> list[Option]:
     """Returns the options with `rows` in place of `runtime`, if both numbers are known."""
     named = {option.name: option for option in options}
     rate, runtime = _number(named.get("event_rate")), _number(named.get("runtime"))

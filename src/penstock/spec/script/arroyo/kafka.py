@@ -1,0 +1,25 @@
+"""The consumer group of the Kafka source of Arroyo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.spec.script.options import Option
+from penstock.spec.yaml.nodes import ScalarNode
+
+_GROUP, _PREFIX = "source.group_id", "source.group_id_prefix"
+
+
+def combine_group(options: Sequence[Option], table: str) -> list[Option]:
+    """Returns the options with the group `PREFIX-TABLE` in place of its prefix."""
+    named = {option.name: option for option in options}
+    prefix = named.get(_PREFIX)
+    if prefix is None or not isinstance(prefix.value, ScalarNode):
+        return list(options)
+    if named.keys() & {_GROUP, "group"}:
+        return [option for option in options if option is not prefix]
+    text = f"{prefix.value.written}-{table}"
+    value = replace(prefix.value, value=text, written=text, text=text, plain=False, span=None)
+    path = [prefix.path[0], prefix.path[-1]._replace(value="group_id")]
+    return [Option(path, value) if option is prefix else option for option in options]

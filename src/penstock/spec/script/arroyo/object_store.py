@@ -1,0 +1,116 @@
+"""Paths and credentials of object stores of Arroyo, as options of Penstock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.spec.script.arroyo.keys import Key, Refused, Rules
+from penstock.spec.script.options import Option
+from penstock.spec.yaml.nodes import ScalarNode
+
+_FORMS = (
+    (r"s3::(?P<endpoint>https?://[^/]+)/(?P<rest>.+)", "s3"),
+    (r"r2://(?P<account>[^/@]+)@(?P<rest>.+)", "s3"),
+    (r"https://(?P<account>[^/.]+)\.r2\.cloudflarestorage\.com/(?P<rest>.+)", "s3"),
+    (r"https://s3\.(?:(?P<region>[\w-]+)\.)?amazonaws\.com/(?P<rest>.+)", "s3"),
+    (
+        r"https://(?P<bucket>[^/]+?)\.s3\.(?:(?P<region>[\w-]+)\.)?amazonaws\.com(?P<rest>/.*)?",
+        "s3",
+    ),
+    (r"https://(?P<bucket>[^/]+)\.storage\.googleapis\.com(?P<rest>/.*)?", "gs"),
+    (r"https://storage\.googleapis\.com/(?P<rest>.+)", "gs"),
+)
+"""The forms of a path, and the scheme of its URL."""
+_CLOUDFLARE = "https://{}.r2.cloudflarestorage.com"
+_GOOGLE = Refused(
+    "set GOOGLE_APPLICATION_CREDENTIALS in the environment",
+    "credentials of Google Cloud Storage come from the environment",
+)
+_AZURE = Refused(
+    "remove the option, and use the default credentials of Azure in the environment",
+    "credentials of Azure come from the environment",
+)
+
+
+def _spelled(*names: str) -> list[str]:
+    """Returns the names with and without the prefix `aws_`."""
+    return [f"storage.{prefix}{name}" for name in names for prefix in ("aws_", "")]
+
+
+_SPELLINGS = {
+    "endpoint_url": {*_spelled("endpoint", "endpoint_url")},
+    "region": {*_spelled("region", "default_region")},
+}
+
+STORAGE: Rules = {
+    **dict.fromkeys(_spelled("access_key_id"), Key("storage.auth.access_key")),
+    **dict.fromkeys(_spelled("secret_access_key"), Key("storage.auth.secret_key")),
+    **dict.fromkeys(_spelled("session_token", "token"), Key("storage.auth.session_token")),
+    **dict.fromkeys(_spelled("region", "default_region"), Key("storage.region")),
+    **dict.fromkeys(_spelled("endpoint", "endpoint_url"), Key("storage.endpoint_url")),
+    **dict.fromkeys(
+        _spelled("skip_signature"), Key("storage.anonymous", {"true": True, "false": ""})
+    ),
+    **dict.fromkeys(_spelled("allow_http"), Key("", {"true": "", "false": ""})),
+    **dict.fromkeys(
+        _spelled("virtual_hosted_style_request"),
+        Key("", {"false": "", "true": Refused(
+            "remove the option, if the server accepts the bucket in the path as well",
+            "with an endpoint the bucket is part of the path",
+        )}),
+    ),
+    **dict.fromkeys(
+        [f"storage.{name}" for name in (
+            "google_service_account", "google_service_account_path", "service_account",
+            "google_service_account_key", "google_application_credentials",
+        )],
+        _GOOGLE,
+    ),
+    **dict.fromkeys(
+        [f"storage.{name}" for name in (
+            "azure_storage_account_name", "azure_storage_account_key", "azure_storage_sas_key",
+            "azure_storage_client_id", "azure_storage_client_secret", "azure_storage_tenant_id",
+        )],
+        _AZURE,
+    ),
+}  # fmt: skip
+"""The options of object stores."""
+
+
+def combine_path(options: Sequence[Option], table: str) -> list[Option]:
+    """Returns the options with a URL for the path of an object store, and its endpoint."""
+    option = next((option for option in options if option.name == "path"), None)
+    if option is None or not isinstance(option.value, ScalarNode):
+        return list(options)
+    node = option.value
+    forms = ((re.fullmatch(form, node.written.strip()), scheme) for form, scheme in _FORMS)
+    match, scheme = next(((match, scheme) for match, scheme in forms if match), (None, ""))
+    if match is None:
+        return list(options)
+    found = match.groupdict()
+    account = found.get("account")
+    url = _text(node, f"{scheme}://{found.get('bucket') or ''}{found.get('rest') or ''}")
+    derived = {
+        "endpoint_url": _CLOUDFLARE.format(account) if account else found.get("endpoint"),
+        "region": "auto" if account else found.get("region"),
+    }
+    names = {each.name for each in options}
+    return [
+        *(replace(each, value=url) if each is option else each for each in options),
+        *(
+            _derived(option, f"storage.{name}", node, value)
+            for name, value in derived.items()
+            if value and not names & _SPELLINGS[name]
+        ),
+    ]
+
+
+def _derived(option: Option, name: str, node: ScalarNode, value: str) -> Option:
+    key = option.path[0]
+    return Option([key._replace(value=part) for part in name.split(".")], _text(node, value))
+
+
+def _text(node: ScalarNode, value: str) -> ScalarNode:
+    return replace(node, value=value, written=value, text=value, span=None)

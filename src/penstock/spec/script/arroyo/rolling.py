@@ -1,0 +1,36 @@
+"""The conditions under which the file sink of Arroyo closes a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.core.units import seconds
+from penstock.spec.script.arroyo.object_store import combine_path
+from penstock.spec.script.options import Option
+from penstock.spec.yaml.nodes import ScalarNode
+
+_INTERVAL, _INACTIVITY = "rolling_policy.interval", "rolling_policy.inactivity_interval"
+
+
+def combine_files(options: Sequence[Option], table: str) -> list[Option]:
+    """Returns the options with a URL, and with the shorter one of two intervals.
+
+    A file that is visible after an interval is visible after the same time without rows, too.
+    """
+    options = combine_path(options, table)
+    named = {option.name: option for option in options}
+    interval, inactivity = named.get(_INTERVAL), named.get(_INACTIVITY)
+    if inactivity is None:
+        return options
+    others = [option for option in options if option not in (interval, inactivity)]
+    shortest = min(filter(None, (interval, inactivity)), key=_seconds)
+    path = [shortest.path[0], shortest.path[-1]._replace(value="interval")]
+    return [*others, replace(shortest, path=path)]
+
+
+def _seconds(option: Option) -> float:
+    try:
+        return seconds(option.value.written) if isinstance(option.value, ScalarNode) else 0.0
+    except ValueError:
+        return 0.0
