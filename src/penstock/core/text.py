@@ -92,6 +92,12 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     return None
 
 
+def did_you_mean_one_of(names: Sequence[str]) -> str | None:
+    """Returns a hint with all of the names; None without any."""
+    quoted = [f'"{name}"' for name in names]
+    return f"did you mean {', or '.join(quoted)}?" if quoted else None
+
+
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """Returns a count and its noun: `1 row`, `2 rows`, `1,234 rows`."""
     word = noun if count == 1 else (many or noun + "s")

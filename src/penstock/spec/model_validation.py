@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from penstock.core.errors import SpecError
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, did_you_mean_one_of
 from penstock.spec.expected import (
     allowed_values,
     describe_expected,
@@ -165,11 +165,14 @@ class ErrorFormatter:
         closest = finding.details[0].get("closest") or closest_option(name, candidates)
         names = f"known: {', '.join(sorted(candidates))}" if len(candidates) <= 30 else None
         holder = self._holder(finding.route)
+        value = self.source_map.find((*finding.route, name))
+        similar = [closest] if closest else []
+        similar += [other for other in (value.similar if value else ()) if other not in similar]
         return SpecError(
             f'{holder} has no option "{name}"' if holder else f'unknown key "{name}"',
             code="unknown-option" if holder else "unknown-key",
             where=self.source_map.key((*finding.route, name)),
-            hint=f'did you mean "{closest}"?' if closest else names,
+            hint=did_you_mean_one_of(similar) or names,
         )
 
     def _missing_key(self, finding: Finding) -> SpecError | None:

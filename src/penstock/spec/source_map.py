@@ -40,6 +40,8 @@ class SourceValue:
     """Whether an error of the value was reported already."""
     substitutions: tuple[Substitution, ...] = ()
     """The substitutions in the value and in all values below."""
+    similar: tuple[str, ...] = ()
+    """The names that the key of the value may be a misspelling of, in other spellings."""
 
     @property
     def is_map(self) -> bool:

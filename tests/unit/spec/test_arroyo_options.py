@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from penstock import app
+from penstock.core.error_report import format_error
+from penstock.core.errors import PenstockError
 from penstock.spec.yaml.front_end import load
 
 READ = {"type": "json", "timestamp_numbers": "nanos"}
@@ -33,7 +35,8 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
         "connector = 'filesystem', path = 'in/*', format = 'json', framing = 'newline', "
         "'source.compression' = 'gzip', event_time_field = 'at'",
         {
-            "type": "files", "path": "in/*", "compression": "gzip", "watermark": {"column": "at"},
+            "type": "files", "path": "in/*", "compression": "gzip",
+            "watermark": {"column": "at", "delay": "1s"},
             "format": {**READ, "framing": "lines"},
         },
     ),
@@ -131,7 +134,126 @@ SINKS |= {
          "format": {"type": "debezium_json", "wrapper": "connect", "timestamps": "millis"}},
     ),
 }  # fmt: skip
-COLUMNS = "(name TEXT, at TIMESTAMP)"
+KAFKA = "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't'"
+ON_KAFKA = {"type": "kafka", "brokers": "h:9092", "topic": "t", "start": "latest"}
+SOURCES |= {
+    "event time and watermark": (
+        f"{KAFKA}, format = 'json', event_time_field = 'at', watermark_field = 'low', "
+        "idle_micros = 5000000",
+        {**ON_KAFKA, "format": READ,
+         "watermark": {"column": "at", "bound": "`low`", "idle": "5000000 us"}},
+    ),
+    "MSK": (
+        f"{KAFKA}, format = 'json', 'auth.type' = 'aws_msk_iam', 'auth.region' = 'eu-west-1', "
+        "'source.group_id_prefix' = 'team'",
+        {**ON_KAFKA, "format": READ, "tls": True, "group": "team-a",
+         "auth": {"mechanism": "AWS_MSK_IAM", "region": "eu-west-1"}},
+    ),
+    "registry": (
+        f"{KAFKA}, format = 'json', 'json.confluent_schema_registry' = 'true', "
+        "'schema_registry.endpoint' = 'http://h', 'schema_registry.api_key' = 'k', "
+        "'schema_registry.api_secret' = 's', 'value.subject' = 'v'",
+        {**ON_KAFKA, "format": {**READ, "registry": {
+            "url": "http://h", "subject": "v", "auth": {"username": "k", "password": "s"}}}},
+    ),
+    "registry that the format does not use": (
+        f"{KAFKA}, format = 'json', 'schema_registry.endpoint' = 'http://h'",
+        {**ON_KAFKA, "format": READ},
+    ),
+    "Avro containers": (
+        f"{KAFKA}, format = 'avro', 'avro.into_unstructured_json' = 'false'",
+        {**ON_KAFKA, "format": {"type": "avro", "framing": "container"}},
+    ),
+    "Avro datums": (
+        f"{KAFKA}, format = 'avro', 'avro.raw_datums' = 'true'", {**ON_KAFKA, "format": "avro"},
+    ),
+    "confluent": (
+        "connector = 'confluent', bootstrap_servers = 'h:9092', topic = 't', key = 'k', "
+        "secret = 's', format = 'json', 'json.timestamp_format' = 'RFC3339'",
+        {**ON_KAFKA, "format": {**READ, "timestamps": "iso"}, "tls": True,
+         "auth": {"username": "k", "password": "s"}},
+    ),
+    "object store": (
+        "connector = 'filesystem', path = 's3::http://h:9000/b/k', format = 'json', "
+        "'source.regex_pattern' = '(?i)x[.]json$', 'storage.aws_access_key_id' = 'a', "
+        "'storage.aws_secret_access_key' = 'b', 'storage.aws_session_token' = 'c', "
+        "'storage.aws_region' = 'r', 'storage.aws_allow_http' = 'true'",
+        {"type": "files", "path": "s3://b/k", "format": READ,
+         "pattern": "(?s:.*)(?i:x[.]json$)(?s:.*)",
+         "storage": {"endpoint_url": "http://h:9000", "region": "r",
+                     "auth": {"access_key": "a", "secret_key": "b", "session_token": "c"}}},
+    ),
+    "R2": (
+        "connector = 'filesystem', path = 'r2://me@b/k', format = 'parquet'",
+        {"type": "files", "path": "s3://b/k", "format": "parquet", "storage": {
+            "endpoint_url": "https://me.r2.cloudflarestorage.com", "region": "auto"}},
+    ),
+    "console of S3": (
+        "connector = 'filesystem', path = 'https://b.s3.us-east-2.amazonaws.com/k', "
+        "format = 'parquet', 'storage.skip_signature' = 'true'",
+        {"type": "files", "path": "s3://b/k", "format": "parquet",
+         "storage": {"region": "us-east-2", "anonymous": True}},
+    ),
+    "nats": (
+        "connector = 'nats', servers = 'h:1,tls://i:2', 'auth.type' = 'jwt', 'auth.jwt' = 'j', "
+        "'auth.nkey_seed' = 'SU', stream = 's', format = 'json', "
+        "'consumer.ack_policy' = 'explicit', 'consumer.ack_wait' = 30, "
+        "'consumer.max_deliver' = -1, 'consumer.filter_subjects' = 'a,b', "
+        "'consumer.replay_policy' = 'instant', 'consumer.max_batch' = 5",
+        {"type": "nats", "url": ["nats://h:1", "tls://i:2"], "auth": {"jwt": "j", "nkey": "SU"},
+         "stream": "s", "subject": ["a", "b"], "format": READ},
+    ),
+    "consumer of nats": (
+        "connector = 'nats', servers = 'nats://h', stream = 's', consumer = 'c', "
+        "'consumer.description' = 'd', 'consumer.inactive_threshold' = 60, format = 'json'",
+        {"type": "nats", "url": ["nats://h"], "stream": "s", "format": READ, "consumer": "c",
+         "consumer_settings": {"description": "d", "inactive_threshold": "60 seconds"}},
+    ),
+    "rabbitmq with TLS": (
+        "connector = 'rabbitmq', host = 'h', port = 5552, stream = 's', format = 'json', "
+        "virtual_host = 'v', load_balancer_mode = true, 'tls_config.enabled' = true, "
+        "'tls_config.trust_certificates' = true, 'tls_config.root_certificates_path' = '/a', "
+        "'tls_config.client_certificates_path' = '/b', 'tls_config.client_keys_path' = '/c'",
+        {"type": "rabbitmq_stream", "url": "amqps://h", "stream": "s", "start": "latest",
+         "virtual_host": "v", "format": READ,
+         "tls": {"verify": False, "ca": "/a", "certificate": "/b", "key": "/c"}},
+    ),
+    "rabbitmq without TLS": (
+        "connector = 'rabbitmq', stream = 's', format = 'json', 'tls_config.enabled' = false, "
+        "'tls_config.root_certificates_path' = '/a'",
+        {"type": "rabbitmq_stream", "url": "amqp://localhost", "stream": "s", "format": READ},
+    ),
+    "queue of rabbitmq": (
+        "connector = 'rabbitmq', url = 'amqp://h', queue = 'q', format = 'json'",
+        {"type": "rabbitmq", "url": "amqp://h", "queue": "q", "format": "json"},
+    ),
+    "polling each second": (
+        "connector = 'polling_http', endpoint = 'http://h/a', format = 'json'",
+        {"type": "http_poll", "url": "http://h/a", "interval": "1s", "format": READ},
+    ),
+}  # fmt: skip
+SINKS |= {
+    "redis cluster": (
+        "connector = 'redis', 'cluster.addresses' = 'redis://h:1,redis://h:2', format = 'json', "
+        "target = 'list', 'target.key_prefix' = 'l', 'target.operation' = 'prepend'",
+        {"type": "redis", "url": ["redis://h:1", "redis://h:2"], "cluster": True,
+         "format": WRITTEN, "list": "l", "side": "left"},
+    ),
+    "parquet": (
+        "connector = 'filesystem', path = 'out', format = 'parquet', "
+        "'parquet.compression' = 'uncompressed', 'parquet.row_group_size' = '128MB', "
+        "'rolling_policy.interval' = INTERVAL '1' HOUR, "
+        "'rolling_policy.inactivity_interval' = INTERVAL '5' MINUTE",
+        {"type": "files", "path": "out", "format": {"type": "parquet", "compression": "none"},
+         "roll": {"interval": "5 minute"}},
+    ),
+    "retained": (
+        "connector = 'mqtt', url = 'mqtt://h', topic = 't', format = 'json', "
+        "'sink.retain' = true, max_packet_size = 1000",
+        {"type": "mqtt", "url": "mqtt://h", "topic": "t", "format": WRITTEN, "retain": True},
+    ),
+}  # fmt: skip
+COLUMNS = "(name TEXT, at TIMESTAMP, low TIMESTAMP)"
 
 
 def nodes(tmp_path: Path, script: str, kind: str) -> dict[str, Any]:
@@ -212,3 +334,76 @@ def test_metadata_of_kafka(tmp_path: Path) -> None:
     written = load([path], env={}).root.data()
     assert written["sources"]["a_source"]["metadata"] == {"o": "offset", "ms": "timestamp"}
     assert written["transforms"]["a_generated"]["set"] == {"ms": "unix_millis(`ms`)"}
+
+
+def test_the_watermark_may_be_a_generated_column(tmp_path: Path) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(
+        "CREATE TABLE a (at TIMESTAMP, low TIMESTAMP GENERATED ALWAYS AS "
+        "(at - INTERVAL '5 seconds'))\n"
+        f"WITH ({KAFKA}, format = 'json', event_time_field = 'at', watermark_field = 'low');\n"
+        "SELECT at FROM a;\n"
+    )
+    app.plan(path)
+    written = load([path], env={}).root.data()
+    assert written["transforms"]["a"]["watermark"] == {"column": "at", "bound": "`low`"}
+
+
+def test_a_watermark_without_an_event_time_bounds_the_time_of_messages(tmp_path: Path) -> None:
+    script = (
+        "CREATE TABLE a (low TIMESTAMP)\n"
+        f"WITH ({KAFKA}, format = 'json', watermark_field = 'low');\n"
+        "SELECT count(*) FROM a GROUP BY tumble(INTERVAL '1 second');\n"
+    )
+    source = nodes(tmp_path, script, "sources")
+    assert source["watermark"] == {"column": "_timestamp", "bound": "`low`"}
+
+
+SECRET = (
+    "CREATE TABLE a (b INT) WITH (connector = 'polling_http', endpoint = 'http://h/a',\n"
+    "  headers = 'Authorization: Bearer {{ TOKEN }},Accept: text/plain', format = 'json');\n"
+    "SELECT b FROM a;\n"
+)
+
+
+def test_placeholders_have_values_of_the_environment(tmp_path: Path) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(SECRET)
+    source = load([path], env={"TOKEN": "x, y"}).root.data()["sources"]["a"]
+    assert source["headers"] == {"Authorization": "Bearer x, y", "Accept": "text/plain"}
+
+
+def test_a_placeholder_without_a_value_is_an_error_at_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(SECRET)
+    with pytest.raises(PenstockError) as caught:
+        load([path], env={"OTHER": "x"})
+    text = format_error(caught.value)
+    assert 'the environment variable "TOKEN" is not set' in text
+    assert f"s.sql:2:{SECRET.splitlines()[1].index('{{') + 1}" in text
+
+
+def test_the_value_of_a_placeholder_is_not_in_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIMES", "s3cret")
+    path = tmp_path / "s.sql"
+    path.write_text(
+        "CREATE TABLE a (b INT) WITH (connector = 'polling_http', endpoint = 'http://h/a',\n"
+        "  poll_interval_ms = '{{TIMES}}', format = 'json');\nSELECT b FROM a;\n"
+    )
+    with pytest.raises(PenstockError) as caught:
+        app.plan(path)
+    text = format_error(caught.value)
+    assert "expects a duration" in text
+    assert "s3cret" not in text
+
+
+def test_braces_are_text_in_other_tables(tmp_path: Path) -> None:
+    path = tmp_path / "s.sql"
+    path.write_text(
+        "CREATE TABLE a (b STRING) WITH (connector = 'websocket', url = 'ws://h/a',\n"
+        "  messages = ['{{ NAME }}'], format = 'json');\nSELECT b FROM a;\n"
+    )
+    source = load([path], env={}).root.data()["sources"]["a"]
+    assert source["messages"] == ["{{ NAME }}"]

@@ -85,9 +85,19 @@ def _read_scalar(reader: TokenReader) -> Node:
         return text_node(file, reader.string(_VALUE))
     if reader.is_number():
         return number_node(file, reader.any())
+    if reader.at("-"):
+        return number_node(file, _read_negative(reader))
     if reader.accept("INTERVAL"):
         return text_node(file, read_interval(reader))
     return number_node(file, reader.name(_VALUE))
+
+
+def _read_negative(reader: TokenReader) -> Text:
+    sign = reader.any()
+    if not reader.is_number():
+        raise reader.error("a number")
+    number = reader.any()
+    return Text(f"-{number.value}", sign.start, number.end)
 
 
 def read_interval(reader: TokenReader) -> Text:

@@ -94,6 +94,8 @@ class ScalarNode:
     secret: bool = False
     invalid: bool = field(default=False, repr=False)
     """Whether an expression in the scalar has no value, which was reported."""
+    similar: tuple[str, ...] = ()
+    """The names that the key of the scalar may be a misspelling of, in other spellings."""
 
     def data(self) -> Any:
         """Returns the value; text is a `ConfigStr` with the directory of the file."""
@@ -250,6 +252,7 @@ def to_source_value(node: Node) -> SourceValue:
         quoted=not node.plain,
         invalid=node.invalid,
         substitutions=substitutions,
+        similar=node.similar,
     )
 
 

@@ -557,3 +557,16 @@ def test_a_check_compares_headers_of_files_with_the_columns(make: Any, tmp_path:
     assert raised.value.hint is not None and 'did you mean "nmae"?' in raised.value.hint
     (tmp_path / "in" / "day=3" / "a.csv").unlink()
     source.check()
+
+
+def test_a_pattern_selects_files_by_their_whole_relative_path(make: Any, put: Any) -> None:
+    put("in/a/one.json", 1)
+    put("in/a/one.json.old", 2)
+    put("in/b/two.json", 3)
+    rows, _ = drain(make(pattern=r"a/.*\.json"))
+    assert [row["id"] for row in rows] == [1]
+
+
+def test_a_pattern_is_a_regular_expression() -> None:
+    with pytest.raises(ValidationError, match="invalid regular expression"):
+        FilesSourceConfig.model_validate({"path": "in", "pattern": "("})

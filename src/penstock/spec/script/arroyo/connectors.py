@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from penstock.spec.script.arroyo.kafka import combine_group
+from penstock.spec.script.arroyo.kafka import combine_kafka
 from penstock.spec.script.arroyo.keys import (
     Connector,
     Key,
@@ -14,6 +14,7 @@ from penstock.spec.script.arroyo.keys import (
     split_map,
     template_of,
     url_of_mqtt,
+    urls_of_nats,
     whole_match,
     with_unit,
 )
@@ -94,13 +95,13 @@ _REDIS_SINK: Rules = {
 CONNECTORS: Mapping[str, Connector] = {
     "kafka": Connector(
         "kafka", _KAFKA, _KAFKA_SOURCE, _KAFKA_SINK,
-        frozenset({"bootstrap_servers"}), {"start": "latest"}, combine_group,
+        frozenset({"bootstrap_servers"}), {"start": "latest"}, combine_kafka,
     ),
     "confluent": Connector(
         "kafka",
         {**_KAFKA, "key": Key("auth.username"), "secret": Key("auth.password")},
         _KAFKA_SOURCE, _KAFKA_SINK,
-        frozenset({"bootstrap_servers"}), {"start": "latest", "tls": True}, combine_group,
+        frozenset({"bootstrap_servers"}), {"start": "latest", "tls": True}, combine_kafka,
     ),
     "kinesis": Connector(
         "kinesis",
@@ -124,7 +125,7 @@ CONNECTORS: Mapping[str, Connector] = {
     "nats": Connector(
         "nats",
         {
-            "servers": Key("url", convert=split_list),
+            "servers": Key("url", convert=urls_of_nats),
             "auth.type": Key("", {"none": "", "credentials": "", "jwt": ""}),
             "auth.nkey_seed": Key("auth.nkey"),
         },

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.spec.script.arroyo.formats import COMMON, FORMATS, LINES, OF_FORMATS, OF_REGISTRY
-from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Rule, Value, is_true
+from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Refused, Rule, Value, is_true
 
 _UNSTRUCTURED = "json.unstructured"
 _ENVELOPE = "json.include_schema"
-_REGISTERED = ("json.confluent_schema_registry", "avro.confluent_schema_registry")
+REGISTERED = ("json.confluent_schema_registry", "avro.confluent_schema_registry")
 
 
 def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[str, str]) -> bool:
@@ -31,13 +31,17 @@ def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, 
     if not uses_registry(options):
         rules |= dict.fromkeys(OF_REGISTRY, Key())
     if options.get("format") == "debezium_json":
+        rules["json.confluent_schema_registry"] = Key("", {"false": "", "true": Refused(
+            "let Debezium write Avro, and use format = 'debezium_avro' with format.registry.url",
+            "change events in JSON have no ID of a schema",
+        )})  # fmt: skip
         rules[_ENVELOPE] = Key("format.wrapper", {"true": "connect", "false": ""})
     return rules
 
 
 def uses_registry(options: Mapping[str, str]) -> bool:
     """Returns whether payloads have the ID of their schema."""
-    return any(is_true(options.get(name, "")) for name in _REGISTERED)
+    return any(is_true(options.get(name, "")) for name in REGISTERED)
 
 
 def format_name(connector: Connector, options: Mapping[str, str]) -> str | None:

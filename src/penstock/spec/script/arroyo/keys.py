@@ -99,6 +99,14 @@ def url_of_mqtt(text: str) -> Value:
     return {"tcp": "mqtt", "ssl": "mqtts"}.get(scheme.lower(), scheme) + separator + rest
 
 
+def urls_of_nats(text: str) -> Value:
+    """Returns the URLs of servers with commas; a server without a scheme has that of NATS."""
+    servers = split_list(text)
+    if not isinstance(servers, list):
+        return servers
+    return [server if "://" in server else f"nats://{server}" for server in servers]
+
+
 def template_of(column: str) -> Value:
     """Returns the template of the values of a column."""
     return f"{{{column.strip()}}}"

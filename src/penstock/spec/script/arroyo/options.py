@@ -8,15 +8,16 @@ from dataclasses import replace
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
-from penstock.core.text import did_you_mean
+from penstock.core.text import did_you_mean, did_you_mean_one_of, nearest
 from penstock.spec.script.arroyo.connectors import MISSING, find_connector
 from penstock.spec.script.arroyo.defaults import (
+    REGISTERED,
     default_options,
     format_name,
     format_rules,
     is_of_arroyo,
 )
-from penstock.spec.script.arroyo.keys import Connector, Kind, Refused, Rule, Value
+from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Refused, Rule, Value, is_true
 from penstock.spec.script.arroyo.placeholders import with_expressions
 from penstock.spec.script.build import derived_node, list_node, map_node
 from penstock.spec.script.options import Option
@@ -36,8 +37,9 @@ def translate_options(
     at an option or value without a counterpart.
     """
     named = {option.name: option for option in options}
-    connector = _connector(file, named)
+    connector = _connector(file, named, kind)
     texts = {name: _text(option) for name, option in named.items()}
+    _check_registry(file, named, connector)
     rules: dict[str, Rule] = {**connector.rules(kind), **format_rules(connector, texts)}
     if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
         options = with_expressions(options)
@@ -76,7 +78,7 @@ def metadata_name(name: Text, options: Sequence[Option]) -> Text:
     return name._replace(value="offset") if is_kafka and name.value == "offset_id" else name
 
 
-def _connector(file: File, options: Mapping[str, Option]) -> Connector:
+def _connector(file: File, options: Mapping[str, Option], kind: Kind) -> Connector:
     """Returns the rules of a connector; none for a connector that Arroyo does not have."""
     option = options.get("connector")
     if option is None or not isinstance(option.value, ScalarNode):
@@ -87,7 +89,28 @@ def _connector(file: File, options: Mapping[str, Option]) -> Connector:
             f'the connector "{name}" of Arroyo has no counterpart',
             code="unknown-type", where=option.value.location, hint=MISSING[name],
         )  # fmt: skip
+    if name == "redis" and kind == "lookup" and options.keys() & {"address", "cluster.addresses"}:
+        raise SpecError(
+            "a lookup table of Redis of Arroyo has no counterpart: single keys are not read",
+            code="unsupported-option", where=option.value.location,
+            hint="write the rows to a compacted topic or to files, and read them with "
+            "connector = 'kafka' or 'files'",
+        )  # fmt: skip
     return find_connector(name, options)
+
+
+def _check_registry(file: File, options: Mapping[str, Option], connector: Connector) -> None:
+    """Raises SpecError at a format that needs a schema registry if there is none."""
+    flag = next((options[name] for name in REGISTERED if name in options), None)
+    if flag is None or "connection" in options or connector.type != "kafka":
+        return
+    has_url = any(name.endswith(("registry.endpoint", "registry.url")) for name in options)
+    if is_true(_text(flag)) and not has_url:
+        raise SpecError(
+            f'the option "{flag.name}" needs the option "schema_registry.endpoint"',
+            code="missing-option", where=file.location(flag.path[0].start, flag.path[-1].end),
+            hint="add 'schema_registry.endpoint' = 'http://host:8081'",
+        )  # fmt: skip
 
 
 def _translate_all(
@@ -109,7 +132,7 @@ def _translate_all(
             yield from _translate(file, option, rules[option.name])
         else:
             _check_name(file, option, rules)
-            yield option
+            yield _with_similar(option, rules)
 
 
 def _check_name(file: File, option: Option, rules: dict[str, Rule]) -> None:
@@ -120,8 +143,26 @@ def _check_name(file: File, option: Option, rules: dict[str, Rule]) -> None:
             f'unknown option "{option.name}"',
             code="unknown-option",
             where=file.location(option.path[0].start, option.path[-1].end),
-            hint=did_you_mean(option.name, known),
+            hint=did_you_mean_one_of(_similar(option.name, {name: rules[name] for name in known}))
+            or did_you_mean(option.name, known),
         )
+
+
+def _with_similar(option: Option, rules: dict[str, Rule]) -> Option:
+    """Returns an option with the nearest name of Arroyo, for the error if it is unknown."""
+    if not isinstance(option.value, ScalarNode):
+        return option
+    return replace(option, value=replace(option.value, similar=_similar(option.name, rules)))
+
+
+def _similar(name: str, rules: Mapping[str, Rule]) -> tuple[str, ...]:
+    """Returns the nearest option of Arroyo, and its name in Penstock."""
+    close = nearest(name, rules)
+    if close is None:
+        return ()
+    rule = rules[close]
+    target = rule.target if isinstance(rule, Key) else ""
+    return tuple(dict.fromkeys(filter(None, (close, target))))
 
 
 def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:

@@ -24,7 +24,8 @@ def _with_expressions(node: Node) -> Node:
         return node
     if _PLACEHOLDER.search(node.written) is None:
         return node
-    text, origins, end = "", [*range(0)], 0
+    text, end = "", 0
+    origins: list[int] = []
     for match in _PLACEHOLDER.finditer(node.written):
         expression = f"${{env:{match[1]}}}"
         text += node.written[end : match.start()] + expression

@@ -18,8 +18,8 @@ def combine_url(options: Sequence[Option], table: str) -> list[Option]:
     """Returns the options with a URL in place of the host, the default port and TLS."""
     named = {option.name: option for option in options if isinstance(option.value, ScalarNode)}
     host, port, enabled = (named.get(name) for name in ("host", "port", f"{_TLS}enabled"))
-    first = host or port or enabled
-    if "url" in named or first is None:
+    first = host or port or enabled or named.get("stream")
+    if named.keys() & {"url", "connection"} or first is None:
         return list(options)
     is_secure = enabled is not None and is_true(_written(enabled))
     value = f"{'amqps' if is_secure else 'amqp'}://{_written(host) if host else 'localhost'}"
@@ -28,7 +28,8 @@ def combine_url(options: Sequence[Option], table: str) -> list[Option]:
     kept = [
         option
         for option in options
-        if option not in (host, enabled)
+        if option is not host
+        and option is not enabled
         and not (option is port and _written(option) in _STREAM_PORTS)
         and (is_secure or not option.name.startswith(_TLS))
     ]

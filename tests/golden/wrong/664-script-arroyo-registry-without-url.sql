@@ -1,4 +1,4 @@
 CREATE TABLE a (id BIGINT)
   WITH (connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't', format = 'json',
-  'source.group_id_prefix' = 'x');
+  'json.confluent_schema_registry' = 'true');
 SELECT id FROM a;
