@@ -163,7 +163,7 @@ CONNECTORS: Mapping[str, Connector] = {
         {"source.offset": Key("start", {
             "first": "earliest", "last": "latest", "next": "latest",
         })},
-        marks=frozenset({"host", "port", "load_balancer_mode"}),
+        marks=frozenset({"stream"}),
         defaults={"start": "latest"},
         combine=combine_url,
     ),
