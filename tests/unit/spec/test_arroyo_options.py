@@ -175,11 +175,11 @@ SOURCES |= {
     ),
     "object store": (
         "connector = 'filesystem', path = 's3::http://h:9000/b/k', format = 'json', "
-        "'source.regex_pattern' = '(?i)x[.]json$', 'storage.aws_access_key_id' = 'a', "
+        "'source.regex_pattern' = '(?i)x\\.json$', 'storage.aws_access_key_id' = 'a', "
         "'storage.aws_secret_access_key' = 'b', 'storage.aws_session_token' = 'c', "
         "'storage.aws_region' = 'r', 'storage.aws_allow_http' = 'true'",
         {"type": "files", "path": "s3://b/k", "format": READ,
-         "pattern": "(?s:.*)(?i:x[.]json$)(?s:.*)",
+         "pattern": r"(?s:.*)(?i:x\.json$)(?s:.*)",
          "storage": {"endpoint_url": "http://h:9000", "region": "r",
                      "auth": {"access_key": "a", "secret_key": "b", "session_token": "c"}}},
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from penstock.spec.script.arroyo.files import combine_files
 from penstock.spec.script.arroyo.kafka import combine_kafka
 from penstock.spec.script.arroyo.keys import (
     Connector,
@@ -22,7 +23,6 @@ from penstock.spec.script.arroyo.nats import CONSUMER, combine_consumer
 from penstock.spec.script.arroyo.object_store import STORAGE
 from penstock.spec.script.arroyo.rabbitmq import combine_url
 from penstock.spec.script.arroyo.redis_target import combine_target
-from penstock.spec.script.arroyo.rolling import combine_files
 from penstock.spec.script.arroyo.runtime import combine_runtime
 
 _CREDENTIALS: Rules = {"username": Key("auth.username"), "password": Key("auth.password")}

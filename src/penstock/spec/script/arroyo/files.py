@@ -1,4 +1,4 @@
-"""The conditions under which the file sink of Arroyo closes a file."""
+"""The files of Arroyo: their pattern, and the conditions under which a sink closes them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from penstock.spec.script.arroyo.object_store import combine_path
 from penstock.spec.script.options import Option
 from penstock.spec.yaml.nodes import ScalarNode
 
+_PATTERN = "source.regex_pattern"
 _INTERVAL, _INACTIVITY = "rolling_policy.interval", "rolling_policy.inactivity_interval"
 
 
@@ -18,7 +19,7 @@ def combine_files(options: Sequence[Option], table: str) -> list[Option]:
 
     A file that is visible after an interval is visible after the same time without rows, too.
     """
-    options = combine_path(options, table)
+    options = [_with_backslashes(option) for option in combine_path(options, table)]
     named = {option.name: option for option in options}
     interval, inactivity = named.get(_INTERVAL), named.get(_INACTIVITY)
     if inactivity is None:
@@ -27,6 +28,18 @@ def combine_files(options: Sequence[Option], table: str) -> list[Option]:
     shortest = min(filter(None, (interval, inactivity)), key=_seconds)
     path = [shortest.path[0], shortest.path[-1]._replace(value="interval")]
     return [*others, replace(shortest, path=path)]
+
+
+def _with_backslashes(option: Option) -> Option:
+    """Returns a regular expression as it is written: a backslash in a text begins no escape."""
+    node = option.value
+    if option.name != _PATTERN or not isinstance(node, ScalarNode) or node.span is None:
+        return option
+    written = node.span.file.text[node.span.start : node.span.end]
+    text = written.strip("'").replace("''", "'")
+    if "\\" not in text or "{{" in written:
+        return option
+    return replace(option, value=replace(node, value=text, written=text, text=text, span=None))
 
 
 def _seconds(option: Option) -> float:
