@@ -68,3 +68,19 @@ def test_a_duration_is_a_number_or_an_interval(tmp_path: Path, value: str, expec
     )
     app.plan(path)
     assert load([path], env={}).root.data()["sources"]["a"]["interval"] == expected
+
+
+def test_sources_of_mqtt_have_a_client_each(tmp_path: Path) -> None:
+    """A broker disconnects a client if another one connects with the same identifier."""
+    options = (
+        "connector = 'mqtt', url = 'mqtt://h', topic = 't', client_prefix = 'p', "
+        "type = 'source', format = 'json'"
+    )
+    path = tmp_path / "s.sql"
+    path.write_text(
+        f"CREATE TABLE a (x INT) WITH ({options});\nCREATE TABLE b (x INT) WITH ({options});\n"
+        "SELECT * FROM a UNION ALL SELECT * FROM b;\n"
+    )
+    app.plan(path)
+    sources = load([path], env={}).root.data()["sources"]
+    assert [sources[name]["client_id"] for name in ("a", "b")] == ["p-a", "p-b"]

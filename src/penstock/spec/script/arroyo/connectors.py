@@ -21,6 +21,7 @@ from penstock.spec.script.arroyo.keys import (
 )
 from penstock.spec.script.arroyo.nats import CONSUMER, combine_consumer
 from penstock.spec.script.arroyo.object_store import STORAGE
+from penstock.spec.script.arroyo.prefixes import combine_client
 from penstock.spec.script.arroyo.rabbitmq import combine_url
 from penstock.spec.script.arroyo.redis_target import combine_target
 from penstock.spec.script.arroyo.runtime import combine_runtime
@@ -145,6 +146,7 @@ CONNECTORS: Mapping[str, Connector] = {
         },
         {"max_packet_size": Key("max_message_size")},
         {"sink.retain": Key("retain"), "max_packet_size": Key()},
+        combine=combine_client,
     ),
     "rabbitmq": Connector(
         "rabbitmq_stream",
