@@ -83,10 +83,16 @@ _FILES_SINK: Rules = {
     "sink.version": Key(),
 }
 _FILES = Connector("files", STORAGE, _FILES_SOURCE, _FILES_SINK, combine=combine_files)
+_WITHOUT_PREFIX = Refused(
+    "add 'target.key_prefix' = '...'", "the key is unknown without target.key_prefix"
+)
+_WITHOUT_TARGET = Refused(
+    "write target = 'string', 'list' or 'hash'", "the type of the value is unknown without target"
+)
 _REDIS_SINK: Rules = {
-    "target": Refused("write target = 'string', 'list' or 'hash', and target.key_prefix"),
-    "target.key_prefix": Refused("write target = 'string', 'list' or 'hash'"),
-    "target.key_column": Refused("write target = 'string', 'list' or 'hash'"),
+    "target": Key("", dict.fromkeys(("string", "list", "hash"), _WITHOUT_PREFIX)),
+    "target.key_prefix": _WITHOUT_TARGET,
+    "target.key_column": _WITHOUT_TARGET,
     "target.field_column": Key("field", convert=template_of),
     "target.ttl_secs": Key("ttl", convert=with_unit("seconds")),
     "target.max_length": Key("max_length"),
@@ -200,7 +206,13 @@ CONNECTORS: Mapping[str, Connector] = {
     ),
     "nexmark": Connector(
         "nexmark",
-        {"event_rate": Key("rate"), "runtime": Refused("limit the number of events with rows")},
+        {
+            "event_rate": Key("rate"),
+            "runtime": Refused(
+                "write event_rate as a number, or limit the number of events with rows",
+                "the number of events is unknown without event_rate",
+            ),
+        },
         combine=combine_runtime,
     ),
     "stdout": Connector("print"),
