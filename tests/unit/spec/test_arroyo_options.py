@@ -221,7 +221,8 @@ SOURCES |= {
     "rabbitmq without TLS": (
         "connector = 'rabbitmq', stream = 's', format = 'json', 'tls_config.enabled' = false, "
         "'tls_config.root_certificates_path' = '/a'",
-        {"type": "rabbitmq_stream", "url": "amqp://localhost", "stream": "s", "format": READ},
+        {"type": "rabbitmq_stream", "url": "amqp://localhost", "stream": "s", "format": READ,
+         "start": "latest"},
     ),
     "queue of rabbitmq": (
         "connector = 'rabbitmq', url = 'amqp://h', queue = 'q', format = 'json'",

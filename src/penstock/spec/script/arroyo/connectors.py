@@ -21,6 +21,7 @@ from penstock.spec.script.arroyo.keys import (
 )
 from penstock.spec.script.arroyo.nats import CONSUMER, combine_consumer
 from penstock.spec.script.arroyo.object_store import STORAGE
+from penstock.spec.script.arroyo.prefixes import combine_client
 from penstock.spec.script.arroyo.rabbitmq import combine_url
 from penstock.spec.script.arroyo.redis_target import combine_target
 from penstock.spec.script.arroyo.runtime import combine_runtime
@@ -82,10 +83,16 @@ _FILES_SINK: Rules = {
     "sink.version": Key(),
 }
 _FILES = Connector("files", STORAGE, _FILES_SOURCE, _FILES_SINK, combine=combine_files)
+_WITHOUT_PREFIX = Refused(
+    "add 'target.key_prefix' = '...'", "the key is unknown without target.key_prefix"
+)
+_WITHOUT_TARGET = Refused(
+    "write target = 'string', 'list' or 'hash'", "the type of the value is unknown without target"
+)
 _REDIS_SINK: Rules = {
-    "target": Refused("write target = 'string', 'list' or 'hash', and target.key_prefix"),
-    "target.key_prefix": Refused("write target = 'string', 'list' or 'hash'"),
-    "target.key_column": Refused("write target = 'string', 'list' or 'hash'"),
+    "target": Key("", dict.fromkeys(("string", "list", "hash"), _WITHOUT_PREFIX)),
+    "target.key_prefix": _WITHOUT_TARGET,
+    "target.key_column": _WITHOUT_TARGET,
     "target.field_column": Key("field", convert=template_of),
     "target.ttl_secs": Key("ttl", convert=with_unit("seconds")),
     "target.max_length": Key("max_length"),
@@ -145,6 +152,7 @@ CONNECTORS: Mapping[str, Connector] = {
         },
         {"max_packet_size": Key("max_message_size")},
         {"sink.retain": Key("retain"), "max_packet_size": Key()},
+        combine=combine_client,
     ),
     "rabbitmq": Connector(
         "rabbitmq_stream",
@@ -163,7 +171,7 @@ CONNECTORS: Mapping[str, Connector] = {
         {"source.offset": Key("start", {
             "first": "earliest", "last": "latest", "next": "latest",
         })},
-        marks=frozenset({"host", "port", "load_balancer_mode"}),
+        marks=frozenset({"stream"}),
         defaults={"start": "latest"},
         combine=combine_url,
     ),
@@ -198,7 +206,13 @@ CONNECTORS: Mapping[str, Connector] = {
     ),
     "nexmark": Connector(
         "nexmark",
-        {"event_rate": Key("rate"), "runtime": Refused("limit the number of events with rows")},
+        {
+            "event_rate": Key("rate"),
+            "runtime": Refused(
+                "write event_rate as a number, or limit the number of events with rows",
+                "the number of events is unknown without event_rate",
+            ),
+        },
         combine=combine_runtime,
     ),
     "stdout": Connector("print"),

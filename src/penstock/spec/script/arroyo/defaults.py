@@ -62,7 +62,7 @@ def default_options(
     if format_ == "avro" and connector.type != "files":
         is_datum = uses_registry(options) or is_true(options.get("avro.raw_datums", ""))
         return {} if is_datum else {"format.framing": "container"}
-    if format_ not in ("json", "debezium_json") or options.get(_UNSTRUCTURED) == "true":
+    if format_ not in ("json", "debezium_json") or is_true(options.get(_UNSTRUCTURED, "")):
         return {}
     if kind != "sink":
         return {"format.timestamp_numbers": "nanos"} if has_times else {}

@@ -24,7 +24,8 @@ COMMON: Rules = {
     ),
     "lookup.cache.max_bytes": Key(),
     "connection_profile": Refused(
-        "write the options here, or define connections in a YAML file that the script is run with"
+        "write the options here, or define connections in a YAML file that the script is run with",
+        "profiles are stored in Arroyo, and not in the script",
     ),
 }
 _JSON: dict[str, Rule] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from penstock.spec.script.arroyo.prefixes import with_table
 from penstock.spec.script.options import Option
 from penstock.spec.yaml.nodes import ScalarNode
 
@@ -39,7 +40,6 @@ def _with_group(options: Sequence[Option], table: str) -> list[Option]:
         return list(options)
     if named.keys() & {_GROUP, "group"}:
         return [option for option in options if option is not prefix]
-    text = f"{prefix.value.written}-{table}"
-    value = replace(prefix.value, value=text, written=text, text=text, plain=False, span=None)
     path = [prefix.path[0], prefix.path[-1]._replace(value="group_id")]
-    return [Option(path, value) if option is prefix else option for option in options]
+    group = replace(with_table(prefix, table), path=path)
+    return [group if option is prefix else option for option in options]

@@ -10,6 +10,8 @@ from typing import Literal
 from penstock.spec.script.options import Option
 
 _EXPRESSION = re.compile(r"\$\{[^{}]*\}")
+_BOOLEANS = {"yes": "true", "no": "false"}
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _ITEM = re.compile(r"(?:\$\{[^{}]*\}|[^,])+")
 
 Kind = Literal["source", "lookup", "sink"]
@@ -26,6 +28,11 @@ class Key:
     convert: Callable[[str], Value] | None = None
     also: Mapping[str, Value] = field(default_factory=dict)
     """Further options that this one implies."""
+
+    def spelled(self, text: str) -> str:
+        """Returns a value as `values` spell it: yes or no of a boolean is true or false."""
+        is_boolean = self.values.keys() <= {"true", "false"}
+        return _BOOLEANS.get(text.strip().lower(), text) if is_boolean else text
 
 
 @dataclass(frozen=True)
@@ -66,8 +73,14 @@ def is_true(text: str) -> bool:
 
 
 def with_unit(unit: str) -> Callable[[str], Value]:
-    """Returns the conversion of a number to a duration."""
-    return lambda text: f"{text.strip()} {unit}"
+    """Returns the conversion of a number to a duration. An interval remains as it is."""
+
+    def convert(text: str) -> Value:
+        number = text.strip()
+        is_interval = _NUMBER.match(number) and not _NUMBER.fullmatch(number)
+        return number if is_interval else f"{number} {unit}"
+
+    return convert
 
 
 def split_list(text: str) -> Value:

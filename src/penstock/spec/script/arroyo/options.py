@@ -117,6 +117,7 @@ def _translate_all(
     file: File, options: Sequence[Option], rules: dict[str, Rule], connector: Connector
 ) -> Iterator[Option]:
     messages = [option for option in options if _MESSAGES.match(option.name)]
+    messages.sort(key=lambda each: int(each.name.rpartition(".")[2]))
     name = format_name(connector, {option.name: _text(option) for option in options})
     # The format comes first: options of the format are added to it.
     for option in sorted(options, key=lambda each: each.name != "format"):
@@ -172,7 +173,7 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
         raise _unsupported(f'the option "{option.name}"', rule, where)
     value: Node = option.value
     if rule.values:
-        text = _text(option)
+        text = rule.spelled(_text(option))
         if text not in rule.values:
             raise SpecError(
                 f'expected a value of "{option.name}", found "{text}"',
@@ -189,7 +190,7 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
     elif rule.convert is not None:
         origin = option.path[0]
         if isinstance(value, ScalarNode):
-            value = _located(file, rule.convert(_text(option)), value, origin)
+            value = _located(file, rule.convert(_written(option)), value, origin)
     if rule.target:
         yield _option(option, rule.target, value)
     for name, implied in rule.also.items():
@@ -246,6 +247,12 @@ def _with_value(node: Node, value: Value) -> Node:
         return node
     assert not isinstance(value, list | dict)
     return replace(node, value=value, written=str(value), text=str(value), span=None)
+
+
+def _written(option: Option) -> str:
+    """Returns the text of a scalar, and of a bare word in its case."""
+    assert isinstance(option.value, ScalarNode)
+    return option.value.written.strip() if option.value.plain else str(option.value.value)
 
 
 def _text(option: Option) -> str:
