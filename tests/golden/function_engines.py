@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.engine.functions.register import register_functions
-from penstock.plan.functions import typed_functions
+from penstock.plan.functions import builtin_functions
 from penstock.spec.script.arroyo import translate_query
 from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate
@@ -66,7 +66,7 @@ def ask_penstock(
             text = query(family, part)
             if arroyo:
                 text = translate_query(text).text
-                register_functions([*typed_functions(text)], spark)
+            register_functions([*builtin_functions(text)], spark)
             table = spark.sql(translate(text).text).toArrow()
             found |= dict(zip(part, _answers(table), strict=True))
     return [found[text] for text in texts]

@@ -56,7 +56,8 @@ def time_columns(facts: Facts, times: Set[str]) -> frozenset[str]:
     if tree is None:
         return frozenset(names)
     for alias in tree.find_all(exp.TableAlias):
-        names |= {column.name.lower() for column in alias.args.get("columns") or ()}
+        if not _is_of_function(alias):
+            names |= {column.name.lower() for column in alias.args.get("columns") or ()}
     aliases = [alias for alias in tree.find_all(exp.Alias) if alias.alias]
     while True:
         found = {alias.alias.lower() for alias in aliases if _has_time(alias.this, names)}
@@ -78,6 +79,11 @@ def _has_time(expression: exp.Expr, names: Set[str]) -> bool:
     return any(each.name.lower() in names for each in identifiers) or any(
         call.name.lower() in WINDOW_FUNCTIONS for call in calls
     )
+
+
+def _is_of_function(alias: exp.Expr) -> bool:
+    """Returns whether an alias names the columns of a table function, whose rows have no time."""
+    return isinstance(alias.parent, exp.Lateral) and not isinstance(alias.parent.this, exp.Subquery)
 
 
 def _groups_without_time(facts: Facts, streams: Set[str], names: Set[str]) -> bool:

@@ -3,3 +3,4 @@ SELECT array_has(xs, 1), array_has_any(xs, ys), array_has_all(xs, ys), array_to_
 SELECT approx_distinct(a), approx_median(b), approx_percentile_cont(b, 0.9), var(x), stddev(x)
 SELECT array_push_back(xs, 1), array_element(xs, 1), arrow_typeof(a), count(*), coalesce(a, b)
 SELECT ltrim(a, 'x'), rtrim(a, 'x'), trim(a, 'x'), trim(a), trim(LEADING 'x' FROM a), substr_index(a, '.', 2)
+SELECT multi_hash(a, b, c)

@@ -37,3 +37,7 @@ FROM rows GROUP BY tumble(INTERVAL '1 minute');
 
 CREATE TABLE means (b INT, mean BIGINT, ns INT[], PRIMARY KEY (b)) WITH (connector = 'memory');
 INSERT INTO means SELECT b, sum(a) / count(*), array_sort(array_agg(n)) FROM rows GROUP BY b;
+
+CREATE TABLE places (id INT, first INT, last INT) WITH (connector = 'memory');
+INSERT INTO places
+SELECT id, row_number() OVER (ORDER BY n), row_number() OVER (ORDER BY n DESC) FROM rows;

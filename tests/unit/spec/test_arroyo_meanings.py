@@ -66,7 +66,8 @@ def test_arithmetic(text: str, expected: str) -> None:
         ("array_agg(a)", "array_agg(a) RESPECT NULLS"),
         ("array_agg(DISTINCT a) FILTER (WHERE b)",
          "array_agg(DISTINCT a) FILTER (WHERE b) RESPECT NULLS"),
-        ("array_agg(a ORDER BY b)", "array_agg(a ORDER BY b)"),
+        ("array_agg(a ORDER BY b)", "array_agg(a ORDER BY b NULLS LAST)"),
+        ("approx_distinct(a)", "approx_count_distinct(a, 0.01D)"),
         ("array_agg(a) IGNORE NULLS", "array_agg(a) IGNORE NULLS"),
         ("array_position(array_sort(a), 1)", "list_position(list_sort(a), 1)"),
         ("array_sort(a, 'DESC')", "array_sort(a, 'DESC')"),
@@ -81,6 +82,24 @@ def test_arithmetic(text: str, expected: str) -> None:
 def test_function(text: str, expected: str) -> None:
     assert translate_query(text).text == expected
     assert translate(expected).text == translate(translate(expected).text).text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rank() OVER (PARTITION BY a ORDER BY b, f(c, 1) DESC, d NULLS FIRST)",
+         "rank() OVER (PARTITION BY a ORDER BY b NULLS LAST, f(c, 1) DESC NULLS FIRST, "
+         "d NULLS FIRST)"),
+        ("sum(a) OVER (ORDER BY b ASC ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+         "sum(a) OVER (ORDER BY b ASC NULLS LAST ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)"),
+        ("SELECT a FROM t WINDOW w AS (ORDER BY a) ORDER BY 1 DESC LIMIT 2",
+         "SELECT a FROM t WINDOW w AS (ORDER BY a NULLS LAST) ORDER BY 1 DESC NULLS FIRST LIMIT 2"),
+        ("percentile_disc(0.5D) WITHIN GROUP (ORDER BY a)",
+         "percentile_disc(0.5D) WITHIN GROUP (ORDER BY a)"),
+    ],
+)  # fmt: skip
+def test_order_of_nulls(text: str, expected: str) -> None:
+    assert translate_query(text).text == expected
 
 
 def test_names_of_quotients() -> None:

@@ -18,7 +18,7 @@ from penstock.plan.functions.python_code import as_module, find_definition, pars
 def load_function(function: Function) -> Callable[..., Any]:
     """Returns the callable of a function. Raises PlanError if its code cannot run."""
     base = str(function.base)
-    if base not in sys.path:
+    if function.base != Path() and base not in sys.path:
         sys.path.append(base)
     _provide_decorators()
     tree, _ = parse(function.code)

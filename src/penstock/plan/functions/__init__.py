@@ -11,17 +11,19 @@ from penstock.core.errors import PenstockError, PlanError, SpecError
 from penstock.core.regular_files import check_regular_file
 from penstock.plan.functions.declared import DeclaredFunction
 from penstock.plan.functions.decorated import DecoratedFile
+from penstock.plan.functions.json_path_values import JSON_PATH_VALUES
 from penstock.plan.functions.model import Function, Parameter
 from penstock.spec.models import FunctionSpec
 from penstock.spec.source_map import Route, find_map
 from penstock.spec.validate import Pipeline
+from penstock.sql.dialect.json_path import FIND_VALUES, PATH_FUNCTIONS
 from penstock.sql.dialect.translate import is_translated
 from penstock.sql.facts import called_functions, deterministic
 from penstock.sql.functions import AGGREGATES, BUILTINS
 from penstock.sql.typed_functions import TYPED_FUNCTIONS
 from penstock.sql.user_functions import UserFunctions, rows_function
 
-__all__ = ["Function", "functions_of", "resolve", "typed_functions", "used_functions"]
+__all__ = ["Function", "builtin_functions", "functions_of", "resolve", "used_functions"]
 
 
 def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function, ...]:
@@ -50,15 +52,17 @@ def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function
             mistakes.append(problem)
     mistakes += _cycles(functions)
     text = f"{pipeline.spec.transforms} {[function.sql for function in functions.values()]}"
-    return (*functions.values(), *typed_functions(text))
+    return (*functions.values(), *builtin_functions(text))
 
 
-def typed_functions(text: str) -> Iterator[Function]:
-    """Yields the functions of translated queries whose names a text contains."""
+def builtin_functions(text: str) -> Iterator[Function]:
+    """Yields the functions of Penstock that a text calls, also those of its translation."""
     for typed in TYPED_FUNCTIONS:
         if typed.name in text:
             parameters = tuple(Parameter(name, None) for name in typed.parameters)
             yield Function(typed.name, parameters=parameters, sql=typed.sql, cases=typed.cases)
+    if any(name in text.lower() for name in (FIND_VALUES, *PATH_FUNCTIONS)):
+        yield JSON_PATH_VALUES
 
 
 def functions_of(functions: Iterable[Function]) -> UserFunctions:
@@ -149,7 +153,10 @@ def _name_problem(function: Function, functions: Mapping[str, Function]) -> Plan
             where=function.where,
             hint="choose another name",
         )
-    if is_translated(name) or name.lower() in {typed.name for typed in TYPED_FUNCTIONS}:
+    if is_translated(name) or name.lower() in {
+        FIND_VALUES,
+        *(each.name for each in TYPED_FUNCTIONS),
+    }:
         return PlanError(
             f'"{name}" is a function of SQL scripts',
             code="duplicate-name",

@@ -12,6 +12,7 @@ from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.typed_functions import CARDINALITY, DIMENSIONS
 
 _TEMPLATES = {
+    ("approx_distinct", 1): "approx_count_distinct({0}, 0.01D)",
     ("log", 1): "log10({0})",
     ("chr", 1): "decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32')",
     ("isnan", 1): "({0} = DOUBLE('NaN'))",

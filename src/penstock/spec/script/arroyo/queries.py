@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from penstock.spec.script.arroyo.arithmetic import divisions, doubles, names_of_quotients
 from penstock.spec.script.arroyo.functions import calls
+from penstock.spec.script.arroyo.orders import null_orders
 from penstock.sql.dialect.lineage import whole_call
 from penstock.sql.dialect.query import Part, read_query
 from penstock.sql.dialect.text import Edit, Translation, without_overlaps
@@ -27,12 +28,14 @@ def translate_query(text: str, *, is_written: bool = False) -> Translation:
 
     `is_written` is whether a sink writes the rows.
     """
-    translation = _edit(_edit(Translation.of(text), names_of_quotients), doubles)
+    translation = Translation.of(text)
+    for rule in (names_of_quotients, doubles, null_orders):
+        translation = _edit(translation, rule)
     if is_written:
         translation = _edit(translation, _written_values)
-    for rule in (_elements, _first_matches, _calls, divisions):
+    for repeated in (_elements, _first_matches, _calls, divisions):
         for _ in range(_MAX_ROUNDS):
-            edited = _edit(translation, rule)
+            edited = _edit(translation, repeated)
             if edited is translation:
                 break
             translation = edited

@@ -26,6 +26,7 @@ from penstock.sql.dialect.rules import (
     time_formats,
     times,
     types,
+    unnest,
     window_orders,
 )
 from penstock.sql.dialect.text import Edit
@@ -35,6 +36,7 @@ Rule = Callable[[Sql], Iterator[list[Edit]]]
 
 RULES: tuple[Rule, ...] = (
     names.edits,
+    unnest.edits,
     nanoseconds.edits,
     json_operators.edits,
     json_functions.edits,

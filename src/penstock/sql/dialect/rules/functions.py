@@ -42,7 +42,6 @@ _REFUSED = {
     "file_row_index": "use a column of the file: rows have no index",
     "list_dims": "use size(array) and size(array[0])",
     "list_ndims": "use typeof(array)",
-    "multi_hash": "use xxhash64(a, b), which is 8 bytes long, or md5(concat_ws(',', a, b))",
     "to_local_time": "use from_utc_timestamp(time, 'Europe/Berlin')",
     "try_cast_to_type": "use TRY_CAST(a AS TYPE)",
     "union_extract": "use variant_get(a, '$.name', 'TYPE') of a variant",
@@ -58,6 +57,8 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
         template = _TEMPLATES.get((name, len(call.arguments)))
         if template:
             yield rewrite_call(sql, call, template)
+        elif name == "multi_hash" and call.arguments:
+            yield rewrite_call(sql, call, _hash_of(len(call.arguments)))
         elif name in _NAMES:
             yield [Edit(token.start, token.end, _NAMES[name])]
         elif name in _REFUSED:
@@ -65,3 +66,9 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
                 f"the function {name} has no counterpart in Spark",
                 token.start, token.end, _REFUSED[name], "unknown-function",
             )  # fmt: skip
+
+
+def _hash_of(count: int) -> str:
+    """Returns the template of a hash of 16 bytes of all arguments."""
+    fields = ", ".join(f"'{number}', {{{number}}}" for number in range(count))
+    return f"unhex(md5(to_json(named_struct({fields}))))"
