@@ -40,6 +40,7 @@ from penstock.engine.sink_rows import (
     write_rows,
     written_columns,
 )
+from penstock.engine.source_watermarks import SourceWatermarks
 from penstock.engine.state_age import check_state_age
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.plan.model import Node, Query
@@ -93,13 +94,6 @@ class BatchObserver(Protocol):
 
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of the batch by all sinks."""
-
-
-class SourceWatermarks(Protocol):
-    """The watermarks of the sources of a query, where they do not follow Spark's."""
-
-    def advance(self, query_id: str, batch: int) -> None:
-        """Sets the watermarks after a batch, before Spark moves the watermark of the query."""
 
 
 @dataclass

@@ -168,9 +168,10 @@ class Run:
 
     def _supervise(self, plan: Plan, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
+        from penstock.engine.column_types import column_types
         from penstock.runtime.supervise import Supervisor
 
-        types = Builder(plan, spark).types(self._resolve_schemas(), unread=True)
+        types = column_types(Builder(plan, spark), self._resolve_schemas(), unread=True)
         self._record_plan(plan, types)
         supervisor = Supervisor(
             plan, spark, self.state, until=_until(plan, self.options),
@@ -181,9 +182,10 @@ class Run:
 
     def _supervise_backfill(self, backfill: Backfill, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
+        from penstock.engine.column_types import column_types
         from penstock.runtime.supervise import Supervisor
 
-        Builder(backfill.plan, spark).types()
+        column_types(Builder(backfill.plan, spark))
         supervisor = Supervisor(
             backfill.plan, spark, backfill.state, until=backfill.until,
             metrics=self.handle.metrics, log=self.log, stop=self.stop,
