@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from penstock.engine.memory import Resources
     from penstock.plan.pushdown import Pushdown
     from penstock.runtime.handle import RunHandle
+    from penstock.runtime.outcome import Outcome
     from penstock.runtime.preview import OnRows, Preview
     from penstock.runtime.replay_record import ReplayResult
-    from penstock.runtime.supervise import Outcome
 
 __all__ = [
     "Paths", "RunOptions", "partial_plan", "plan", "preview", "pushdowns", "replay", "resources",

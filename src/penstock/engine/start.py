@@ -11,7 +11,8 @@ from typing import Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.engine.batch import BatchObserver, BatchRunner
+from penstock.engine.batch import BatchRunner
+from penstock.engine.batch_observer import BatchObserver
 from penstock.engine.build import Builder
 from penstock.engine.checked_queries import has_checks
 from penstock.engine.distinct import by_distinct_values

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import PenstockError
-from penstock.engine.batch import Written
+from penstock.engine.batch_observer import Written
 from penstock.engine.build import Builder
 from penstock.engine.column_types import column_types
 from penstock.engine.columns import mark_json, sink_schema

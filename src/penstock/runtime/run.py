@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from penstock.engine.jvm import Length
     from penstock.engine.memory import Resources
-    from penstock.runtime.supervise import Outcome, Supervisor
+    from penstock.runtime.outcome import Outcome
+    from penstock.runtime.supervise import Supervisor
 
 LARGE_BACKLOG = 8_000_000
 """The number of records that take minutes."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.runtime.handle import RunHandle
-    from penstock.runtime.supervise import Outcome
+    from penstock.runtime.outcome import Outcome
 
 SINK = "result"
 """The sink of a query whose rows are printed, as scripts name it."""
