@@ -31,8 +31,8 @@ from penstock.engine.watermark import (
 from penstock.plan.model import Node, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.plan.queries import end_nodes
-from penstock.spec.models import SourceSpec, Watermark
-from penstock.sql.facts import reads_clock
+from penstock.spec.node_models import SourceSpec, Watermark
+from penstock.sql.determinism import reads_clock
 
 
 @dataclass

@@ -11,7 +11,7 @@ from penstock.engine.late_search import late_capture
 from penstock.engine.watermark import add_watermark, check_event_times, sentinel_rows
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import stream_sources
-from penstock.spec.models import Watermark
+from penstock.spec.node_models import Watermark
 
 
 def add_computed_watermark(

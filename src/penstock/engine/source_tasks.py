@@ -16,7 +16,7 @@ from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
 from penstock.plan.model import Node, Query
 from penstock.sdk import ReplayableSource
-from penstock.spec.models import SourceSpec
+from penstock.spec.node_models import SourceSpec
 
 
 def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceTask:

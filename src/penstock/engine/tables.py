@@ -20,7 +20,7 @@ from penstock.engine.variants import mark_variants
 from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Query
 from penstock.sdk import Capability
-from penstock.spec.models import Lookup
+from penstock.spec.node_models import Lookup
 
 
 @dataclass

@@ -31,11 +31,10 @@ from penstock.engine.spark_plan import (
 from penstock.engine.spool import Spool
 from penstock.plan.model import Node
 from penstock.sdk import Config, Context, Transform
-from penstock.spec.models import Watermark
+from penstock.spec.node_models import Watermark
 from penstock.sql.dialect.translate import translate
 
 _BOUND = "_watermark_bound"
-"""The key of Spark's metadata of event-time columns."""
 
 
 class EventTimeColumn(Config):

@@ -31,7 +31,7 @@ from penstock.sdk import (
     Transient,
     Writer,
 )  # fmt: skip
-from penstock.spec.models import SinkSpec
+from penstock.spec.node_models import SinkSpec
 
 ROWS = pa.RecordBatch.from_pydict({"id": [1]})
 clients: list[FragileClient] = []

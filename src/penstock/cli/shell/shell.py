@@ -25,7 +25,7 @@ from penstock.plan.model import Plan
 from penstock.plan.rewrite import isolate_state
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
-from penstock.spec.models import Runtime
+from penstock.spec.runtime_models import Runtime
 from penstock.spec.script.statements import CreateTable
 
 if TYPE_CHECKING:
