@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from penstock.engine.memory import Resources
     from penstock.plan.pushdown import Pushdown
     from penstock.runtime.handle import RunHandle
+    from penstock.runtime.outcome import Outcome
     from penstock.runtime.preview import OnRows, Preview
     from penstock.runtime.replay_record import ReplayResult
-    from penstock.runtime.supervise import Outcome
 
 __all__ = [
     "Paths", "RunOptions", "partial_plan", "plan", "preview", "pushdowns", "replay", "resources",
@@ -96,11 +96,12 @@ def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
     Raises UserError, or ValidationErrors with the errors of all nodes whose inputs are valid.
     """
     from penstock.engine.build import Builder
+    from penstock.engine.column_types import column_types
     from penstock.runtime import schemas
 
     errors: dict[str, PenstockError] = {}
     schemas.resolve_schemas(plan, None, errors=errors)
-    return dict(Builder(plan, spark).types(errors, unread=True))
+    return column_types(Builder(plan, spark), errors, unread=True)
 
 
 def pushdowns(plan: Plan, spark: SparkSession) -> dict[str, dict[str, Pushdown]]:

@@ -15,7 +15,7 @@ from penstock import app
 from penstock.core.errors import StateError
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan
-from penstock.runtime.supervise import Outcome
+from penstock.runtime.outcome import Outcome
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 

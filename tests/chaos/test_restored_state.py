@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from penstock import app
 from penstock.app import RunOptions
 from penstock.connectors import memory
-from penstock.runtime.supervise import Outcome
+from penstock.runtime.outcome import Outcome
 
 pytestmark = [pytest.mark.chaos, pytest.mark.spark]
 

@@ -13,7 +13,8 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import SpecError, ValidationErrors, flatten_errors
-from penstock.plan.fingerprint import compare, fingerprint
+from penstock.plan.comparison import compare
+from penstock.plan.fingerprint import fingerprint
 from penstock.spec.script.writer import to_script
 from penstock.spec.script.writer.comparison import canonical
 from penstock.spec.yaml.front_end import load

@@ -18,7 +18,7 @@ from penstock.app import RunOptions
 from penstock.connectors import memory
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.handle import RunHandle
-from penstock.runtime.supervise import Outcome
+from penstock.runtime.outcome import Outcome
 
 Row = dict[str, Any]
 START = datetime(2026, 3, 1, 10, tzinfo=UTC)

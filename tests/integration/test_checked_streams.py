@@ -23,8 +23,8 @@ from penstock.engine.failing_rows import (
 )
 from penstock.engine.stream_checks import check_stream
 from penstock.plan.model import Query
+from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.stop import Stopped
-from penstock.runtime.supervise import Supervisor
 
 pytestmark = pytest.mark.spark
 
@@ -177,15 +177,15 @@ def test_state_remains_valid_when_rows_are_checked(
     put_numbers(workspace, 1, texts)
     put_names(workspace, 1, {7: time, 8: time, 9: "garbage"})
     interrupted: set[str] = set()
-    ended = Supervisor.on_end
+    ended = BatchEvents.on_end
 
-    def interrupt(self: Supervisor, query: Query, number: int) -> None:
+    def interrupt(self: BatchEvents, query: Query, number: int) -> None:
         if query.name not in interrupted:
             interrupted.add(query.name)
             raise Stopped
         ended(self, query, number)
 
-    monkeypatch.setattr(Supervisor, "on_end", interrupt)
+    monkeypatch.setattr(BatchEvents, "on_end", interrupt)
     workspace.run(STATES, until="caught_up")
     assert interrupted == {"unique", "joined"}
     assert is_checked(workspace, "unique") and is_checked(workspace, "joined")

@@ -100,7 +100,7 @@ def kill(*_: Any) -> None:
 
 
 def kill_second() -> Any:
-    from penstock.engine.batch import make_sink_task
+    from penstock.engine.sink_rows import make_sink_task
 
     calls = []
 

@@ -11,7 +11,8 @@ import pytest
 from penstock import app
 from penstock.core.errors import StateError
 from penstock.plan.model import Query
-from penstock.runtime.supervise import Outcome, Supervisor
+from penstock.runtime.batch_events import BatchEvents
+from penstock.runtime.outcome import Outcome
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,12 +130,12 @@ def test_a_failed_write_of_final_rows_is_repeated(
     (place.directory / "vips").mkdir()
     (place.directory / "vips" / "0.csv").write_text("customer\nann\n")
 
-    def kill(_: Supervisor, query: Query, __: int) -> None:
+    def kill(_: BatchEvents, query: Query, __: int) -> None:
         if query.name == "totals":
             raise StateError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Supervisor, "on_end", kill)
+        patch.setattr(BatchEvents, "on_end", kill)
         assert place.run().ending == "failed"
     (place.directory / "vips" / "1.csv").write_text("customer\nbob\n")
     assert place.run().ending == "complete"

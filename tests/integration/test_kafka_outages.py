@@ -15,7 +15,7 @@ from penstock.connectors.kafka.config import ConnectionConfig
 from penstock.core.error_report import format_error
 from penstock.core.errors import Transient
 from penstock.runtime.retry import restart_policy
-from penstock.spec.models import Restart
+from penstock.spec.runtime_models import Restart
 from servers.kafka import Kafka
 from servers.server import free_port
 

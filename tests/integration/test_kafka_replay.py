@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock import app
 from penstock.connectors.kafka.transactions import INTERNAL_TOPIC
-from penstock.runtime.supervise import Outcome
+from penstock.runtime.outcome import Outcome
 from servers.kafka import Kafka
 
 pytestmark = pytest.mark.spark

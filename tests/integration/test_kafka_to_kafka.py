@@ -19,7 +19,7 @@ from terminal import penstock
 
 from penstock import app
 from penstock.app import RunOptions
-from penstock.runtime.supervise import Outcome
+from penstock.runtime.outcome import Outcome
 from servers.kafka import Kafka
 
 pytestmark = pytest.mark.spark

@@ -17,8 +17,8 @@ from penstock.app import RunOptions
 from penstock.core.errors import PenstockError, StateError
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.outcome import Outcome
 from penstock.runtime.state import StateDirectory
-from penstock.runtime.supervise import Outcome
 
 pytestmark = pytest.mark.spark
 

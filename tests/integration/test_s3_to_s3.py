@@ -14,8 +14,8 @@ from penstock.app import RunOptions
 from penstock.core.error_report import format_error
 from penstock.plan.explain import explain
 from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.outcome import Outcome
 from penstock.runtime.state import StateDirectory
-from penstock.runtime.supervise import Outcome
 from servers.s3 import S3, Bucket
 
 pytestmark = pytest.mark.spark

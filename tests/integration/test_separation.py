@@ -17,9 +17,10 @@ from penstock.engine.bisect import Bisection
 from penstock.engine.row_checks import ROW, find_checks, number_rows
 from penstock.engine.separation import NotSeparable
 from penstock.plan.model import Query
+from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.outcome import Outcome
 from penstock.runtime.state import StateDirectory
-from penstock.runtime.supervise import Outcome, Supervisor
 
 pytestmark = pytest.mark.spark
 
@@ -206,13 +207,13 @@ def test_a_stop_ends_the_search(
     def run() -> Outcome:
         return app.run(app.plan(directory / "shop.yaml"), spark=penstock_spark.newSession())
 
-    searched = Supervisor.on_search
+    searched = BatchEvents.on_search
 
-    def stop_and_search(self: Supervisor, query: Query, number: int) -> None:
+    def stop_and_search(self: BatchEvents, query: Query, number: int) -> None:
         self.stop.request("Ctrl-C")
         searched(self, query, number)
 
-    monkeypatch.setattr(Supervisor, "on_search", stop_and_search)
+    monkeypatch.setattr(BatchEvents, "on_search", stop_and_search)
     outcome = run()
     assert (outcome.ending, outcome.errors) == ("stopped", {})
     assert letters(directory) == {}

@@ -14,7 +14,7 @@ from penstock import app
 from penstock.connectors.memory import tables
 from penstock.core.errors import StateError
 from penstock.runtime.backfill import Backfill
-from penstock.runtime.supervise import Outcome
+from penstock.runtime.outcome import Outcome
 
 pytestmark = pytest.mark.spark
 

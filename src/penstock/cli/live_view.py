@@ -28,7 +28,7 @@ from penstock.core.text import shorten
 if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
     from penstock.plan.model import Plan
-    from penstock.runtime.supervise import Outcome
+    from penstock.runtime.outcome import Outcome
 
 MESSAGES = 3
 PER_SECOND = 2

@@ -18,7 +18,7 @@ from penstock.core.text import plural
 if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
     from penstock.plan.model import Plan
-    from penstock.runtime.supervise import Outcome
+    from penstock.runtime.outcome import Outcome
 
 PERIOD = 10.0
 """Seconds between two lines of progress."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.cli.shell.shell import Shell
-    from penstock.spec.models import Runtime
+    from penstock.spec.runtime_models import Runtime
 
 Scripts = Annotated[
     list[Path],

@@ -12,7 +12,7 @@ from penstock.core.text import plural
 
 if TYPE_CHECKING:
     from penstock.plan.model import Plan
-    from penstock.runtime.supervise import Outcome
+    from penstock.runtime.outcome import Outcome
 
 _ENDINGS = {"complete": "is complete", "caught_up": "has caught up", "failed": "failed"}
 

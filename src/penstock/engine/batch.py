@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from penstock.core.errors import PenstockError, PlanError, StateError, Transient
+from penstock.core.errors import PenstockError, StateError, Transient
+from penstock.engine.batch_observer import BatchObserver, Written
 from penstock.engine.batch_record import BatchRecordFile, Partitioning
-from penstock.engine.bisect import Bisection
 from penstock.engine.build import Builder
 from penstock.engine.checked_queries import require_checks
 from penstock.engine.columns import sink_schema
@@ -27,8 +26,8 @@ from penstock.engine.fallible import is_fallible
 from penstock.engine.late_rows import LateRows
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.reusable_plan import ReusablePlan
-from penstock.engine.separation import NotSeparable, Separation, branch_of
 from penstock.engine.sink import SinkTask
+from penstock.engine.sink_preparation import prepare
 from penstock.engine.sink_rows import (
     collect_receipts,
     computed,
@@ -40,66 +39,14 @@ from penstock.engine.sink_rows import (
     write_rows,
     written_columns,
 )
+from penstock.engine.source_watermarks import SourceWatermarks
 from penstock.engine.state_age import check_state_age
 from penstock.engine.updating.batch import UpdatingBatch
+from penstock.engine.valid_rows import valid_rows
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes
-from penstock.sdk import BatchId, Capability, SchemaChanges, compare_schemas
+from penstock.sdk import BatchId, Capability
 from penstock.sdk.retries import reported_retries
-
-
-@dataclass(frozen=True)
-class Written:
-    """The rows, the dead letters and the payload bytes that a sink wrote in a batch.
-
-    `bytes` is None if the sink writes no payloads.
-    """
-
-    rows: int
-    bad: int
-    bytes: int | None = None
-
-    @classmethod
-    def of(cls, receipts: Sequence[Mapping[str, Any]]) -> Written:
-        """Returns the sum of the receipts of a sink's writers."""
-        sizes = [int(receipt["bytes"]) for receipt in receipts if "bytes" in receipt]
-        return cls(
-            sum(int(receipt["rows"]) for receipt in receipts),
-            sum(int(receipt["bad"]) for receipt in receipts),
-            sum(sizes) if sizes else None,
-        )
-
-
-class BatchObserver(Protocol):
-    """The observer of a run's batches. Called on the driver, by the thread of the query."""
-
-    def on_begin(self, query: Query, number: int) -> None:
-        """Handles the start of a batch. Earlier batches are in the commit log."""
-
-    def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
-        """Handles an attempt to write a batch. Earlier attempts have written the sinks `done`."""
-
-    def on_search(self, query: Query, number: int) -> None:
-        """Handles a step of the search for failing rows. An exception ends the attempt."""
-
-    def on_failure(self, query: Query, sink: str, error: PenstockError) -> None:
-        """Handles a failure of a sink on the driver that is tried again."""
-
-    def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
-        """Handles the commit of the batch by a sink."""
-
-    def on_state(self, query: Query, rows: int, size: int) -> None:
-        """Handles the state of updating transforms after the batch: its rows and its bytes."""
-
-    def on_end(self, query: Query, number: int) -> None:
-        """Handles the commit of the batch by all sinks."""
-
-
-class SourceWatermarks(Protocol):
-    """The watermarks of the sources of a query, where they do not follow Spark's."""
-
-    def advance(self, query_id: str, batch: int) -> None:
-        """Sets the watermarks after a batch, before Spark moves the watermark of the query."""
 
 
 @dataclass
@@ -341,24 +288,11 @@ class BatchRunner:
             partitioning = self._partitioning(sink, rows, batch)
             return write_rows(sink.sink, task, rows, batch, partitioning)
 
-    @contextmanager
     def _valid_rows(
         self, builder: Builder, sink: Node, root: DataFrame, batch: BatchId, error: Exception
-    ) -> Iterator[DataFrame]:
-        """Yields the rows for a sink of the records on which SQL does not fail."""
-        with ExitStack() as stack:
-            search = (builder, self.query, sink, root, self._check_stop(batch))
-            try:
-                separation = Separation(*search)
-                rows = stack.enter_context(separation.valid_rows(batch.number))
-            except NotSeparable:
-                builder.discard_recomputed(self.query, batch.number)
-                valid = Bisection(*search).divert(batch.number, error)
-                if builder.updating is not None:
-                    builder = replace(builder, updating=builder.updating.again())
-                branch = branch_of(builder, self.query, sink)
-                rows = builder.build_batch(branch, valid)[sink.inputs[0]]
-            yield rows
+    ) -> AbstractContextManager[DataFrame]:
+        on_step = self._check_stop(batch)
+        return valid_rows(builder, self.query, sink, root, on_step, batch.number, error)
 
     def _update_state(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
         """Computes the state upstream of a sink that an earlier attempt has written."""
@@ -401,32 +335,3 @@ class BatchRunner:
     def _query_id(self) -> str:
         """Returns Spark's ID of the query: stable across restarts, new after `--fresh`."""
         return str(json.loads((self.checkpoint / "metadata").read_text())["id"])
-
-
-def prepare(sink: Node, columns: pa.Schema) -> None:
-    """Prepares a sink for rows of these columns, and changes the schema of its target if necessary.
-
-    Raises PlanError if a column is incompatible.
-    """
-    changes = schema_changes(sink, columns)
-    if changes:
-        sink.sink.change_schema(changes)
-    sink.sink.prepare(columns)
-
-
-def schema_changes(sink: Node, columns: pa.Schema) -> SchemaChanges:
-    """Returns the changes of a sink's target for rows of these columns. Reaches the system.
-
-    Raises PlanError if a column is incompatible.
-    """
-    target = sink.sink.target_schema()
-    changes = SchemaChanges() if target is None else compare_schemas(columns, target)
-    if changes.incompatible:
-        raise PlanError(
-            f"{sink.label}: the rows do not fit the target: "
-            f"{'; '.join(map(str, changes.incompatible))}",
-            code="target-schema",
-            hint="Cast or select the columns in a transform.",
-            where=sink.where,
-        )
-    return changes

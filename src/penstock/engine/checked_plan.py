@@ -125,7 +125,7 @@ class CheckedPlan(ABC):
             plan = analyzed_plan(frame_of(plan, self.session).select("*", *added))
             results = scala_items(plan.output())[-len(calls) :]
             for call, result in zip(calls, results, strict=True):
-                values = [replace_call(value, call, result, self.sequence) for value in values]
+                values = [replace_call(value, call, result, self.java) for value in values]
         return plan, values
 
     def sequence(self, items: Sequence[Any]) -> Any:

@@ -9,7 +9,7 @@ from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.engine.columns import sink_schema, to_arrow
 from penstock.plan.model import Node
 from penstock.sdk.columns.checks import check_columns
-from penstock.spec.models import SinkSpec, TransformSpec
+from penstock.spec.node_models import SinkSpec, TransformSpec
 
 
 def check_sink_schema(sink: Node, columns: StructType) -> None:

@@ -16,6 +16,7 @@ from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
     frame_of,
+    map_children,
     scala_items,
     scala_sequence,
 )
@@ -39,10 +40,7 @@ def by_distinct_values(frame: DataFrame) -> DataFrame:
 def _rewrite(plan: Any, java: Any) -> Any:
     if not plan.isStreaming():
         return plan
-    children = scala_items(plan.children())
-    visited = [_rewrite(child, java) for child in children]
-    if any(new is not old for new, old in zip(visited, children, strict=True)):
-        plan = plan.withNewChildren(scala_sequence(java, visited))
+    plan = map_children(plan, lambda child: _rewrite(child, java), java)
     if class_name(plan) != "Aggregate":
         return plan
     items = scala_items(plan.aggregateExpressions())
@@ -99,8 +97,4 @@ def _with_filter(expression: Any, java: Any) -> Any:
         always = java.scala.Option.apply(literals.TrueLiteral())
         function, mode = expression.aggregateFunction(), expression.mode()
         return expression.copy(function, mode, True, always, expression.resultId())
-    children = scala_items(expression.children())
-    replaced = [_with_filter(child, java) for child in children]
-    if all(new is old for new, old in zip(replaced, children, strict=True)):
-        return expression
-    return expression.withNewChildren(scala_sequence(java, replaced))
+    return map_children(expression, lambda child: _with_filter(child, java), java)

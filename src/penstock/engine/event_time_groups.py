@@ -11,15 +11,16 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.engine.spark_plan import (
+    WATERMARK_DELAY,
+    WINDOWS,
     analyzed_plan,
     class_name,
     frame_of,
+    has_metadata,
+    map_children,
     scala_items,
     scala_sequence,
 )
-
-_DELAY = "spark.watermarkDelayMs"
-_WINDOWS = ("spark.timeWindow", "spark.sessionWindow")
 
 
 def by_windows_only(frame: DataFrame) -> DataFrame:
@@ -33,14 +34,13 @@ def by_windows_only(frame: DataFrame) -> DataFrame:
 def _rewrite(plan: Any, java: Any) -> Any:
     if not plan.isStreaming():
         return plan
-    children = scala_items(plan.children())
-    visited = [_rewrite(child, java) for child in children]
-    if any(new is not old for new, old in zip(visited, children, strict=True)):
-        plan = plan.withNewChildren(scala_sequence(java, visited))
+    plan = map_children(plan, lambda child: _rewrite(child, java), java)
     if class_name(plan) != "Aggregate":
         return plan
-    times = [each for each in scala_items(plan.groupingExpressions()) if _has(each, _DELAY)]
-    others = [time for time in times if not _has(time, *_WINDOWS)]
+    times = [
+        each for each in scala_items(plan.groupingExpressions()) if _has(each, WATERMARK_DELAY)
+    ]
+    others = [time for time in times if not _has(time, *WINDOWS)]
     if not others or len(others) == len(times):
         return plan
     return _without_event_times(plan, others, java)
@@ -83,15 +83,9 @@ def _replace(expression: Any, replaced: list[tuple[Any, Any]], java: Any) -> Any
             return copy
     if class_name(expression) == "AggregateExpression":
         return expression
-    children = scala_items(expression.children())
-    changed = [_replace(child, replaced, java) for child in children]
-    if all(new is old for new, old in zip(changed, children, strict=True)):
-        return expression
-    return expression.withNewChildren(scala_sequence(java, changed))
+    return map_children(expression, lambda child: _replace(child, replaced, java), java)
 
 
 def _has(expression: Any, *keys: str) -> bool:
     """Returns whether an expression is a column whose metadata has one of the keys."""
-    if class_name(expression) != "AttributeReference":
-        return False
-    return any(expression.metadata().contains(key) for key in keys)
+    return class_name(expression) == "AttributeReference" and has_metadata(expression, *keys)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.engine.fallible import is_function_call
-from penstock.engine.spark_plan import scala_items
+from penstock.engine.spark_plan import map_children, scala_items
 
 
 def innermost_calls(values: Sequence[Any]) -> list[Any]:
@@ -17,17 +17,11 @@ def innermost_calls(values: Sequence[Any]) -> list[Any]:
     return found
 
 
-def replace_call(
-    expression: Any, call: Any, result: Any, sequence: Callable[[Sequence[Any]], Any]
-) -> Any:
-    """Returns an expression with `result` in place of `call`. `sequence` makes Scala sequences."""
+def replace_call(expression: Any, call: Any, result: Any, java: Any) -> Any:
+    """Returns an expression with `result` in place of `call`."""
     if expression.equals(call):
         return result
-    children = scala_items(expression.children())
-    replaced = [replace_call(child, call, result, sequence) for child in children]
-    if all(new is old for new, old in zip(replaced, children, strict=True)):
-        return expression
-    return expression.withNewChildren(sequence(replaced))
+    return map_children(expression, lambda child: replace_call(child, call, result, java), java)
 
 
 def _add_calls(expression: Any, found: list[Any]) -> bool:

@@ -15,9 +15,11 @@ from pyspark.sql import Column, DataFrame
 
 from penstock.engine.pushdown import NODE
 from penstock.engine.spark_plan import (
+    WATERMARK_DELAY,
     analyzed_plan,
     class_name,
     frame_of,
+    has_metadata,
     scala_items,
     scala_sequence,
 )
@@ -25,8 +27,6 @@ from penstock.engine.spark_plan import (
 ROW = "_penstock_row"
 """The column with the number of a row."""
 TIME = "_penstock_time"
-_DELAY = "spark.watermarkDelayMs"
-"""The key of Spark's metadata of an event-time column."""
 _STATEFUL = frozenset({"Aggregate", "Deduplicate", "DeduplicateWithinWatermark"})
 _TRANSPARENT = frozenset({
     "ArrowEvalPython", "BatchEvalPython", "Filter", "Generate", "RebalancePartitions",
@@ -178,9 +178,9 @@ def _event_time(columns: list[Any]) -> Any | None:
     found = {}
     for column in columns:
         if class_name(column) == "AttributeReference":
-            if column.metadata().contains(_DELAY):
+            if has_metadata(column, WATERMARK_DELAY):
                 found[column.exprId().id()] = column
-        elif any(each.metadata().contains(_DELAY)
+        elif any(has_metadata(each, WATERMARK_DELAY)
                  for each in scala_items(column.references().toSeq())):  # fmt: skip
             raise NotExact("a group by a part of the event time")
     if len(found) > 1:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from penstock.core.units import byte_count
-from penstock.spec.models import Runtime
+from penstock.spec.runtime_models import Runtime
 
 MIB, GIB = 2**20, 2**30
 DEFAULT_HEAP = GIB

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.engine.spark_plan import class_name, scala_items
-
-_WINDOWS = ("spark.timeWindow", "spark.sessionWindow")
-"""The keys of Spark's metadata of windows. Spark drops rows without an event time before them."""
+from penstock.engine.spark_plan import WINDOWS, class_name, has_metadata, scala_items
 
 
 def nullable_equalities(join: Any) -> Iterator[str]:
@@ -50,8 +47,9 @@ def _is_window_field(expression: Any) -> bool:
 
 
 def _is_window(expression: Any) -> bool:
+    # Spark drops rows without an event time before windows.
     named = class_name(expression) in ("AttributeReference", "Alias")
-    return named and any(expression.metadata().contains(key) for key in _WINDOWS)
+    return named and has_metadata(expression, *WINDOWS)
 
 
 def _column_can_be_null(column: Any, plan: Any) -> bool:

@@ -23,16 +23,17 @@ from penstock.engine.columns import to_arrow
 from penstock.engine.pane_aggregates import Aggregates, Unsupported
 from penstock.engine.pane_rows import PaneRows
 from penstock.engine.spark_plan import (
+    TIME_WINDOW,
+    WATERMARK_DELAY,
     analyzed_plan,
     class_name,
     frame_of,
+    has_metadata,
+    map_children,
     scala_items,
     scala_sequence,
 )
 
-_WINDOW = "spark.timeWindow"
-"""The key of Spark's metadata of a column of windows."""
-_DELAY = "spark.watermarkDelayMs"
 _PANE = "_pane"
 _MOMENT = 1_000_000_000_000_000
 _FEWEST_WINDOWS = 4
@@ -66,10 +67,7 @@ class _Panes:
         """Returns a plan with panes, or the plan itself."""
         if not plan.isStreaming():
             return plan
-        children = scala_items(plan.children())
-        visited = [self.visit(child) for child in children]
-        if any(new is not old for new, old in zip(visited, children, strict=True)):
-            plan = plan.withNewChildren(scala_sequence(self.java, visited))
+        plan = map_children(plan, self.visit, self.java)
         if class_name(plan) != "Aggregate":
             return plan
         try:
@@ -110,7 +108,7 @@ class _Panes:
         column = scala_items(expand.output())[0]
         copies = [each.apply(0) for each in scala_items(expand.projections())]
         times = scala_items(copies[0].references().toSeq())
-        if not column.metadata().contains(_WINDOW) or len(copies) < _FEWEST_WINDOWS:
+        if not has_metadata(column, TIME_WINDOW) or len(copies) < _FEWEST_WINDOWS:
             raise Unsupported("no window, or one of few copies")
         if len(times) != 1 or times[0].dataType().simpleString() != "timestamp":
             raise Unsupported("a window of another window, or of times without a zone")
@@ -218,4 +216,4 @@ def _reads(expression: Any, column: Any) -> bool:
 def _has_delay(expression: Any) -> bool:
     """Returns whether an expression is an event time, by which Spark drops late rows."""
     name = class_name(expression)
-    return name == "AttributeReference" and bool(expression.metadata().contains(_DELAY))
+    return name == "AttributeReference" and has_metadata(expression, WATERMARK_DELAY)

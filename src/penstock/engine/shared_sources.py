@@ -14,7 +14,13 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.checked_plan import without_ctes
 from penstock.engine.pushdown import NODE
-from penstock.engine.spark_plan import class_name, frame_of, scala_items, scala_sequence
+from penstock.engine.spark_plan import (
+    class_name,
+    frame_of,
+    map_children,
+    scala_items,
+    scala_sequence,
+)
 
 SHARED_SETTINGS = {"spark.sql.exchange.reuse": "false"}
 """Settings of a query that shares a source: Spark loses the watermark below a reused exchange."""
@@ -53,11 +59,7 @@ class _Sharing:
         """Returns a plan with references in place of the sources."""
         if _is_source(plan) and _node(plan) in self.names:
             return self._reference(plan)
-        children = scala_items(plan.children())
-        replaced = [self.replace(child) for child in children]
-        if all(new is old for new, old in zip(replaced, children, strict=True)):
-            return plan
-        return plan.withNewChildren(scala_sequence(self.java, replaced))
+        return map_children(plan, self.replace, self.java)
 
     def _reference(self, source: Any) -> Any:
         none = self.java.scala.Option.empty()

@@ -26,7 +26,7 @@ from penstock.engine.variants import variants_to_json
 from penstock.engine.write_limits import WriteLimits
 from penstock.plan.model import Node
 from penstock.sdk import BatchId, Operation, Sink
-from penstock.spec.models import SinkSpec
+from penstock.spec.node_models import SinkSpec
 
 RANK = "_penstock_rank"
 """The column that ranks the rows of a key, the newest first."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+
+WATERMARK_DELAY = "spark.watermarkDelayMs"
+"""The key of Spark's metadata of a column with a watermark."""
+TIME_WINDOW = "spark.timeWindow"
+SESSION_WINDOW = "spark.sessionWindow"
+WINDOWS = (TIME_WINDOW, SESSION_WINDOW)
+"""The keys of Spark's metadata of a column of windows."""
 
 
 def analyzed_plan(frame: DataFrame) -> Any:
@@ -27,6 +34,20 @@ def class_name(node: Any) -> str:
 def scala_sequence(java: Any, items: Sequence[Any]) -> Any:
     """Returns Java objects as a Scala sequence."""
     return java.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
+
+
+def map_children(node: Any, function: Callable[[Any], Any], java: Any) -> Any:
+    """Returns a plan or an expression with new children; itself if the function changes none."""
+    children = scala_items(node.children())
+    mapped = [function(child) for child in children]
+    if all(new is old for new, old in zip(mapped, children, strict=True)):
+        return node
+    return node.withNewChildren(scala_sequence(java, mapped))
+
+
+def has_metadata(column: Any, *keys: str) -> bool:
+    """Returns whether the metadata of a named expression has one of the keys."""
+    return any(column.metadata().contains(key) for key in keys)
 
 
 def frame_of(plan: Any, session: SparkSession) -> DataFrame:

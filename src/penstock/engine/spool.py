@@ -23,7 +23,7 @@ from penstock.core.durable import rename_durably, sync
 from penstock.core.errors import RecordError
 from penstock.core.private_files import create_directory, open_private
 from penstock.engine.late_candidates import CANDIDATES, write_candidates
-from penstock.spec.models import OnError
+from penstock.spec.model_types import OnError
 
 Stage = Literal["decode", "transform", "output", "sink"]
 """The stage of a failure. At `output` the payload is a row that the node has computed."""

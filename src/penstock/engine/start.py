@@ -8,16 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.engine.batch import BatchObserver, BatchRunner
-from penstock.engine.build import Builder, source_order
+from penstock.engine.batch import BatchRunner
+from penstock.engine.batch_observer import BatchObserver
+from penstock.engine.build import Builder
 from penstock.engine.checked_queries import has_checks
 from penstock.engine.distinct import by_distinct_values
 from penstock.engine.idle import IdleSources, IdleTime
+from penstock.engine.late_search import find_late_rows
 from penstock.engine.panes import by_panes
+from penstock.engine.pushdown import NODE
 from penstock.engine.shared_sources import SHARED_SETTINGS, read_once
+from penstock.engine.source_watermarks import source_watermarks
+from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.watermark import keep_filters_above
 from penstock.engine.window_bounds import by_whole_windows
 from penstock.plan.model import Query
@@ -69,8 +74,10 @@ def start(
         if checks_rows and builder.has_late_rows(query):
             unchecked = replace(builder, checks_rows=False).build_streams(query)
         frames = builder.build_streams(query)
-        late = builder.find_late_rows(query, (unchecked or frames)[query.root])
-        watermarks = builder.source_watermarks(query)
+        late = find_late_rows(
+            builder, query, (unchecked or frames)[query.root], builder.computed_watermarks
+        )
+        watermarks = source_watermarks(builder, query, builder.watermark_ids)
         runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks)
         distinct = by_distinct_values(by_whole_windows(frames[query.root]))
         separate = keep_filters_above(by_panes(distinct))
@@ -85,12 +92,19 @@ def start(
             writer = writer.trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
         else:
             writer = writer.trigger(availableNow=True)
-        sources = source_order(stream)
+        sources = _source_order(stream)
         settings = SHARED_SETTINGS if stream is not separate else {}
         with _settings(builder.session, settings):
             started = writer.start()
         idle = IdleSources(builder.session, started, sources, _idle_times(builder, query))
         return StartedQuery(query, started, runner, sources, idle)
+
+
+def _source_order(frame: DataFrame) -> tuple[str, ...]:
+    """Returns the sources of a streaming DataFrame in the order of Spark's progress reports."""
+    nodes = scala_items(analyzed_plan(frame).collectLeaves())
+    streams = [node for node in nodes if "Streaming" in class_name(node)]
+    return tuple(dict.fromkeys(stream.extraOptions().get(NODE) for stream in streams))
 
 
 def _idle_times(builder: Builder, query: Query) -> tuple[IdleTime, ...]:

@@ -18,7 +18,13 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 from penstock.engine.checked_plan import ROW, CheckedPlan, aggregated_values, without_ctes
 from penstock.engine.failing_rows import NUMBER, FailingRows, FailingRowsWriter
-from penstock.engine.spark_plan import analyzed_plan, class_name, frame_of, scala_items
+from penstock.engine.spark_plan import (
+    analyzed_plan,
+    class_name,
+    frame_of,
+    map_children,
+    scala_items,
+)
 from penstock.engine.spool import Spool, Stage
 from penstock.plan.model import Node
 
@@ -119,11 +125,7 @@ def _replace(expression: Any, replaced: list[tuple[Any, Any]], plan: CheckedPlan
     for value, field in replaced:
         if expression.semanticEquals(value):
             return field
-    children = scala_items(expression.children())
-    changed = [_replace(child, replaced, plan) for child in children]
-    if all(new is old for new, old in zip(changed, children, strict=True)):
-        return expression
-    return expression.withNewChildren(plan.sequence(changed))
+    return map_children(expression, lambda child: _replace(child, replaced, plan), plan.java)
 
 
 def _passing(writer: FailingRowsWriter) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:

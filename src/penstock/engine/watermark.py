@@ -22,21 +22,19 @@ from penstock.engine.function import Chain, Step
 from penstock.engine.late_candidates import LateCapture
 from penstock.engine.sentinel import END_OF_TIME, sentinel
 from penstock.engine.spark_plan import (
+    WATERMARK_DELAY,
     analyzed_plan,
     class_name,
     frame_of,
-    scala_items,
-    scala_sequence,
+    map_children,
 )
 from penstock.engine.spool import Spool
 from penstock.plan.model import Node
 from penstock.sdk import Config, Context, Transform
-from penstock.spec.models import Watermark
+from penstock.spec.node_models import Watermark
 from penstock.sql.dialect.translate import translate
 
 _BOUND = "_watermark_bound"
-_DELAY = "spark.watermarkDelayMs"
-"""The key of Spark's metadata of event-time columns."""
 
 
 class EventTimeColumn(Config):
@@ -85,7 +83,7 @@ def add_watermark(
         bounded = frame.withWatermark(watermark.column, f"{delay} milliseconds")
         return _drop_sentinel(bounded, watermark.column) if drops_sentinel else bounded
     bounded = frame.withColumn(_BOUND, _bound(frame, watermark.column, watermark.bound))
-    event_time = col(watermark.column).alias(watermark.column, metadata={_DELAY: delay})
+    event_time = col(watermark.column).alias(watermark.column, metadata={WATERMARK_DELAY: delay})
     columns = [
         event_time if name == watermark.column else col(f"`{name.replace('`', '``')}`")
         for name in frame.columns
@@ -108,10 +106,7 @@ def keep_filters_above(frame: DataFrame) -> DataFrame:
 
 
 def _keep_filters_above(plan: Any, session: SparkSession) -> Any:
-    children = scala_items(plan.children())
-    kept = [_keep_filters_above(child, session) for child in children]
-    if any(new is not old for new, old in zip(kept, children, strict=True)):
-        plan = plan.withNewChildren(scala_sequence(session._jvm, kept))
+    plan = map_children(plan, lambda child: _keep_filters_above(child, session), session._jvm)
     if class_name(plan) != "EventTimeWatermark":
         return plan
     return analyzed_plan(frame_of(plan, session).where(spark_partition_id() >= 0))

@@ -14,15 +14,18 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from penstock.engine.spark_plan import (
+    SESSION_WINDOW,
+    WATERMARK_DELAY,
+    WINDOWS,
     analyzed_plan,
     class_name,
     frame_of,
+    has_metadata,
+    map_children,
     scala_items,
     scala_sequence,
 )
 
-_DELAY = "spark.watermarkDelayMs"
-_WINDOWS = ("spark.timeWindow", "spark.sessionWindow")
 _MOMENT = 1_000_000_000_000_000
 _INNER = ("Cross", "Inner")
 
@@ -57,10 +60,7 @@ class _WholeWindows:
         """Returns a plan with windows among its join conditions and groups, or the plan itself."""
         if not plan.isStreaming():
             return plan
-        children = scala_items(plan.children())
-        visited = [self.visit(child) for child in children]
-        if any(new is not old for new, old in zip(visited, children, strict=True)):
-            plan = plan.withNewChildren(scala_sequence(self.java, visited))
+        plan = map_children(plan, self.visit, self.java)
         kind = class_name(plan)
         if kind == "Aggregate":
             return self._aggregate(plan)
@@ -116,7 +116,7 @@ class _WholeWindows:
     def _aggregate(self, plan: Any) -> Any:
         """Returns an aggregation by the window whose bounds it groups by."""
         groups = scala_items(plan.groupingExpressions())
-        if any(_is_column(group) and group.metadata().contains(_DELAY) for group in groups):
+        if any(_is_column(group) and has_metadata(group, WATERMARK_DELAY) for group in groups):
             return plan
         bounds = [bound for group in groups if (bound := self._trace(group, plan.child()))]
         for bound in bounds:
@@ -172,7 +172,7 @@ class _WholeWindows:
 
     def _width(self, window: Any, plan: Any) -> int | None:
         """Returns the width of all windows in a column of a plan; None if it is not known."""
-        if window.metadata().contains("spark.sessionWindow"):
+        if has_metadata(window, SESSION_WINDOW):
             return None
         definition = _definition(window, plan)
         if definition is None:
@@ -238,9 +238,9 @@ def _is_column(expression: Any) -> bool:
 
 def _is_window(expression: Any) -> bool:
     """Returns whether an expression is a column of windows that a watermark completes."""
-    if not _is_column(expression) or not expression.metadata().contains(_DELAY):
+    if not _is_column(expression) or not has_metadata(expression, WATERMARK_DELAY):
         return False
-    return any(expression.metadata().contains(key) for key in _WINDOWS)
+    return has_metadata(expression, *WINDOWS)
 
 
 def _has_column(plan: Any, column: Any) -> bool:

@@ -13,7 +13,7 @@ from penstock.core.errors import PlanError
 from penstock.plan.model import Node, Query
 from penstock.sdk import Capability, Source
 from penstock.sdk.changes import OPERATION_COLUMN, add_operation
-from penstock.spec.models import SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 
 
 def source_operation(spec: SourceSpec, source: Source[Any]) -> str | None:

@@ -22,7 +22,7 @@ from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.registry import Kind
 from penstock.spec.fields import fields_at
 from penstock.spec.model_validation import validate_model
-from penstock.spec.models import DeadLetterSpec, SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.node_models import DeadLetterSpec, SinkSpec, SourceSpec, TransformSpec
 from penstock.spec.source_map import Route, SourceMap, locate_error
 from penstock.spec.valid_part import invalid_values, validate_part
 from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions

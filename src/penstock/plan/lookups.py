@@ -12,7 +12,7 @@ from penstock.plan.changes import source_operation
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.sdk import Capability, Source, registry
-from penstock.spec.models import SourceSpec
+from penstock.spec.node_models import SourceSpec
 
 
 def prepare_lookup(source: Source[Any], spec: SourceSpec) -> None:

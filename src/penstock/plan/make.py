@@ -23,7 +23,7 @@ from penstock.plan.unbounded_state import find_unbounded_state
 from penstock.plan.updating import mark_updating
 from penstock.sdk import Sink, Source
 from penstock.spec.graph import list_nodes
-from penstock.spec.models import SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 from penstock.spec.source_map import locate_error
 from penstock.spec.valid_part import invalid_values
 from penstock.spec.validate import Pipeline

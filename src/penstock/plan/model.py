@@ -11,16 +11,9 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
 from penstock.plan.functions.model import Function
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
-from penstock.spec.models import (
-    Late,
-    Lookup,
-    OnError,
-    PipelineSpec,
-    SinkSpec,
-    SourceSpec,
-    TransformSpec,
-    Watermark,
-)
+from penstock.spec.model_types import OnError
+from penstock.spec.models import PipelineSpec
+from penstock.spec.node_models import Late, Lookup, SinkSpec, SourceSpec, TransformSpec, Watermark
 from penstock.spec.source_map import locate_error
 from penstock.spec.validate import Pipeline
 

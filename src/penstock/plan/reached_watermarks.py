@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from penstock.core.errors import PlanError
 from penstock.core.units import duration_text
 from penstock.plan.model import Node, Plan
-from penstock.spec.models import Watermark
+from penstock.spec.node_models import Watermark
 
 
 def watermarks_above(name: str, nodes: Mapping[str, Node]) -> list[Watermark]:

@@ -20,8 +20,8 @@ from penstock.plan.queries import upstream
 from penstock.plan.reached_watermarks import windows_have_watermarks
 from penstock.sdk import Capability
 from penstock.sdk.columns.conform import sql_name
-from penstock.spec.models import SourceSpec
-from penstock.sql.facts import deterministic
+from penstock.spec.node_models import SourceSpec
+from penstock.sql.determinism import deterministic
 
 Rule = Callable[[Plan], Iterator[PlanError]]
 

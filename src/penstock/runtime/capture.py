@@ -14,7 +14,7 @@ from penstock.core.text import did_you_mean
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import make_queries, upstream
 from penstock.sdk import BatchId, Capability, Config, Context, Failure, Receipt, Sink, Writer
-from penstock.spec.models import SinkSpec
+from penstock.spec.node_models import SinkSpec
 
 
 def capture_nodes(

@@ -13,7 +13,7 @@ from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.retry import RetryState, retry
 from penstock.runtime.state import StateDirectory
 from penstock.runtime.stop import StopRequest
-from penstock.spec.models import Restart
+from penstock.spec.runtime_models import Restart
 
 
 class DeadLetterCollection:

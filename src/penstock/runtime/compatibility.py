@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from penstock.core.errors import StateError
-from penstock.plan import fingerprint
-from penstock.plan.fingerprint import Change
+from penstock.plan import comparison, fingerprint
+from penstock.plan.comparison import Change
 from penstock.plan.model import Plan
 from penstock.runtime.sink_starts import (
     SinkStart,
@@ -41,7 +41,7 @@ def check_changes(plan: Plan, state: StateDirectory) -> list[Change]:
         return []
     previous = fingerprint.relative_paths(previous, fingerprint.project(plan))
     current = fingerprint.comparable(plan, previous, state.key())
-    changes = fingerprint.compare(previous, current)
+    changes = comparison.compare(previous, current)
     if any(change.effect == "incompatible" for change in changes):
         raise StateError(
             "the pipeline has changed in a way that its state does not support",
@@ -50,7 +50,7 @@ def check_changes(plan: Plan, state: StateDirectory) -> list[Change]:
             hint="Undo the change, rename the changed node, or reset the state with --fresh.",
         )
     starts = find_starts(plan, state)
-    new = fingerprint.new_sinks(previous, current)
+    new = comparison.new_sinks(previous, current)
     return [*changes, *(_new_sink(plan, name, starts[name]) for name in new if name in starts)]
 
 
@@ -66,7 +66,7 @@ def find_new_columns(
         return []
     return [
         _new_columns(plan, name, new)
-        for name, new in fingerprint.new_columns(previous, {"columns": columns}).items()
+        for name, new in comparison.new_columns(previous, {"columns": columns}).items()
         if state.committed(sink_query(plan, name).name) is not None
     ]
 

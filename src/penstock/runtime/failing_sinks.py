@@ -11,7 +11,7 @@ from penstock.plan.model import Node, Plan
 from penstock.runtime.retry import retry
 from penstock.runtime.state import StateDirectory
 from penstock.runtime.stop import StopRequest
-from penstock.spec.models import Restart
+from penstock.spec.runtime_models import Restart
 
 
 class FailingSinks:

@@ -19,8 +19,8 @@ from penstock.runtime.stop import StopRequest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from penstock.runtime.outcome import Outcome
     from penstock.runtime.preview import Preview
-    from penstock.runtime.supervise import Outcome
 
 MAX_EVENTS = 1000
 

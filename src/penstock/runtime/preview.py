@@ -14,8 +14,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import PenstockError
-from penstock.engine.batch import Written
+from penstock.engine.batch_observer import Written
 from penstock.engine.build import Builder
+from penstock.engine.column_types import column_types
 from penstock.engine.columns import mark_json, sink_schema
 from penstock.engine.spool import DEAD_LETTER
 from penstock.engine.start import StartedQuery, Until, start
@@ -118,7 +119,7 @@ class PreviewRun:
         try:
             return start(builder, query, checkpoint, self, until=until, trigger=0.0)
         except AnalysisException:
-            builder.types()
+            column_types(builder)
             raise
 
     def _wait(self, until: Until) -> bool:
@@ -184,7 +185,7 @@ def preview(
             run.on_poll = _Arrivals(captures, on_rows)
         builder = Builder(tap, session, run.state.spool, checks_rows=True)
         try:
-            types = builder.types()
+            types = column_types(builder)
             tables = {name: _head(builder, name, rows) for name in names if name not in captures}
             run.deadline = time.monotonic() + timeout
             if run.run(builder, "caught_up" if plan.bounded else "stopped") and plan.bounded:

@@ -27,7 +27,7 @@ from penstock.runtime.receiver_process import LOG, READY
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state_files import writing
 from penstock.sdk import ReceivingSource
-from penstock.spec.models import Restart
+from penstock.spec.runtime_models import Restart
 
 SHUTDOWN_SECONDS = 15.0
 """Time for a receiver to acknowledge to its senders and to flush its journal."""

@@ -13,6 +13,7 @@ from penstock.core.errors import PenstockError, RecordError, StateError
 from penstock.core.text import plural
 from penstock.engine.batch_record import BatchRecordFile
 from penstock.engine.build import Builder
+from penstock.engine.column_types import column_types
 from penstock.engine.data_errors import data_error
 from penstock.engine.late_rows import CODE as LATE
 from penstock.engine.separation import find_failing_rows
@@ -48,7 +49,7 @@ class Replay:
     def run(self, ids: Collection[str] | None, force: bool) -> ReplayResult:
         """Replays the dead letters with these IDs (None: all)."""
         result = ReplayResult()
-        self.builder.types()
+        column_types(self.builder)
         interrupted = ReplayRecord.read(self.state)
         if interrupted is not None:
             result.finished = self._finish(interrupted)

@@ -12,6 +12,7 @@ from penstock.core.errors import DecodeError
 from penstock.engine.build import Builder
 from penstock.engine.columns import sink_schema, text_columns, to_arrow, to_spark
 from penstock.engine.late_rows import CODE as LATE
+from penstock.engine.source_tasks import make_source_task
 from penstock.engine.variants import json_to_variants, mark_variants
 from penstock.engine.watermark import add_event_time
 from penstock.plan.model import Node, Plan, Query
@@ -83,7 +84,7 @@ class ReplayRows:
     def _source(self, node: Node, letters: Sequence[DeadLetter]) -> DataFrame:
         if node.static:
             return self.builder.read_static(node.name)
-        columns = self.builder.make_source_task(node, self.query).rows
+        columns = make_source_task(self.builder, node, self.query).rows
         decoded = [self.decode(node, letter) for letter in letters]
         frame = self._frame(pa.Table.from_batches(decoded, columns), columns)
         self.entries[node.name] = frame
@@ -94,7 +95,7 @@ class ReplayRows:
         """Returns the rows of a dead letter of a source. Raises RecordError."""
         if letter["payload"] is None:
             raise DecodeError(letter["message"], code=letter["code"])
-        task = self.builder.make_source_task(node, self.query)
+        task = make_source_task(self.builder, node, self.query)
         return task.decode_again(
             letter["payload"],
             letter["origin"],

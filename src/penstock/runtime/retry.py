@@ -11,7 +11,7 @@ from penstock.core.errors import PenstockError
 from penstock.core.log import Log
 from penstock.observe.execution import Execution
 from penstock.runtime.stop import StopRequest
-from penstock.spec.models import Restart
+from penstock.spec.runtime_models import Restart
 
 T = TypeVar("T")
 POLL_SECONDS = 0.05

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from penstock.engine.jvm import Length
     from penstock.engine.memory import Resources
-    from penstock.runtime.supervise import Outcome, Supervisor
+    from penstock.runtime.outcome import Outcome
+    from penstock.runtime.supervise import Supervisor
 
 LARGE_BACKLOG = 8_000_000
 """The number of records that take minutes."""
@@ -168,9 +169,10 @@ class Run:
 
     def _supervise(self, plan: Plan, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
+        from penstock.engine.column_types import column_types
         from penstock.runtime.supervise import Supervisor
 
-        types = Builder(plan, spark).types(self._resolve_schemas(), unread=True)
+        types = column_types(Builder(plan, spark), self._resolve_schemas(), unread=True)
         self._record_plan(plan, types)
         supervisor = Supervisor(
             plan, spark, self.state, until=_until(plan, self.options),
@@ -181,9 +183,10 @@ class Run:
 
     def _supervise_backfill(self, backfill: Backfill, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
+        from penstock.engine.column_types import column_types
         from penstock.runtime.supervise import Supervisor
 
-        Builder(backfill.plan, spark).types()
+        column_types(Builder(backfill.plan, spark))
         supervisor = Supervisor(
             backfill.plan, spark, backfill.state, until=backfill.until,
             metrics=self.handle.metrics, log=self.log, stop=self.stop,

@@ -14,7 +14,7 @@ from penstock.plan.model import Node, Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Capability
 from penstock.sdk.schema_registry import RegistryFormat
-from penstock.spec.models import SourceSpec
+from penstock.spec.node_models import SourceSpec
 
 FILE = "schemas.json"
 SAMPLE = 1000

@@ -13,7 +13,7 @@ from penstock.engine.session import SessionSettings, cores
 from penstock.engine.session import session as start_session
 from penstock.plan.model import Plan
 from penstock.runtime.state_files import writing
-from penstock.spec.models import Runtime
+from penstock.spec.runtime_models import Runtime
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

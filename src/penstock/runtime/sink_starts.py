@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from penstock.engine.sink_rows import is_ordered
-from penstock.plan import fingerprint
+from penstock.plan import comparison
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import committed_offsets
 from penstock.runtime.past_batches import PastBatches, read_past_batches
@@ -64,7 +64,7 @@ def find_starts(plan: Plan, state: StateDirectory) -> dict[str, SinkStart]:
     for name, query in before["sinks"].items():
         if name not in current and name not in starts:
             starts[name] = SinkStart(query, {}, filled=True)
-    for name, query in fingerprint.new_sinks(before, {"sinks": current}).items():
+    for name, query in comparison.new_sinks(before, {"sinks": current}).items():
         since = committed_offsets(state, query)
         known = starts.get(name)
         if since and (known is None or (known.query, known.since) != (query, since)):

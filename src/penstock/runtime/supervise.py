@@ -4,53 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql import SparkSession
 
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
-from penstock.engine.batch import Written
 from penstock.engine.build import Builder
 from penstock.engine.checked_queries import ChecksRequired
-from penstock.engine.lookup_table import LOOKUPS, read_state
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
-from penstock.observe.metrics import Metrics, StateSize
+from penstock.observe.metrics import Metrics
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.backlog import StalledBacklog
+from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.collection import DeadLetterCollection
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.failing_sinks import FailingSinks
+from penstock.runtime.outcome import Ending, Outcome
 from penstock.runtime.receivers import Receivers
 from penstock.runtime.retry import RetryState, restart_policy
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.state_stores import StateStores, StateTooLarge
 from penstock.runtime.stop import Stopped, StopRequest
+from penstock.runtime.table_letters import TableLetters
 
-Ending = Literal["stopped", "complete", "caught_up", "failed"]
 POLL_SECONDS = 0.1
 TICK_SECONDS = 1.0
 FINISH_TIMEOUT = 60.0
-
-
-@dataclass
-class Outcome:
-    """The end of a run."""
-
-    ending: Ending
-    errors: dict[str, PenstockError] = field(default_factory=dict)
-    reason: str | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the gravest error: 0 ok, 1 runtime, 2 user files, 3 outside, 4 state."""
-        return max((e.policy.exit_code for e in self.errors.values()), default=0)
 
 
 @dataclass
@@ -89,6 +75,7 @@ class Supervisor:
         self.policy = restart_policy(plan.spec.runtime.restart, endless=until == "stopped")
         self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
         self.collector = self.dead_letters.collector
+        self.table_letters = TableLetters(plan, state)
         self.acknowledger = Acknowledger(plan, state, log)
         self.backlog = StalledBacklog(plan, state, metrics)
         self.state_stores = StateStores(plan, session, state, metrics, log)
@@ -98,8 +85,11 @@ class Supervisor:
         self.query_runs: list[QueryRun] = []
         self.failed: dict[str, PenstockError] = {}
         self._last_tick = 0.0
-        self._sink_timer = SinkTimer(plan, log)
-        self._reported_tables: set[str] = set()
+        self.sink_timer = SinkTimer(plan, log)
+        self.events = BatchEvents(
+            metrics, log, stop, self.dead_letters, self.listener, self.state_stores,
+            self.sink_timer, self.failing_sinks,
+        )  # fmt: skip
         metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
         for node in plan.nodes.values():
             if node.kind != "transform" and not node.static:
@@ -128,49 +118,6 @@ class Supervisor:
                 self.backlog.close()
                 self._close_sinks()
 
-    # Batch events, called on the threads of the queries
-
-    def on_begin(self, query: Query, number: int) -> None:
-        """Handles the start of a batch. Earlier batches are committed."""
-        if self.stop.requested.is_set():
-            raise Stopped
-        self._collect(query.name, number - 1)
-        self.state_stores.check(query)
-        self._sink_timer.tick(query)
-        self.failing_sinks.begin(query.name)
-        self.metrics.queries[query.name].begin_batch(number)
-
-    def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
-        """Handles an attempt to write a batch. Earlier attempts have written the sinks `done`."""
-        self.collector.clear(query.name, number, done)
-
-    def on_search(self, query: Query, number: int) -> None:
-        """Handles a step of the search for failing rows. A restart repeats the batch."""
-        if self.stop.requested.is_set():
-            raise Stopped
-
-    def on_failure(self, query: Query, sink: str, error: PenstockError) -> None:
-        """Handles a failure of a sink on the driver that is tried again."""
-        self.failing_sinks.report(query.name, sink, error)
-
-    def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
-        """Handles the commit of a batch by a sink."""
-        if len(query.sinks) > 1:
-            self.collector.keep(query.name, number, sink)
-        flow, rows, bad = self.metrics.flows[sink], written.rows, written.bad
-        flow.add(rows)
-        if written.bytes is not None:
-            flow.bytes = (flow.bytes or 0) + written.bytes
-        self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
-
-    def on_state(self, query: Query, rows: int, size: int) -> None:
-        """Handles the state of updating transforms after a batch."""
-        self.metrics.updating[query.name] = StateSize(rows, size)
-
-    def on_end(self, query: Query, number: int) -> None:
-        """Handles the commit of a batch by all sinks."""
-        self.metrics.queries[query.name].end_batch()
-
     # The phases of a run
 
     def _recover(self) -> None:
@@ -193,13 +140,13 @@ class Supervisor:
                 self._poll_query(run, builder, until)
             if self.stop.requested.is_set():
                 self._stop_all()
-                self._collect_tables(self.dead_letters.collect_with_retries)
+                self.table_letters.collect(self.dead_letters.collect_with_retries)
                 return
             self._tick()
             time.sleep(POLL_SECONDS)
         for run in self.query_runs:
             self._collect_committed(run.query.name)
-        self._collect_tables(self.dead_letters.collect_with_retries)
+        self.table_letters.collect(self.dead_letters.collect_with_retries)
 
     def _close_windows(self) -> None:
         queries = self.plan.with_windows
@@ -261,7 +208,7 @@ class Supervisor:
     def _start(self, builder: Builder, query: Query, until: Until) -> StartedQuery:
         self.state_stores.prepare(query)
         started = start(
-            builder, query, self.state.checkpoint(query.name), self,
+            builder, query, self.state.checkpoint(query.name), self.events,
             until=until, trigger=self.plan.trigger(query),
         )  # fmt: skip
         self.listener.sources[query.name] = started.sources
@@ -364,7 +311,7 @@ class Supervisor:
             self._detect_recovery(run)
             if self.until == "stopped" and not run.done and run.restart_at is None:
                 run.started.idle.advance()
-        self._collect_tables(self.dead_letters.collect_when_due)
+        self.table_letters.collect(self.dead_letters.collect_when_due)
         self._poll_receivers()
         self._acknowledge()
         executions = self.metrics.queries
@@ -388,7 +335,7 @@ class Supervisor:
                 name = run.query.name
                 self.dead_letters.collect_when_due(name, self.state.committed(name))
                 self.listener.count_rows(name)
-                self._sink_timer.tick(run.query)
+                self.sink_timer.tick(run.query)
             finally:
                 lock.release()
 
@@ -399,24 +346,6 @@ class Supervisor:
         if restarted and run.started.spark.status["message"].startswith("Waiting for"):
             execution.run()
 
-    def _collect_tables(self, collect: Callable[[str, int | None], bool]) -> None:
-        """Collects dead letters of static tables once; each phase reads the tables again.
-
-        Those of a lookup table are collected for each content.
-        """
-        for node in self.plan.of("source"):
-            if node.lookup:
-                for query in self.plan.queries:
-                    checkpoint = self.state.checkpoint(query.name)
-                    if node.name in query.dead_letter_nodes:
-                        collect(node.name, read_state(checkpoint / LOOKUPS / node.name).version)
-            elif node.static and node.name not in self._reported_tables and collect(node.name, 0):
-                self._reported_tables.add(node.name)
-
     def _collect_committed(self, query: str) -> None:
         self.dead_letters.collect_with_retries(query, self.state.committed(query))
-        self.listener.count_rows(query)
-
-    def _collect(self, query: str, through: int | None) -> None:
-        self.dead_letters.collect(query, through)
         self.listener.count_rows(query)

@@ -24,7 +24,8 @@ from penstock.sdk.component import Component
 from penstock.sdk.guarantees import DeliveryGuarantee, guarantees, variants
 from penstock.sdk.registry import Kind
 from penstock.sdk.source import Source
-from penstock.spec.models import NameList, SinkSpec, SourceSpec, TransformSpec
+from penstock.spec.model_types import NameList
+from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 
 SHARED: Mapping[Kind, type[BaseModel]] = {
     "source": SourceSpec, "transform": TransformSpec, "sink": SinkSpec,

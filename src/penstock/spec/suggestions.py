@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from penstock.core.errors import SpecError
 from penstock.core.text import nearest
 from penstock.spec.fields import fields_at
-from penstock.spec.models import PipelineSpec, Runtime
+from penstock.spec.models import PipelineSpec
+from penstock.spec.runtime_models import Runtime
 from penstock.spec.source_map import SourceMap, find_map
 
 SECTIONS = {

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from penstock.core.errors import PlanError
-from penstock.sql.facts import DIALECT, Facts
+from penstock.sql.calls import DIALECT
+from penstock.sql.facts import Facts
 
 
 class Rewritten(NamedTuple):

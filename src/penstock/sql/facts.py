@@ -9,33 +9,19 @@ from functools import cached_property
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.sql.functions import (
-    AGGREGATES,
-    CLOCKS,
-    CLOCKS_WITHOUT_ARGUMENTS,
-    CLOCKS_WITHOUT_PARENTHESES,
-    NONDETERMINISTIC,
-)
+from penstock.sql.calls import DIALECT, called_functions
+from penstock.sql.determinism import deterministic
+from penstock.sql.functions import AGGREGATES
 from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
-DIALECT = "spark"
-"""The dialect of SQL in a pipeline, as sqlglot names it."""
 _WINDOW_FUNCTIONS = frozenset({"window", "session_window", "window_time"})
 _STATEFUL = (
     exp.AggFunc, exp.Group, exp.Distinct, exp.Window, exp.Limit, exp.Order, exp.Except,
     exp.Intersect, exp.Qualify, exp.Offset, exp.Having, exp.Fetch, exp.TableSample, exp.Pivot,
 )  # fmt: skip
-_PATTERNS = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
-"""The words before the quantifiers ANY, SOME and ALL, which are no functions."""
 _RELATIONS = (exp.From, exp.Join, exp.CTE, exp.With, exp.Lateral, exp.Query)
 """The parents of a query that is a relation, not a value."""
-_MOMENT = re.compile(
-    r"\b(?:timestamp|timestamp_ltz|timestamp_ntz|date)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b",
-    re.IGNORECASE,
-)
 _WINDOW = re.compile(r"(?<!`)\b(window\b(?!\s+\w+\s+AS\s*\()|session\b(?=\s*\())", re.IGNORECASE)
 """The names `window` and `session` of windows, which sqlglot parses as clauses."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -303,61 +289,6 @@ def _is_relation(query: exp.Expr) -> bool:
     while isinstance(parent, exp.Subquery | exp.Paren):
         parent = parent.parent
     return parent is None or isinstance(parent, _RELATIONS)
-
-
-def deterministic(*texts: str, functions: UserFunctions = NO_FUNCTIONS) -> bool:
-    """Returns whether queries or expressions have the same result for the same rows."""
-    random = functions.nondeterministic
-    return not any(_is_random(text, random) or reads_clock(text) for text in texts)
-
-
-def _is_random(text: str, random: frozenset[str]) -> bool:
-    """Returns whether the text calls a function of chance or of the current time.
-
-    A text without valid tokens counts as random.
-    """
-    try:
-        tokens = _tokens(text)
-    except SqlglotError:
-        return True
-    names = {token.text.lower() for token in tokens}
-    if any(token.token_type is TokenType.TABLE_SAMPLE for token in tokens):
-        return True
-    if not CLOCKS_WITHOUT_PARENTHESES.isdisjoint(names):
-        return True
-    if not (NONDETERMINISTIC | CLOCKS | random).isdisjoint(called_functions(text)):
-        return True
-    return not CLOCKS_WITHOUT_ARGUMENTS.isdisjoint(called_functions(text, arguments=False))
-
-
-def called_functions(text: str, *, arguments: bool = True) -> frozenset[str]:
-    """Returns the names before a parenthesis, or only before `()` without `arguments`.
-
-    Returns none for a text without valid tokens.
-    """
-    try:
-        tokens = _tokens(text)
-    except SqlglotError:
-        return frozenset()
-    before, after = [None, *tokens], [*tokens[2:], None]
-    return frozenset(
-        name.text.lower()
-        for previous, name, opening, closing in zip(before, tokens, tokens[1:], after, strict=False)
-        if opening.token_type is TokenType.L_PAREN
-        and (arguments or (closing is not None and closing.token_type is TokenType.R_PAREN))
-        and not (previous is not None and previous.token_type in _PATTERNS)
-    )
-
-
-def _tokens(text: str) -> list[Token]:
-    """Returns the tokens of a text without its string literals. Raises SqlglotError."""
-    tokens = sqlglot.tokenize(text, dialect=DIALECT)
-    return [token for token in tokens if token.token_type is not TokenType.STRING]
-
-
-def reads_clock(text: str) -> bool:
-    """Returns whether the text has `TIMESTAMP 'now'` or the like, a constant in Spark's plan."""
-    return _MOMENT.search(text) is not None
 
 
 def parse_facts(

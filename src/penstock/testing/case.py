@@ -69,6 +69,7 @@ class Case(CaseDefinition):
 
     def _preview(self, session: SparkSession, mode: RunMode) -> Preview:
         from penstock.engine.build import Builder
+        from penstock.engine.column_types import column_types
         from penstock.engine.columns import sink_schema
         from penstock.plan.rewrite import replace_sources
         from penstock.runtime.capture import capture_nodes
@@ -106,7 +107,7 @@ class Case(CaseDefinition):
                 table = capture.table
                 if table is None and run.error is None and self.spec.expect.get(name):
                     input_name = plan.nodes[capture.context.node].inputs[0]
-                    table = sink_schema(builder.types()[input_name]).empty_table()
+                    table = sink_schema(column_types(builder)[input_name]).empty_table()
                 tables[name] = table
             return Preview(tables, run.dead_letters(), run.error)
 

@@ -16,7 +16,8 @@ from penstock.plan.model import Node, Plan
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import text_value
 from penstock.sdk.columns.rows import infer_rows
-from penstock.spec.models import Given, Rows, SourceSpec
+from penstock.spec.case_models import Given, Rows
+from penstock.spec.node_models import SourceSpec
 from penstock.spec.source_map import Route
 from penstock.testing.given_source import Batch, GivenSource
 from penstock.testing.values import ConversionError, convert_value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from penstock.core.errors import PlanError
 from penstock.core.location import Location
 from penstock.plan.model import Plan
-from penstock.spec.models import TestCase
+from penstock.spec.case_models import TestCase
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from penstock.core.error_report import format_error
 from penstock.core.text import plural, shorten
-from penstock.spec.models import ExpectedError
+from penstock.spec.case_models import ExpectedError
 from penstock.testing.definition import CaseDefinition
 from penstock.testing.difference import Difference, Row
 from penstock.testing.result import DeadLetterDifference, Result, payload_text

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.core.errors import PenstockError, UserError, flatten_errors
-from penstock.spec.models import ExpectedDeadLetter, ExpectedError
+from penstock.spec.case_models import ExpectedDeadLetter, ExpectedError
 from penstock.testing.definition import CaseDefinition
 from penstock.testing.difference import Difference, Row, match_rows
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
-from penstock.sql import facts
+from penstock.sql import determinism
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +36,7 @@ class Filter(Relation[FilterConfig]):
         return [read_sql_text(("where",), self.config.where)]
 
     def deterministic(self) -> bool:
-        return facts.deterministic(self.config.where, functions=self.context.functions)
+        return determinism.deterministic(self.config.where, functions=self.context.functions)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
-from penstock.sql import facts
+from penstock.sql import determinism
 from penstock.sql.completeness import mentions_time
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ class Map(Relation[MapConfig]):
         return {*times, *(name for name, text in computed if mentions_time(text, times))}
 
     def deterministic(self) -> bool:
-        return facts.deterministic(*self.config.set.values(), functions=self.context.functions)
+        return determinism.deterministic(
+            *self.config.set.values(), functions=self.context.functions
+        )
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         from pyspark.sql.functions import expr

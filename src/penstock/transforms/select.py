@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
-from penstock.sql import facts
+from penstock.sql import determinism
 from penstock.sql.completeness import mentions_time
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Select(Relation[SelectConfig]):
     def deterministic(self) -> bool:
         columns = self.config.columns
         texts = columns if isinstance(columns, list) else columns.values()
-        return facts.deterministic(*texts, functions=self.context.functions)
+        return determinism.deterministic(*texts, functions=self.context.functions)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

@@ -9,7 +9,7 @@ from penstock.cli.summary import describe_unwritten
 from penstock.core.errors import Transient
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
-from penstock.runtime.supervise import Outcome
+from penstock.runtime.outcome import Outcome
 
 PIPELINE = """\
 name: shop

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from penstock.engine.memory import GIB, MIB, Memory, choose_heap, choose_resources
-from penstock.spec.models import Runtime
+from penstock.spec.runtime_models import Runtime
 
 
 class Machine:

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from penstock.engine.batch import Written, prepare
+from penstock.engine.batch_observer import Written
 from penstock.engine.sink import SinkTask, write
+from penstock.engine.sink_preparation import prepare
 from penstock.engine.spool import Spool
 from penstock.formats.json.plain import JsonConfig, PlainJson
 from penstock.plan.model import Node
@@ -30,7 +31,7 @@ from penstock.sdk import (
     Transient,
     Writer,
 )  # fmt: skip
-from penstock.spec.models import SinkSpec
+from penstock.spec.node_models import SinkSpec
 
 ROWS = pa.RecordBatch.from_pydict({"id": [1]})
 clients: list[FragileClient] = []

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from plans import ORDERS, changed, memory, planned, sql
 
-from penstock.plan.fingerprint import comparable, compare, fingerprint
+from penstock.plan.comparison import compare
+from penstock.plan.fingerprint import comparable, fingerprint
 from penstock.plan.model import Plan
 
 COLUMNS = "id: int64\nat: timestamp[us, tz=UTC]"

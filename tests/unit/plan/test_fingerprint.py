@@ -10,7 +10,8 @@ import pytest
 from plans import HOURLY, MORE, NAMES, ORDERS, changed, memory, planned, sql, upserts
 
 from penstock.core.paths import Project
-from penstock.plan.fingerprint import Change, comparable, compare, fingerprint, relative_paths
+from penstock.plan.comparison import Change, compare
+from penstock.plan.fingerprint import comparable, fingerprint, relative_paths
 
 BASE: dict[str, Any] = {
     "sources": {"orders": ORDERS, "names": NAMES},

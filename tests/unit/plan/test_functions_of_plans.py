@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock import app
-from penstock.plan.fingerprint import compare, fingerprint
+from penstock.plan.comparison import compare
+from penstock.plan.fingerprint import fingerprint
 from penstock.plan.model import Plan
 
 SCRIPT = """

@@ -12,7 +12,7 @@ from penstock import app
 from penstock.plan.guarantee import Guarantee, guarantee
 from penstock.plan.model import Plan
 from penstock.sdk import BatchId, Capability, Config, Sink, Source, Writer
-from penstock.spec.models import SinkSpec
+from penstock.spec.node_models import SinkSpec
 
 PIPELINE = """
 sources:

@@ -25,7 +25,7 @@ from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.status import Status
-from penstock.spec.models import Restart
+from penstock.spec.runtime_models import Restart
 
 DOWN = Transient("could not reach the server", code="unreachable")
 

@@ -20,11 +20,11 @@ from penstock.core.errors import (
     UserError,
 )  # fmt: skip
 from penstock.core.log import Silent
+from penstock.runtime.outcome import Outcome
 from penstock.runtime.retry import RetryState, restart_policy, retry
 from penstock.runtime.state import StateDirectory
 from penstock.runtime.stop import StopRequest
-from penstock.runtime.supervise import Outcome
-from penstock.spec.models import Restart
+from penstock.spec.runtime_models import Restart
 
 GONE = Transient("could not reach the server")
 

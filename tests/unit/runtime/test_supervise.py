@@ -20,9 +20,10 @@ from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.observe.progress import QueryProgress
 from penstock.runtime import supervise
+from penstock.runtime.outcome import Outcome
 from penstock.runtime.state import StateDirectory
 from penstock.runtime.stop import Stopped, StopRequest
-from penstock.runtime.supervise import Outcome, Supervisor
+from penstock.runtime.supervise import Supervisor
 
 UNREACHABLE = Transient("could not reach the server")
 REJECTED = Permanent("the server rejected the request")
@@ -209,7 +210,7 @@ def test_no_batch_starts_after_a_stop_request(tmp_path: Path) -> None:
     run = Run(tmp_path, "stop_pipeline", "stopped", Starts({}))
     run.stop.request("Ctrl-C")
     with pytest.raises(Stopped):
-        run.supervisor.on_begin(run.supervisor.plan.queries[0], 0)
+        run.supervisor.events.on_begin(run.supervisor.plan.queries[0], 0)
 
 
 def test_windows_are_closed_once_all_input_is_read(

@@ -16,7 +16,8 @@ from penstock.sdk.columns.template import KeyTemplate, Template
 from penstock.sdk.network.auth import Auth
 from penstock.sdk.network.tls import Tls
 from penstock.sdk.registry import KINDS, Kind
-from penstock.spec.models import BatchOptions, DeadLetterLimits, Restart
+from penstock.spec.node_models import BatchOptions
+from penstock.spec.runtime_models import DeadLetterLimits, Restart
 
 CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
 COMPONENTS = [(kind, type_) for kind in KINDS for type_ in registry.types(kind)]

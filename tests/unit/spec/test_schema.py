@@ -7,7 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from penstock.spec.models import PipelineSpec, Runtime
+from penstock.spec.models import PipelineSpec
+from penstock.spec.runtime_models import Runtime
 from penstock.spec.schema import json_schema
 
 COMPONENTS: dict[str, dict[str, dict[str, Any]]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.sql import facts
+from penstock.sql import determinism, facts
 
 STREAMS = frozenset({"late", "flights"})
 
@@ -64,7 +64,7 @@ def test_a_query_over_single_rows_keeps_no_state(sql: str) -> None:
     ],
 )  # fmt: skip
 def test_chance_and_the_current_time_are_not_deterministic(text: str) -> None:
-    assert not facts.deterministic(text)
+    assert not determinism.deterministic(text)
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_chance_and_the_current_time_are_not_deterministic(text: str) -> None:
     ],
 )  # fmt: skip
 def test_names_without_calls_are_deterministic(text: str) -> None:
-    assert facts.deterministic(text)
+    assert determinism.deterministic(text)

@@ -25,7 +25,7 @@ from penstock.plan.model import Plan
 from penstock.plan.rewrite import isolate_state
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
-from penstock.spec.models import Runtime
+from penstock.spec.runtime_models import Runtime
 from penstock.spec.script.statements import CreateTable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.runtime.handle import RunHandle
-    from penstock.runtime.supervise import Outcome
+    from penstock.runtime.outcome import Outcome
 
 SINK = "result"
 """The sink of a query whose rows are printed, as scripts name it."""

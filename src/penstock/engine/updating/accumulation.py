@@ -13,7 +13,7 @@ from pyspark.sql.functions import min as minimum
 from pyspark.sql.functions import sum as total
 from pyspark.sql.types import ByteType, StructField, StructType
 
-from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.spark_plan import analyzed_plan, class_name, map_children, scala_items
 from penstock.engine.updating.accumulators import Buffer, Partials, function_of, is_atomic
 from penstock.engine.updating.catalyst import Catalyst, Weighted
 from penstock.engine.updating.checkpoint import checkpoint
@@ -148,8 +148,6 @@ def _replaced(expression: Any, results: Sequence[tuple[Any, Any]], catalyst: Cat
     if class_name(expression) == "AggregateExpression":
         same = expression.resultId().id()
         return next(result for aggregate, result in results if aggregate.resultId().id() == same)
-    children = scala_items(expression.children())
-    replaced = [_replaced(child, results, catalyst) for child in children]
-    if all(new is old for new, old in zip(replaced, children, strict=True)):
-        return expression
-    return expression.withNewChildren(catalyst.sequence(replaced))
+    return map_children(
+        expression, lambda child: _replaced(child, results, catalyst), catalyst.java
+    )

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from penstock.core.errors import PlanError
 from penstock.engine.function_calls import replace_call
-from penstock.engine.spark_plan import class_name, scala_items
+from penstock.engine.spark_plan import SESSION_WINDOW, class_name, has_metadata, scala_items
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.catalyst import Catalyst, Weighted, signed, union, weighted_leaf
 from penstock.engine.updating.first_rows import first_rows, limited_window
@@ -29,8 +29,6 @@ _TRANSPARENT = frozenset({
 _ROW_BY_ROW = frozenset({"ArrowEvalPython", "BatchEvalPython", "Filter", "Generate"})
 """Operators that compute each row by itself, and keep the columns of their input."""
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
-_SESSION = "spark.sessionWindow"
-"""The key of Spark's metadata of a column of sessions."""
 _WITH_TABLE = {
     0: ("Cross", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"),
     1: ("Cross", "Inner", "RightOuter"),
@@ -129,11 +127,11 @@ class IncrementalPlan:
         value = scala_items(row.output())[0]
         if kind == "Project":
             items = [
-                replace_call(item, found, value, catalyst.sequence)
+                replace_call(item, found, value, catalyst.java)
                 for item in scala_items(plan.projectList())
             ]
             return catalyst.project(joined, items)
-        condition = replace_call(plan.condition(), found, value, catalyst.sequence)
+        condition = replace_call(plan.condition(), found, value, catalyst.java)
         output = scala_items(plan.output())
         return catalyst.project(catalyst.plans.Filter(condition, joined), output)
 
@@ -250,8 +248,8 @@ class IncrementalPlan:
 
 def _is_session(expression: Any) -> bool:
     """Returns whether a group is a session, whose bounds depend on all rows of the other groups."""
-    return class_name(expression) == "AttributeReference" and bool(
-        expression.metadata().contains(_SESSION)
+    return class_name(expression) == "AttributeReference" and has_metadata(
+        expression, SESSION_WINDOW
     )
 
 

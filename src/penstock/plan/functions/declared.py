@@ -18,7 +18,7 @@ from penstock.plan.functions.model import Function, Parameter
 from penstock.plan.functions.python_code import Code, CodeError, read_code
 from penstock.plan.functions.sql_code import check_expression
 from penstock.sdk.columns.ddl import arrow_schema
-from penstock.spec.models import FunctionSpec
+from penstock.spec.function_models import FunctionSpec
 from penstock.spec.source_map import Route, SourceMap
 from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate

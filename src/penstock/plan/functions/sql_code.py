@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan.functions.python_code import CodeError
-from penstock.sql.facts import DIALECT
+from penstock.sql.calls import DIALECT
 
 
 def check_expression(text: str, parameters: Sequence[str]) -> None:

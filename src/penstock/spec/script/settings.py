@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.models import Runtime
+from penstock.spec.runtime_models import Runtime
 from penstock.spec.script.option_tree import Tree
 from penstock.spec.script.statements import Set
 from penstock.spec.script.tokens import Text

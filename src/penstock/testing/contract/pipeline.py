@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.plan.model import Plan
-    from penstock.runtime.supervise import Outcome
+    from penstock.runtime.outcome import Outcome
 
 Node = dict[str, Any]
 

@@ -25,7 +25,7 @@ from penstock.journal import Journal, JournalReader
 from penstock.runtime.receivers import Receiver
 from penstock.runtime.retry import RetryState
 from penstock.sdk import Read, ReceivingSource
-from penstock.spec.models import Restart
+from penstock.spec.runtime_models import Restart
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.applies import once_per_transport, run_if
 from penstock.testing.contract.pipeline import Pipeline

@@ -1,0 +1,43 @@
+"""Columns of the nodes of a plan, from Spark's analysis, and the checks of all its queries."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import StructType
+
+from penstock.core.errors import PenstockError, raise_all
+from penstock.engine.analysis import locate_errors
+from penstock.engine.build import Builder, collect_errors
+from penstock.engine.column_checks import check_sink_schema
+from penstock.engine.late_search import find_late_rows
+from penstock.engine.stream_support import check_streamable
+from penstock.plan.queries import unread_queries
+
+
+def column_types(
+    builder: Builder, errors: dict[str, PenstockError] | None = None, *, unread: bool = False
+) -> dict[str, StructType]:
+    """Returns the columns of all sources and transforms from Spark. Reads no data.
+
+    Checks the sinks, and with `unread` also transforms that no node reads. `errors` are known
+    errors by node. Raises UserError, or ValidationErrors with the errors of all nodes whose
+    inputs are valid.
+    """
+    plan = builder.plan
+    types: dict[str, StructType] = {}
+    errors = {} if errors is None else errors
+    unread_nodes = unread_queries(plan.nodes, plan.streams) if unread else ()
+    for query in (*plan.queries, *unread_nodes):
+        frames = builder.typed_frames(query, errors)
+        types |= {name: frame.schema for name, frame in frames.items()}
+        if query.root in frames and query.root in plan.streams:
+            with collect_errors(errors, query.root):
+                check_streamable(plan, query, frames[query.root], builder.session)
+                if any(plan.nodes[n].late == "dead_letter" for n in query.stream_nodes):
+                    find_late_rows(builder, query, frames[query.root], builder.computed_watermarks)
+        for name in query.sinks:
+            sink = plan.nodes[name]
+            if sink.inputs[0] in frames:
+                with collect_errors(errors, name), locate_errors(plan, sink):
+                    check_sink_schema(sink, frames[sink.inputs[0]].schema)
+    raise_all(errors.values())
+    return types

@@ -1,0 +1,136 @@
+"""Derivation of DataFrames: the outputs of transforms from their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.engine.analysis import locate_errors
+from penstock.engine.arrow_map import map_in_arrow
+from penstock.engine.build_context import BuildContext
+from penstock.engine.column_checks import (
+    check_duplicate_columns,
+    check_operation,
+    check_primary_key,
+)
+from penstock.engine.columns import exchange_schema, has_variant, sink_schema, to_spark
+from penstock.engine.event_time_groups import by_windows_only
+from penstock.engine.function import Chain, Step
+from penstock.engine.functions.register import name_columns, register_functions
+from penstock.engine.updating.batch import UpdatingBatch
+from penstock.engine.updating.changelog import as_inserts
+from penstock.engine.updating.template import table_of
+from penstock.engine.variants import mark_variants, variants_to_json
+from penstock.engine.verification import check_decisions
+from penstock.plan.model import Node, Query
+
+Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]
+"""A function that returns the output of a transform (see `Derivation.derive`)."""
+
+
+@dataclass
+class Derivation(BuildContext):
+    """The derivation of the outputs of transforms.
+
+    Without `updating` the rows of updating transforms are those of a table, as inserts.
+    """
+
+    updating: UpdatingBatch | None = None
+    _verified: set[str] = field(default_factory=set)
+    _registered: set[object] = field(default_factory=set)
+
+    def derive(
+        self, node: Node, frames: Mapping[str, DataFrame], query: Query, session: SparkSession
+    ) -> DataFrame:
+        """Returns the output of a transform and registers it as a temporary view."""
+        inputs = {name: frames[name] for name in node.inputs}
+        with locate_errors(self.plan, node):
+            if node.relation is not None:
+                self.register_functions(session)
+                frame = self._relate_rows(node, inputs, query, session)
+                if self.plan.functions:
+                    frame = name_columns(frame)
+                self._verify(node, frame, inputs, query)
+            else:
+                (frame,) = inputs.values()
+                step = self.make_step(node, frame.schema, query)
+                frame = map_in_arrow(variants_to_json(frame), Chain([step]), to_spark(step.rows))
+                frame = mark_variants(frame, step.rows)
+            check_duplicate_columns(node, frame)
+            check_primary_key(node, frame)
+            check_operation(node, frame)
+            frame.createOrReplaceTempView(node.name)
+        return frame
+
+    def _relate_rows(
+        self, node: Node, inputs: Mapping[str, DataFrame], query: Query, session: SparkSession
+    ) -> DataFrame:
+        """Returns the output of a relation.
+
+        Spark does not analyze subqueries of streams. A relation that is computed on batches has no
+        rows here if it has such subqueries.
+        """
+        assert node.relation is not None
+        streams = frozenset(name for name, rows in inputs.items() if rows.isStreaming)
+        if node.name in query.stream_nodes or not node.relation.has_subqueries(streams):
+            return self.relate(node, inputs, session)
+        try:
+            tables = {name: session.createDataFrame([], inputs[name].schema) for name in streams}
+            for name, table in tables.items():
+                table.createOrReplaceTempView(name)
+            return self.relate(node, {**inputs, **tables}, session)
+        finally:
+            for name, frame in inputs.items():
+                frame.createOrReplaceTempView(name)
+
+    def relate(
+        self, node: Node, inputs: Mapping[str, DataFrame], session: SparkSession
+    ) -> DataFrame:
+        """Returns the output of a relation; of an updating one its changes."""
+        assert node.relation is not None
+        if not node.updating:
+            return by_windows_only(node.relation.relate(inputs, session))
+        try:
+            if self.updating is not None:
+                return self.updating.derive(node, inputs)
+            tables = {name: self.without_operation(name, frame) for name, frame in inputs.items()}
+            return as_inserts(table_of(node, tables, session), node.operation)
+        finally:
+            for name, frame in inputs.items():
+                frame.createOrReplaceTempView(name)
+
+    def without_operation(self, name: str, frame: DataFrame) -> DataFrame:
+        """Returns the rows of a node without their operation."""
+        operation = self.plan.nodes[name].operation
+        return frame if operation is None else frame.drop(operation)
+
+    def register_functions(self, session: SparkSession) -> None:
+        """Registers the functions of the pipeline, once in each session."""
+        java_session: Any = session._jsparkSession
+        key = java_session.hashCode() if self.plan.functions else None
+        if key is not None and key not in self._registered:
+            register_functions(self.plan.functions, session)
+            self._registered.add(key)
+
+    def _verify(
+        self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame], query: Query
+    ) -> None:
+        """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
+        if node.name not in self._verified:
+            streams = {name: inputs[name] for name in inputs if name in self.plan.streams}
+            check_decisions(node, frame, streams, as_stream=node.name in query.stream_nodes)
+            self._verified.add(node.name)
+
+    def make_step(self, node: Node, columns: StructType, query: Query) -> Step:
+        """Returns the task step of a batch function for input of these columns."""
+        assert node.batch_function is not None
+        with locate_errors(self.plan, node):
+            input_ = sink_schema(columns)
+            rows = exchange_schema(node.batch_function.output(input_))
+        spool = self.make_spool(node, query, "transform")
+        marked = input_ if has_variant(columns) else None
+        return Step(node.batch_function, rows, spool, self.run_id, input=marked)

@@ -1,0 +1,38 @@
+"""Preparation of sinks: the comparison of rows with the target, and the changes of its schema."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from penstock.core.errors import PlanError
+from penstock.plan.model import Node
+from penstock.sdk import SchemaChanges, compare_schemas
+
+
+def prepare(sink: Node, columns: pa.Schema) -> None:
+    """Prepares a sink for rows of these columns, and changes the schema of its target if necessary.
+
+    Raises PlanError if a column is incompatible.
+    """
+    changes = schema_changes(sink, columns)
+    if changes:
+        sink.sink.change_schema(changes)
+    sink.sink.prepare(columns)
+
+
+def schema_changes(sink: Node, columns: pa.Schema) -> SchemaChanges:
+    """Returns the changes of a sink's target for rows of these columns. Reaches the system.
+
+    Raises PlanError if a column is incompatible.
+    """
+    target = sink.sink.target_schema()
+    changes = SchemaChanges() if target is None else compare_schemas(columns, target)
+    if changes.incompatible:
+        raise PlanError(
+            f"{sink.label}: the rows do not fit the target: "
+            f"{'; '.join(map(str, changes.incompatible))}",
+            code="target-schema",
+            hint="Cast or select the columns in a transform.",
+            where=sink.where,
+        )
+    return changes

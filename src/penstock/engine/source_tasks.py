@@ -1,0 +1,67 @@
+"""Creation of the tasks that read sources."""
+
+from __future__ import annotations
+
+import copy
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+
+from penstock.core.errors import PlanError
+from penstock.core.text import did_you_mean
+from penstock.engine.build_context import BuildContext
+from penstock.engine.columns import exchange_schema
+from penstock.engine.event_time import LATEST
+from penstock.engine.sentinel import END_OF_TIME
+from penstock.engine.source import SourceTask
+from penstock.plan.model import Node, Query
+from penstock.sdk import ReplayableSource
+from penstock.spec.node_models import SourceSpec
+
+
+def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceTask:
+    """Returns the task of reading a source for a query, with columns in Spark's types."""
+    source = node.source
+    assert isinstance(node.spec, SourceSpec)
+    if not isinstance(source, ReplayableSource):
+        raise PlanError(f"{node.label} is not replayable", code="not-replayable")
+    if source.columns is None:
+        raise PlanError(
+            f"{node.label} has no schema", code="no-schema",
+            hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
+        )  # fmt: skip
+    available = source.metadata_schema()
+    metadata = source.metadata_columns
+    fields = list(source.columns)
+    fields += [available.field(name).with_name(column) for column, name in metadata.items()]
+    rows = exchange_schema(pa.schema(fields))
+    source_fields = list(rows)[: len(source.columns)]
+    typed = copy.copy(source)
+    typed.columns = pa.schema(source_fields, source.columns.metadata)
+    watermark = None if node.computes_event_time else node.watermark
+    if watermark is not None and watermark.column not in rows.names:
+        raise PlanError(
+            f'{node.label} has its watermark on "{watermark.column}", which is not a column',
+            code="unknown-column", hint=did_you_mean(watermark.column, rows.names),
+        )  # fmt: skip
+    return SourceTask(
+        typed, rows, metadata, context.make_spool(node, query, "decode"),
+        watermark.column if watermark else None, context.sentinel_only,
+        poll_timeout=_poll_timeout(context, query), latest_time=_latest_time(context, node),
+        whole_input=query.whole_input,
+        checkpoint=None if context.checkpoint is None else str(context.checkpoint),
+    )  # fmt: skip
+
+
+def _latest_time(context: BuildContext, node: Node) -> datetime | None:
+    """Returns the end of the event times of a source with windows downstream, or None."""
+    if node.watermark is None or node.computes_event_time or not context.has_windows_below(node):
+        return None
+    # The last batch of a case holds the sentinel row.
+    return END_OF_TIME + timedelta(days=1) if context.with_sentinel else LATEST
+
+
+def _poll_timeout(context: BuildContext, query: Query) -> float:
+    """Returns the maximum seconds of a poll, during which other sources of the query wait."""
+    alone = sum(context.plan.nodes[name].kind == "source" for name in query.stream_nodes) == 1
+    return 1.0 if alone else 0.1

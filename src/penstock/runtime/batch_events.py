@@ -1,0 +1,73 @@
+"""Batch events of a run: its metrics, dead letters and timers. Called by the threads of queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.core.errors import PenstockError
+from penstock.core.log import Log
+from penstock.engine.batch_observer import Written
+from penstock.observe.listener import Listener
+from penstock.observe.metrics import Metrics, StateSize
+from penstock.plan.model import Query
+from penstock.runtime.collection import DeadLetterCollection
+from penstock.runtime.failing_sinks import FailingSinks
+from penstock.runtime.sink_timer import SinkTimer
+from penstock.runtime.state_stores import StateStores
+from penstock.runtime.stop import Stopped, StopRequest
+
+
+@dataclass
+class BatchEvents:
+    """The observer of the batches of a run (see `engine.batch_observer.BatchObserver`)."""
+
+    metrics: Metrics
+    log: Log
+    stop: StopRequest
+    dead_letters: DeadLetterCollection
+    listener: Listener
+    state_stores: StateStores
+    sink_timer: SinkTimer
+    failing_sinks: FailingSinks
+
+    def on_begin(self, query: Query, number: int) -> None:
+        """Handles the start of a batch. Earlier batches are committed."""
+        if self.stop.requested.is_set():
+            raise Stopped
+        self.dead_letters.collect(query.name, number - 1)
+        self.listener.count_rows(query.name)
+        self.state_stores.check(query)
+        self.sink_timer.tick(query)
+        self.failing_sinks.begin(query.name)
+        self.metrics.queries[query.name].begin_batch(number)
+
+    def on_attempt(self, query: Query, number: int, done: frozenset[str]) -> None:
+        """Handles an attempt to write a batch. Earlier attempts have written the sinks `done`."""
+        self.dead_letters.collector.clear(query.name, number, done)
+
+    def on_search(self, query: Query, number: int) -> None:
+        """Handles a step of the search for failing rows. A restart repeats the batch."""
+        if self.stop.requested.is_set():
+            raise Stopped
+
+    def on_failure(self, query: Query, sink: str, error: PenstockError) -> None:
+        """Handles a failure of a sink on the driver that is tried again."""
+        self.failing_sinks.report(query.name, sink, error)
+
+    def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
+        """Handles the commit of a batch by a sink."""
+        if len(query.sinks) > 1:
+            self.dead_letters.collector.keep(query.name, number, sink)
+        flow, rows, bad = self.metrics.flows[sink], written.rows, written.bad
+        flow.add(rows)
+        if written.bytes is not None:
+            flow.bytes = (flow.bytes or 0) + written.bytes
+        self.log.debug("batch", query=query.name, batch=number, sink=sink, rows=rows, bad=bad)
+
+    def on_state(self, query: Query, rows: int, size: int) -> None:
+        """Handles the state of updating transforms after a batch."""
+        self.metrics.updating[query.name] = StateSize(rows, size)
+
+    def on_end(self, query: Query, number: int) -> None:
+        """Handles the commit of a batch by all sinks."""
+        self.metrics.queries[query.name].end_batch()

@@ -1,0 +1,127 @@
+"""The model of the settings of the runtime."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from penstock.core.paths import UserPath
+from penstock.core.retry import Backoff
+from penstock.core.units import ByteSize, Duration, PositiveDuration, byte_count
+from penstock.spec.model_types import StrictModel
+
+_MASTER = r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn"
+
+
+def _check_master(value: str) -> str:
+    if not re.fullmatch(_MASTER, value):
+        raise ValueError("expected local[N], spark://HOST:PORT, yarn or k8s://URL")
+    return value
+
+
+Master = Annotated[str, AfterValidator(_check_master)]
+"""The URL of Spark's master."""
+
+MIN_HEAP = 512 * 10**6
+
+
+def _check_heap(value: str) -> str:
+    if value == "auto":
+        return value
+    try:
+        size = byte_count(value)
+    except ValueError:
+        raise ValueError("expected auto, or a size such as 2g or 1500 MB") from None
+    if size < MIN_HEAP:
+        raise ValueError("expected auto, or at least 512 MB, the minimum of Spark")
+    return value
+
+
+Heap = Annotated[
+    str,
+    AfterValidator(_check_heap),
+    WithJsonSchema({"type": "string", "examples": ["auto", "2g", "1500 MB"]}),
+]
+"""The size of a heap, or `auto`."""
+
+
+class Restart(Backoff):
+    """Restart of queries and receivers after a failure."""
+
+    attempts: int | None = Field(default=None, ge=0)
+    """The maximum number of restarts after transient failures within `window`.
+
+    By default a run of unbounded sources has no maximum. A run that ends by itself has 8."""
+    window: PositiveDuration = 3600.0
+    """The time in which restarts are counted."""
+    backoff: PositiveDuration = 1.0
+    """The pause before the first restart. It doubles with each further failure.
+
+    The first failure after a written batch starts again with this pause."""
+    max_backoff: PositiveDuration = 60.0
+    """The longest pause."""
+    on_permanent: Literal["stop_pipeline", "stop_query"] = "stop_pipeline"
+    """Whether a permanent failure of a query stops the pipeline or only the query."""
+
+
+class DeadLetterLimits(StrictModel):
+    """Limits of the dead letters in the state directory."""
+
+    max_size: ByteSize = 2**30
+    """The maximum size in total. The pipeline fails when it is exceeded."""
+    retention: PositiveDuration = 30 * 86400.0
+    """The age at which dead letters are removed."""
+
+
+class Runtime(StrictModel):
+    """Settings of the runtime. No setting but `updating_ttl` changes the result of the pipeline."""
+
+    master: Master = "local[*]"
+    """Spark's master: local[N], spark://..., yarn, k8s://..."""
+    trigger: Duration | Literal["asap"] = 0.02
+    """The minimum time between the starts of two batches.
+
+    Batches start at multiples of this time, and only if there are new rows. A longer time takes
+    less CPU time: fewer and larger batches.
+    """
+    state: UserPath = ".penstock"
+    """The state directory: a local directory, or a path that all machines share."""
+    state_store: Literal["auto", "memory", "rocksdb"] = "auto"
+    """The state store of windows and joins: memory is faster, RocksDB is larger.
+
+    `auto` is memory if the heap has at least 1 GiB, otherwise RocksDB. With `auto` and a local
+    master, state in memory that exceeds 30 % of the heap moves to RocksDB between two batches: the
+    query restarts, and no row is lost or repeated. `rocksdb` moves existing state at the start.
+    State in RocksDB stays there.
+    """
+    partitions: int | None = Field(default=None, ge=1)
+    """The number of partitions of windows and joins. Defaults to the number of cores.
+
+    The first run pins the value.
+    """
+    updating_ttl: Duration | None = None
+    """The time after which an updating query removes a key that gets no new rows.
+
+    The key is deleted from the result as well. By default rows stay for ever. Rows are removed
+    while other rows arrive, up to a twentieth of the time later.
+    """
+    packages: list[str] = []
+    """Maven coordinates of jars for Spark."""
+    java: Literal["bundled", "system"] = "bundled"
+    """The Java runtime: the bundled one or that of the system."""
+    memory: Heap = "auto"
+    """The heap size of Spark's driver, which is all of Spark's memory in local mode.
+
+    `auto` is a quarter of the memory of the machine or of its container, at most half of the
+    available memory, and at most 1 GiB per core (3 GiB with less than three cores, 16 GiB in
+    total). Heaps of other running pipelines count as not available. `penstock explain` shows the
+    size.
+    """
+    spark: dict[str, str | int | float | bool] = {}
+    """Spark settings, passed to Spark unchanged."""
+    restart: Restart = Restart()
+    """Restart of failed queries."""
+    dead_letters: DeadLetterLimits = DeadLetterLimits()
+    """Limits of the dead letters in the state directory."""

@@ -1,0 +1,52 @@
+"""Determinism of SQL: whether the same rows always have the same result."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+from penstock.sql.calls import called_functions, tokens_of
+from penstock.sql.functions import (
+    CLOCKS,
+    CLOCKS_WITHOUT_ARGUMENTS,
+    CLOCKS_WITHOUT_PARENTHESES,
+    NONDETERMINISTIC,
+)
+from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
+
+_MOMENT = re.compile(
+    r"\b(?:timestamp|timestamp_ltz|timestamp_ntz|date)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b",
+    re.IGNORECASE,
+)
+
+
+def deterministic(*texts: str, functions: UserFunctions = NO_FUNCTIONS) -> bool:
+    """Returns whether queries or expressions have the same result for the same rows."""
+    random = functions.nondeterministic
+    return not any(_is_random(text, random) or reads_clock(text) for text in texts)
+
+
+def _is_random(text: str, random: frozenset[str]) -> bool:
+    """Returns whether the text calls a function of chance or of the current time.
+
+    A text without valid tokens counts as random.
+    """
+    try:
+        tokens = tokens_of(text)
+    except SqlglotError:
+        return True
+    names = {token.text.lower() for token in tokens}
+    if any(token.token_type is TokenType.TABLE_SAMPLE for token in tokens):
+        return True
+    if not CLOCKS_WITHOUT_PARENTHESES.isdisjoint(names):
+        return True
+    if not (NONDETERMINISTIC | CLOCKS | random).isdisjoint(called_functions(text)):
+        return True
+    return not CLOCKS_WITHOUT_ARGUMENTS.isdisjoint(called_functions(text, arguments=False))
+
+
+def reads_clock(text: str) -> bool:
+    """Returns whether the text has `TIMESTAMP 'now'` or the like, a constant in Spark's plan."""
+    return _MOMENT.search(text) is not None
