@@ -14,7 +14,6 @@ from penstock.spec.script.arroyo import (
     DELAY,
     declared_bound,
     declared_watermark,
-    is_arroyo_table,
     metadata_name,
     translate_options,
     translate_query,
@@ -41,6 +40,7 @@ from penstock.spec.script.statements import (
     Statement,
 )
 from penstock.spec.script.table import TableColumn, TableColumns
+from penstock.spec.script.tables import Tables
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.watermark import Watermark
 from penstock.spec.yaml.nodes import File, Node, ScalarNode
@@ -55,9 +55,11 @@ _PRINTED = "result"
 class ScriptNodes:
     """The sections of a pipeline. Errors are in `errors`."""
 
-    def __init__(self, file: File, statements: Sequence[Statement], *, complete: bool) -> None:
+    def __init__(self, file: File, tables: Tables, *, complete: bool) -> None:
         """Reads statements. Unless `complete`, other statements have errors."""
+        statements = tables.statements
         self._file, self._statements, self._complete = file, statements, complete
+        self._is_of_arroyo = tables.is_of_arroyo
         self._tables = {
             statement.name.value.lower(): statement
             for statement in statements
@@ -353,7 +355,7 @@ class ScriptNodes:
             key = table.columns.primary_key
             options.add("primary_key", self._names(key), key[0])
         if table.partitioned_by:
-            names = table.partitioned_by
+            names = [each.directory_column(self._file) for each in table.partitioned_by]
             options.add("partition_by", self._names(names), names[0])
         self._add_node("sinks", table.name, options.node())
 
@@ -414,14 +416,6 @@ class ScriptNodes:
         if by_position:
             edited = edited.edit(unique_names(edited.text))
         return query_node(self._file, query, edited)
-
-    @cached_property
-    def _is_of_arroyo(self) -> bool:
-        """Whether a table has a connector or an option that only Arroyo has."""
-        return any(
-            is_arroyo_table(table.options or [], "sink" if name in self._written else "source")
-            for name, table in self._tables.items()
-        )
 
     def _add_query(self, name: Text, text: Node, origin: Text) -> None:
         """Adds a transform of type `sql`."""
