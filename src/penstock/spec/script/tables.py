@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.core.errors import SpecError
 from penstock.spec.script.arroyo import is_arroyo_table
+from penstock.spec.script.arroyo.keys import Kind
 from penstock.spec.script.options import Option, check_unique, last_options
 from penstock.spec.script.statements import CreateTable, Insert, Statement
 from penstock.spec.script.table import TableColumns
@@ -54,7 +55,7 @@ def _written(statements: Sequence[Statement]) -> Iterator[str]:
 def _is_of_arroyo(statement: Statement, written: set[str]) -> bool:
     if not isinstance(statement, CreateTable):
         return False
-    kind = "sink" if statement.name.value.lower() in written else "source"
+    kind: Kind = "sink" if statement.name.value.lower() in written else "source"
     return is_arroyo_table(statement.options or [], kind)
 
 
@@ -69,9 +70,7 @@ def _resolved(file: File, table: CreateTable, tables: Tables) -> CreateTable:
     elif repeated:
         tables.warnings.extend(_ignored(file, option) for option in repeated)
     columns = _with_decimals(table.columns) if tables.is_of_arroyo else table.columns
-    return replace(
-        table, columns=columns, options=options if table.options is not None else None
-    )
+    return replace(table, columns=columns, options=options if table.options is not None else None)
 
 
 def _ignored(file: File, option: Option) -> SpecError:
@@ -85,7 +84,9 @@ def _ignored(file: File, option: Option) -> SpecError:
 
 def _with_decimals(columns: TableColumns) -> TableColumns:
     typed = [
-        replace(column, type=column.type._replace(value=translate_type(column.type.value, _DECIMAL)))
+        replace(
+            column, type=column.type._replace(value=translate_type(column.type.value, _DECIMAL))
+        )
         for column in columns.columns
     ]
     return replace(columns, columns=typed)
