@@ -7,8 +7,10 @@ from typing import BinaryIO, ClassVar, Literal
 
 import pyarrow as pa
 from pyarrow import parquet
+from pydantic import Field
 
 from penstock.core.errors import DecodeError
+from penstock.core.units import ByteSize
 from penstock.sdk.columns.conform import error_text, project_schema
 from penstock.sdk.config import Config
 from penstock.sdk.encoding.arrow_files import (
@@ -30,6 +32,8 @@ class ParquetConfig(Config):
     """The compression of column chunks."""
     row_group_rows: int = 1_000_000
     """The maximum number of rows in a row group."""
+    row_group_size: ByteSize = Field(default=64 << 20, ge=1)
+    """The size of the rows in memory at which a row group ends. A writer holds one row group."""
 
 
 class Parquet(FileFormat[ParquetConfig]):
@@ -93,8 +97,6 @@ class Parquet(FileFormat[ParquetConfig]):
 class _Writer(FileWriter):
     """A writer of row groups of the configured size."""
 
-    _MAX_SIZE = 64 << 20
-
     def __init__(self, file: BinaryIO, schema: pa.Schema, config: ParquetConfig) -> None:
         self.config = config
         self.schema = schema
@@ -106,7 +108,7 @@ class _Writer(FileWriter):
         self.batches.append(rows)
         self.rows += rows.num_rows
         self.size += rows.nbytes
-        if self.rows >= self.config.row_group_rows or self.size >= self._MAX_SIZE:
+        if self.rows >= self.config.row_group_rows or self.size >= self.config.row_group_size:
             self._flush()
         return None
 

@@ -34,6 +34,8 @@ class ParsedPipeline:
     data: dict[str, Any] = field(default_factory=dict)
     source_map: SourceMap | None = None
     errors: Sequence[PenstockError] = ()
+    warnings: Sequence[SpecError] = ()
+    """Likely errors that do not prevent a run."""
 
 
 class FrontEnd(Protocol):

@@ -123,7 +123,7 @@ def validate_parsed(
     errors = [*errors, *_structure_errors(data, source_map, complete)]
     if spec is None:
         return None, [*parsed.errors, *errors]
-    warnings = tuple(find_unused(source_map))
+    warnings = (*parsed.warnings, *find_unused(source_map))
     damaged = damaged_nodes(source_map, removed)
     return Pipeline(spec, source_map, warnings, damaged, complete), [*parsed.errors, *errors]
 

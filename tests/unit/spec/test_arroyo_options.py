@@ -131,7 +131,8 @@ SINKS |= {
         "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't', "
         "format = 'debezium_json', 'json.include_schema' = 'true'",
         {"type": "kafka", "brokers": "h:9092", "topic": "t",
-         "format": {"type": "debezium_json", "wrapper": "connect", "timestamps": "millis"}},
+         "format": {"type": "debezium_json", "wrapper": "connect", "timestamps": "millis",
+                    "decimals": "bytes"}},
     ),
 }  # fmt: skip
 KAFKA = "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't'"
@@ -245,13 +246,43 @@ SINKS |= {
         "'parquet.compression' = 'uncompressed', 'parquet.row_group_size' = '128MB', "
         "'rolling_policy.interval' = INTERVAL '1' HOUR, "
         "'rolling_policy.inactivity_interval' = INTERVAL '5' MINUTE",
-        {"type": "files", "path": "out", "format": {"type": "parquet", "compression": "none"},
+        {"type": "files", "path": "out",
+         "format": {"type": "parquet", "compression": "none", "row_group_size": "128MB"},
          "roll": {"interval": "5 minute"}},
     ),
     "retained": (
         "connector = 'mqtt', url = 'mqtt://h', topic = 't', format = 'json', "
         "'sink.retain' = true, max_packet_size = 1000",
         {"type": "mqtt", "url": "mqtt://h", "topic": "t", "format": WRITTEN, "retain": True},
+    ),
+}  # fmt: skip
+SOURCES |= {
+    "Avro of any schema": (
+        f"{KAFKA}, format = 'avro', 'avro.raw_datums' = true, 'avro.into_unstructured_json' = true",
+        {**ON_KAFKA, "format": {"type": "avro", "as_json": True}},
+    ),
+    "decimals in an envelope": (
+        f"{KAFKA}, format = 'json', 'json.decimal_encoding' = 'bytes', 'json.include_schema' = yes",
+        {**ON_KAFKA, "format": {**READ, "decimals": "bytes", "wrapper": "connect"}},
+    ),
+}
+SINKS |= {
+    "times and names of files": (
+        "connector = 'filesystem', path = 'out', format = 'json', 'json.compression' = 'gzip', "
+        "'partitioning.time_pattern' = '%Y/%m', 'partitioning.fields' = [name], "
+        "'filename.suffix' = 'json', 'filename.strategy' = 'uuid_v7', 'sink.version' = 'v2', "
+        "'rolling_policy.watermark_expiration' = true, 'shuffle_by_partition.enabled' = true, "
+        "'multipart.target_part_size' = '8MB', 'multipart.max_parts' = 10, "
+        "'multipart.minimum_multipart_size' = '6MB'",
+        {"type": "files", "path": "out", "format": WRITTEN, "compression": "gzip",
+         "partition_time": {"column": "_timestamp", "pattern": "%Y/%m", "stored": False},
+         "partition_by": ["name"], "suffix": ".json"},
+    ),
+    "decimals": (
+        "connector = 'webhook', endpoint = 'http://h/a', format = 'json', "
+        "'json.decimal_encoding' = 'string', 'json.include_schema' = true",
+        {"type": "http", "url": "http://h/a",
+         "format": {**WRITTEN, "decimals": "string", "wrapper": "connect"}},
     ),
 }  # fmt: skip
 COLUMNS = "(name TEXT, at TIMESTAMP, low TIMESTAMP)"

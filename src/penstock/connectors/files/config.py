@@ -14,6 +14,9 @@ from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
 
 _CREDENTIALS = re.compile(r"\w+://[^/?]*:[^/?]*@|s3://[^/?]*@", re.IGNORECASE)
 
+_CONVERSIONS = frozenset("aAbBCdDeFgGhHIjmMpRSTuUVwWyY%")
+"""The conversions of strftime that do not depend on a time zone."""
+
 
 def _reject_credentials(path: str) -> str:
     if _CREDENTIALS.match(path):
@@ -169,6 +172,42 @@ class Roll(Config):
         return self
 
 
+class TimePartition(Config):
+    """Directories by the time of rows."""
+
+    column: str
+    """A column of the type TIMESTAMP or TIMESTAMP_NTZ."""
+    pattern: str
+    """The directories as a pattern of strftime, in UTC: `%Y/%m/%d/%H`, `day=%Y-%m-%d`. A null is in
+    the directory `__HIVE_DEFAULT_PARTITION__`."""
+    stored: bool = True
+    """Whether the files contain the column."""
+
+    @field_validator("pattern")
+    @classmethod
+    def _check_pattern(cls, pattern: str) -> str:
+        return _check_time_pattern(pattern)
+
+
+def _check_time_pattern(pattern: str) -> str:
+    """Returns a pattern of directories. Raises ValueError."""
+    for conversion in re.findall(r"%(.?)", pattern):
+        if not conversion or conversion not in _CONVERSIONS:
+            raise ValueError(
+                f'"%{conversion}" is not supported in a pattern of directories: '
+                "expected %Y, %m, %d, %H, %M or another one of strftime"
+            )
+    if pattern.startswith("/"):
+        raise ValueError("expected a relative directory: the pattern starts with /")
+    for name in pattern.split("/"):
+        if not name or name.startswith((".", "_")):
+            raise ValueError(
+                "expected names between slashes that are not empty and start with neither a dot "
+                "nor an underscore"
+            )
+    return pattern
+
+
 class FilesSinkConfig(Config):
     path: StoragePath
     """The directory, or its URL (`s3://`, `gs://`, `abfs://`, `file://`)."""
@@ -178,6 +217,9 @@ class FilesSinkConfig(Config):
     """Columns that become directories, such as `carrier=AA/`. They are not stored in the files.
     Rows whose values make a name of more than 255 bytes, or in object stores a key of more than
     1,024 bytes, are dead letters."""
+    partition_time: TimePartition | None = None
+    """Directories by the time of rows, above those of `partition_by`: with `{column: at, pattern:
+    "%Y/%m/%d"}` the files of a day are in `2026/01/31/`."""
     roll: Roll | None = None
     """Collect the rows of several batches into one file. By default each batch writes its own
     files."""
@@ -186,3 +228,8 @@ class FilesSinkConfig(Config):
     option."""
     prefix: str = Field(default="part", max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9 .=_-]*$")
     """The prefix of file names."""
+    suffix: str | None = Field(
+        default=None, max_length=50, pattern=r"^\.[A-Za-z0-9][A-Za-z0-9._-]*$"
+    )
+    """The suffix of file names, such as `.json`. By default that of the format and of the
+    compression, by which sources recognize compressed files."""

@@ -16,6 +16,7 @@ import structlog
 
 from penstock.connectors.files.compression import SUFFIX
 from penstock.connectors.files.config import FilesSinkConfig
+from penstock.connectors.files.directories import Directories
 from penstock.connectors.files.listing import parse_location
 from penstock.connectors.files.merging import Merger, select_due_parts
 from penstock.connectors.files.staging import (
@@ -36,7 +37,7 @@ from penstock.sdk import (
     Receipt,
     Sink,
 )
-from penstock.sdk.columns.checks import check_columns
+from penstock.sdk.columns.checks import check_column, check_columns
 
 MAX_FILE_BYTES = 1_000_000_000
 """The maximum size of a file without `roll`."""
@@ -72,10 +73,16 @@ class FilesSink(Sink[FilesSinkConfig]):
         return "json"
 
     def check_schema(self, columns: pa.Schema) -> None:
-        raise_all(check_columns(self.config.partition_by, columns, "partition_by"))
-        stored = pa.schema(
-            [field for field in columns if field.name not in self.config.partition_by]
-        )
+        time_ = self.config.partition_time
+        errors = list(check_columns(self.config.partition_by, columns, "partition_by"))
+        if time_ is not None:
+            errors += check_column(
+                time_.column, columns, "partition_time", "column",
+                accepts=pa.types.is_timestamp, expected="Set column to one of the type TIMESTAMP.",
+            )  # fmt: skip
+        raise_all(errors)
+        unstored = self._directories().unstored
+        stored = pa.schema([field for field in columns if field.name not in unstored])
         writer = self._file_format().file_writer(io.BytesIO(), stored)
         writer.write(pa.RecordBatch.from_pylist([], stored))
         writer.close()
@@ -95,8 +102,8 @@ class FilesSink(Sink[FilesSinkConfig]):
         codec, suffix = self._codec(), self._suffix()
         needs_schema = self.config.roll is not None and not file_format.concatenable
         layout = FileLayout(
-            file_format, codec, suffix, self.config.partition_by, MAX_FILE_BYTES, needs_schema,
-            self.config.prefix,
+            file_format, codec, suffix, self._directories(), MAX_FILE_BYTES, needs_schema,
+            self.config.prefix, self.config.suffix or "",
         )  # fmt: skip
         return FilesWriter(self._area(batch.query), layout, batch.number, partition, schema)
 
@@ -213,6 +220,9 @@ class FilesSink(Sink[FilesSinkConfig]):
 
     def _areas(self) -> Iterator[StagingArea]:
         return StagingArea.list_areas(*self._storage_and_root(), self._name)
+
+    def _directories(self) -> Directories:
+        return Directories(tuple(self.config.partition_by), self.config.partition_time)
 
     def _codec(self) -> str | None:
         return None if self.config.compression == "none" else self.config.compression

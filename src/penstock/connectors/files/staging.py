@@ -16,7 +16,10 @@ HIDDEN = ".penstock"
 
 @dataclass(frozen=True)
 class Part:
-    """A complete hidden file: `temp` is published as `folder`/`stem``suffix` below the root."""
+    """A complete hidden file: `temp` is published as `folder`/`stem``suffix` below the root.
+
+    `suffix` is that of the content. Published files have the suffix `name_suffix` if it is set.
+    """
 
     temp: str
     folder: str
@@ -26,15 +29,17 @@ class Part:
     bytes: int
     created: float
     schema: str = ""
+    name_suffix: str = ""
 
     @property
-    def kind(self) -> tuple[str, str, str]:
+    def kind(self) -> tuple[str, ...]:
         """The key of parts that can be merged into one file."""
-        return self.folder, self.suffix, self.schema
+        return self.folder, self.suffix, self.schema, self.name_suffix
 
     def published_path(self, prefix: str) -> str:
         """Returns the path below the root under which the part is published."""
-        return "/".join(filter(None, (self.folder, f"{prefix}-{self.stem}{self.suffix}")))
+        name = f"{prefix}-{self.stem}{self.name_suffix or self.suffix}"
+        return "/".join(filter(None, (self.folder, name)))
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,7 @@ def _digest(*words: str) -> str:
 
 def group_parts(parts: Sequence[Part]) -> list[list[Part]]:
     """Groups parts of one kind, in order."""
-    groups: dict[tuple[str, str, str], list[Part]] = {}
+    groups: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
         groups.setdefault(part.kind, []).append(part)
     return list(groups.values())

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from typing import Any, BinaryIO
-from urllib.parse import quote
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.connectors.files.compression import compressed_stream
-from penstock.connectors.files.reader import HIVE_NULL
+from penstock.connectors.files.directories import Directories
 from penstock.connectors.files.staging import Part, StagingArea
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
@@ -24,29 +21,30 @@ from penstock.sdk import Failure, FileFormat, Receipt, Rejected, Writer
 MAX_OPEN_FILES = 100
 MAX_PART_NUMBER = 99_999
 """The number of a part for which the length of paths is checked."""
-UNQUOTED = " ,.;+-_~!@$&()|<>"
 
 
 class FileLayout:
-    """The layout of files: format, compression, directories, maximum size."""
+    """The layout of files: format, compression, directories, names, maximum size."""
 
     def __init__(
         self,
         file_format: FileFormat[Any],
         codec: str | None,
         suffix: str,
-        partition_by: Sequence[str],
+        directories: Directories,
         max_size: int,
         needs_schema: bool,
         prefix: str,
+        name_suffix: str = "",
     ) -> None:
         self.format = file_format
         self.codec = codec
         self.suffix = suffix
-        self.partition_by = tuple(partition_by)
+        self.directories = directories
         self.max_size = max_size
         self.needs_schema = needs_schema
         self.prefix = prefix
+        self.name_suffix = name_suffix
 
 
 class OpenFile:
@@ -101,16 +99,19 @@ class FilesWriter(Writer):
         self._layout = layout
         self._batch = batch
         self._partition = partition
-        missing = [name for name in layout.partition_by if name not in schema.names]
+        names = layout.directories.names
+        missing = [name for name in names if name not in schema.names]
         if missing:
+            option = (
+                "partition_by" if missing[0] in layout.directories.columns else "partition_time"
+            )
             raise PlanError(
-                f'unknown column "{missing[0]}" in partition_by',
+                f'unknown column "{missing[0]}" in {option}',
                 code="unknown-column",
                 hint=did_you_mean(missing[0], schema.names),
             )
-        self._schema = pa.schema(
-            [field for field in schema if field.name not in layout.partition_by]
-        )
+        unstored = layout.directories.unstored
+        self._schema = pa.schema([field for field in schema if field.name not in unstored])
         if not self._schema.names:
             raise PlanError("partition_by contains all columns; expected at least one other column")
         self._open: dict[str, OpenFile] = {}
@@ -124,9 +125,9 @@ class FilesWriter(Writer):
     ) -> Sequence[Failure]:
         failures: list[Failure] = []
         with self._convert_errors():
-            for folder, indexes in self._group_by_folder(rows):
+            for folder, indexes in self._layout.directories.group(rows):
                 if folder and (excess := self._excess(folder)) is not None:
-                    too_long = _path_error(self._layout.partition_by, excess)
+                    too_long = _path_error(self._layout.directories.names, excess)
                     failures += [Failure(int(index), too_long) for index in indexes]
                     continue
                 selected = rows.select(self._schema.names)
@@ -151,28 +152,10 @@ class FilesWriter(Writer):
         self._area.discard(self._parts)
         self._open, self._parts = {}, []
 
-    def _group_by_folder(self, rows: pa.RecordBatch) -> Iterator[tuple[str, Any]]:
-        """Yields each directory with the indexes of its rows; None for all rows."""
-        if not self._layout.partition_by:
-            yield "", None
-            return
-        names = [
-            pc.binary_join_element_wise(
-                f"{quote(name, UNQUOTED)}=", _directory_values(rows.column(name)), ""
-            )
-            for name in self._layout.partition_by
-        ]
-        keys = pc.dictionary_encode(pc.binary_join_element_wise(*names, "/"))
-        codes = keys.indices.to_numpy()
-        order = np.argsort(codes, kind="stable")
-        boundaries = np.flatnonzero(np.diff(codes[order])) + 1
-        for indexes in np.split(order, boundaries):
-            if len(indexes):
-                yield keys.dictionary[int(codes[indexes[0]])].as_py(), indexes
-
     def _excess(self, folder: str) -> str | None:
         """Returns the limit of names that the files of a directory exceed, or None."""
-        name = f"{self._layout.prefix}-{self._stem(MAX_PART_NUMBER)}{self._layout.suffix}"
+        suffix = self._layout.name_suffix or self._layout.suffix
+        name = f"{self._layout.prefix}-{self._stem(MAX_PART_NUMBER)}{suffix}"
         return self._area.storage.excess(self._area.path(f"{folder}/{name}"))
 
     def _file(self, folder: str) -> OpenFile:
@@ -194,9 +177,12 @@ class FilesWriter(Writer):
             from penstock.connectors.files.merging import encode_schema
 
             schema = encode_schema(self._schema)
-        self._parts.append(
-            Part(file.temp, folder, stem, self._layout.suffix, file.rows, size, time.time(), schema)
-        )
+        layout = self._layout
+        part = Part(
+            file.temp, folder, stem, layout.suffix, file.rows, size, time.time(), schema,
+            layout.name_suffix,
+        )  # fmt: skip
+        self._parts.append(part)
 
     def _stem(self, number: int) -> str:
         """Returns the name of a part without prefix and suffix."""
@@ -214,26 +200,3 @@ def _path_error(columns: Sequence[str], excess: str) -> Rejected:
         code="path-too-long",
         hint="Shorten the values in a transform, or partition by other columns.",
     )
-
-
-def _directory_values(column: pa.Array) -> pa.Array:
-    """Returns the values of a column as quoted directory names."""
-    distinct = pc.dictionary_encode(column, null_encoding="encode")
-    names = [
-        quote(_text(value), UNQUOTED) if value.is_valid else HIVE_NULL
-        for value in distinct.dictionary
-    ]
-    return pa.array(names, pa.string()).take(distinct.indices)
-
-
-def _text(scalar: pa.Scalar) -> str:
-    try:
-        value = scalar.as_py()
-    except (ValueError, OverflowError):
-        text = str(scalar.cast(pa.string()).as_py())
-        return text.removesuffix("Z").removesuffix(".000000")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return str(value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value)

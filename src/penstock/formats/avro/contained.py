@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro.container import block, container_schema, header, read_container
-from penstock.formats.avro.datum import codec, row_payload, rows_of
+from penstock.formats.avro.datum import codec, row_payload
+from penstock.formats.avro.json_rows import COLUMNS
 from penstock.formats.avro.plain import PlainAvro
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.conform import conform_each
@@ -47,6 +48,8 @@ class ContainedAvro(PlainAvro):
     """
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
+        if self.config.as_json:
+            return COLUMNS
         for payload in payloads.drop_null().to_pylist():
             try:
                 return spark_compatible(arrow_schema(container_schema(io.BytesIO(payload))))
@@ -59,8 +62,8 @@ class ContainedAvro(PlainAvro):
         bad: list[DecodeFailure] = []
         batches: list[pa.RecordBatch] = []
         index: list[np.ndarray] = []
-        for run in _runs(payloads, bad):
-            decoded = conform_each(rows_of(run.values, run.columns), schema)
+        for run in _runs(payloads, bad, self.config.as_json):
+            decoded = conform_each(self._rows(run.values, run.columns, schema), schema)
             payload_index = np.array(run.index, np.int64)
             for row, error in decoded.failures:
                 text = _single_container(payloads[run.index[row]].as_py(), run.values[row])
@@ -88,12 +91,12 @@ class ContainedAvro(PlainAvro):
         return encoded._replace(payloads=pa.array(payloads, pa.binary()))
 
 
-def _runs(payloads: pa.BinaryArray, bad: list[DecodeFailure]) -> Iterator[_Run]:
+def _runs(payloads: pa.BinaryArray, bad: list[DecodeFailure], any_type: bool) -> Iterator[_Run]:
     """Yields the values of the payloads. Adds unreadable payloads to `bad`."""
     run: _Run | None = None
     for index, payload in enumerate(payloads.to_pylist()):
         try:
-            columns, values = _read_container(payload)
+            columns, values = _read_container(payload, any_type)
         except DecodeError as error:
             bad.append(DecodeFailure(index, payload, None, error))
             continue
@@ -108,12 +111,12 @@ def _runs(payloads: pa.BinaryArray, bad: list[DecodeFailure]) -> Iterator[_Run]:
         yield run
 
 
-def _read_container(payload: bytes | None) -> tuple[pa.Schema, list[Any]]:
+def _read_container(payload: bytes | None, any_type: bool) -> tuple[pa.Schema, list[Any]]:
     if payload is None:
         raise DecodeError("the record has no value", code="no-value")
     columns, values = pa.schema([]), []
     try:
-        for part in read_container(io.BytesIO(payload), MAX_LENGTH):
+        for part in read_container(io.BytesIO(payload), MAX_LENGTH, any_type=any_type):
             if part.error is not None:
                 raise part.error
             columns = part.columns

@@ -37,11 +37,14 @@ class Part(NamedTuple):
     error: DecodeError | None
 
 
-def read_container(file: BinaryIO, max_size: int | None = None) -> Iterator[Part]:
+def read_container(
+    file: BinaryIO, max_size: int | None = None, *, any_type: bool = False
+) -> Iterator[Part]:
     """Yields the values of a container, in parts of limited size.
 
     An invalid block does not affect later blocks if its length is valid. `max_size` limits the
-    decompressed size of the container.
+    decompressed size of the container. With `any_type` the values may have types without columns,
+    and `columns` is empty.
     """
     columns = pa.schema([])
     try:
@@ -49,7 +52,8 @@ def read_container(file: BinaryIO, max_size: int | None = None) -> Iterator[Part
         stream = io.BufferedReader(content, _BLOCK)
         header = fastavro.block_reader(stream)
         content.bounded = False
-        columns, codec = arrow_schema(header.writer_schema), codec_of(header.writer_schema)
+        codec = codec_of(header.writer_schema)
+        columns = columns if any_type else arrow_schema(header.writer_schema)
         decompression = Decompression(header.codec, max_size)
         sync = cast(Any, header)._header["sync"]
         while (count := _read_varint(stream)) is not None:

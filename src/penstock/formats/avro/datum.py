@@ -18,8 +18,11 @@ from penstock.sdk.columns.avro_types import arrow_schema, from_arrow, to_arrow, 
 from penstock.sdk.columns.conform import error_text
 
 
-def configured_schema(datum: Any, schema_file: str | None) -> Any:
-    """Returns the parsed schema of the options, if any. Raises PlanError."""
+def configured_schema(datum: Any, schema_file: str | None, *, any_type: bool = False) -> Any:
+    """Returns the parsed schema of the options, if any. Raises PlanError.
+
+    With `any_type` its types need not be types of columns.
+    """
     if schema_file is not None:
         try:
             check_regular_file(Path(schema_file))
@@ -35,7 +38,8 @@ def configured_schema(datum: Any, schema_file: str | None) -> Any:
     if datum is None:
         return None
     schema = parse_schema(datum)
-    arrow_schema(schema)
+    if not any_type:
+        arrow_schema(schema)
     return schema
 
 

@@ -22,6 +22,7 @@ from penstock.formats.avro.datum import (
     value_of,
     values_of,
 )
+from penstock.formats.avro.json_rows import COLUMNS, json_rows
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, conform, conform_each
@@ -51,6 +52,11 @@ class AvroConfig(Config):
     compression: Literal["deflate", "none"] = "deflate"
     """The compression of blocks in written files and containers."""
 
+    as_json: bool = False
+    """Read each record of any schema as one STRING or VARIANT column, by default `value`, with its
+    JSON text. Dates and times are their numbers in Avro, decimals are numbers, and bytes are
+    texts of one character per byte. A value of a union has no type name."""
+
     @model_validator(mode="after")
     def _check_framing(self) -> Self:
         if self.registry is not None and self.framing != "none":
@@ -65,27 +71,38 @@ class PlainAvro(FileFormat[AvroConfig]):
 
     def __init__(self, config: AvroConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
-        self.datum = configured_schema(config.datum, config.schema_file)
+        self.datum = configured_schema(config.datum, config.schema_file, any_type=config.as_json)
         self._codec = None if self.datum is None else codec_of(self.datum)
         self._single = config.framing == "single_object"
         self._header = _single_object_header(self.datum) if self._single else b""
 
     def declared_schema(self) -> pa.Schema | None:
+        if self.config.as_json:
+            return COLUMNS
         return None if self.datum is None else spark_compatible(arrow_schema(self.datum))
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         if self.datum is None:
             hint = "Set schema or schema_file."
             raise PlanError("avro payloads require a schema", code="missing-schema", hint=hint)
-        datum, columns = self._codec, arrow_schema(self.datum)
+        datum = self._codec
+        columns = self._columns(self.datum)
 
         def attempt(part: pa.BinaryArray) -> pa.RecordBatch:
             values = [self._value(payload, datum) for payload in part.to_pylist()]
-            return conform(rows_of(values, columns), schema)
+            return conform(self._rows(values, columns, schema), schema)
 
         return decode_non_null(
             payloads, lambda present: decode_in_parts(present, schema, attempt, undecodable)
         )
+
+    def _columns(self, datum: Any) -> pa.Schema:
+        """Returns the columns of the records of a schema; none with `as_json`."""
+        return pa.schema([]) if self.config.as_json else arrow_schema(datum)
+
+    def _rows(self, values: list[Any], columns: pa.Schema, schema: pa.Schema) -> pa.RecordBatch:
+        """Returns records as rows of these columns, or as JSON text in a column of `schema`."""
+        return json_rows(values, schema) if self.config.as_json else rows_of(values, columns)
 
     def _value(self, payload: bytes, datum: Any) -> Any:
         if not payload.startswith(self._header):
@@ -113,8 +130,8 @@ class PlainAvro(FileFormat[AvroConfig]):
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         before = 0
-        for values, count, columns, error in read_container(file):
-            decoded = conform_each(rows_of(values, columns), schema)
+        for values, count, columns, error in read_container(file, any_type=self.config.as_json):
+            decoded = conform_each(self._rows(values, columns, schema), schema)
             for failure in decoded.failures:
                 read.reject(None, origin, before + failure[0] + 1, failure.error)
             if error is not None:
@@ -132,6 +149,8 @@ class PlainAvro(FileFormat[AvroConfig]):
         return ContainerWriter(file, encoder.encode, datum, self.config.compression)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
+        if self.config.as_json:
+            return COLUMNS
         try:
             return spark_compatible(arrow_schema(container_schema(file)))
         except PlanError:

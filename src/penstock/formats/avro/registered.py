@@ -12,6 +12,7 @@ from fastavro.read import SchemaResolutionError
 
 from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro import datum as avro
+from penstock.formats.avro.json_rows import COLUMNS, json_rows
 from penstock.formats.avro.references import inline_references
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema, strip_parsed_keys
 from penstock.sdk.columns.conform import collect_encoded, conform, is_list
@@ -35,12 +36,18 @@ class RegisteredAvro(RegistryFormat):
 
     def __init__(self, config: Any, context: Context | None = None) -> None:
         super().__init__(config, context)
-        self.datum = avro.configured_schema(config.datum, config.schema_file)
+        self.datum = avro.configured_schema(
+            config.datum, config.schema_file, any_type=config.as_json
+        )
 
     def declared_schema(self) -> pa.Schema | None:
+        if self.config.as_json:
+            return COLUMNS
         return None if self.datum is None else spark_compatible(arrow_schema(self.datum))
 
     def columns_of(self, schema: Registered) -> pa.Schema:
+        if self.config.as_json:
+            return COLUMNS
         return spark_compatible(arrow_schema(inline_references(schema, self.registry)))
 
     def pinned(self, schema: Registered) -> Registered:
@@ -52,10 +59,12 @@ class RegisteredAvro(RegistryFormat):
         reader_datum, reader_name = self._reader(reader)
         if reader_datum is None:
             reader_datum = writer_datum
-        columns = arrow_schema(reader_datum)
-        _check_time_units(
-            pa.struct(list(arrow_schema(writer_datum))), pa.struct(list(columns)), origin.id
-        )
+        columns = pa.schema([])
+        if not self.config.as_json:
+            columns = arrow_schema(reader_datum)
+            _check_time_units(
+                pa.struct(list(arrow_schema(writer_datum))), pa.struct(list(columns)), origin.id
+            )
         writer_codec = avro.codec(writer_datum)
         reader_codec = None if reader_datum == writer_datum else avro.codec(reader_datum)
 
@@ -70,6 +79,8 @@ class RegisteredAvro(RegistryFormat):
                     avro.value_of(payload, 0, writer_codec, reader_codec)
                     for payload in part.to_pylist()
                 ]
+                if self.config.as_json:
+                    return conform(json_rows(values, schema), schema)
                 return conform(avro.rows_of(values, columns), schema)
 
             return decode_in_parts(payloads, schema, attempt, convert_error)

@@ -45,11 +45,15 @@ class ChangeEvents(Format[Any]):
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         events = to_events(rows, self.columns_of(rows.schema), self.primary_key)
-        encoded = self.inner.encode(self.encoded_events(events.batch))
+        encoded = self.encode_events(events.batch)
         index = events.rows if encoded.index is None else events.rows[encoded.index.to_numpy()]
         failures = [Failure(int(events.rows[f.index]), f.error) for f in encoded.failures]
         failures = sort_failures([*events.failures, *failures])
         return Encoded(encoded.payloads, pa.array(index, pa.int64()), failures)
+
+    def encode_events(self, events: pa.RecordBatch) -> Encoded:
+        """Encodes the columns of events, one payload each."""
+        return self.inner.encode(self.encoded_events(events))
 
     def encoded_events(self, events: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the columns of events as `inner` encodes them."""

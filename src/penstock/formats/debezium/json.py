@@ -9,15 +9,14 @@ from typing import Any, BinaryIO, ClassVar, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.formats.debezium.connect_schema import connect_schema
 from penstock.formats.debezium.envelope import Columns
 from penstock.formats.debezium.format import ChangeEvents
 from penstock.formats.json import JsonConfig
+from penstock.formats.json.connect import in_whole_millis, wrap
+from penstock.formats.json.decimals import Decimals, Forms
 from penstock.formats.json.infer import infer
 from penstock.formats.json.plain import PlainJson
-from penstock.sdk import Config, Context, Decoded, FileFormat, FileWriter, Read
-from penstock.sdk.columns.conform import rebuild
-from penstock.sdk.columns.json_mark import json_field
+from penstock.sdk import Config, Context, Decoded, Encoded, FileFormat, FileWriter, Read
 from penstock.sdk.columns.text_values import NumberTimes, Times
 from penstock.sdk.encoding.lines import LineWriter, read_lines, too_long_error
 
@@ -32,6 +31,9 @@ class DebeziumJsonConfig(Config):
     milliseconds are whole numbers."""
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970."""
+    decimals: Decimals = "number"
+    """The form of DECIMAL in rows: numbers, texts, or `bytes`: base64 of the unscaled value, as
+    Kafka Connect and Debezium write by default."""
     wrapper: Literal["none", "connect"] = "none"
     """The wrapper of written events: `connect` adds `schema` and `payload` of Kafka Connect. Both
     forms are read."""
@@ -58,8 +60,8 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
 
     A record without a value, which Debezium writes after a delete, is skipped. The wrapper of Kafka
     Connect (`schema` and `payload`) is recognised. Values have the form of the format `json`:
-    configure the Debezium connector with `decimal.handling.mode=string`, and with
-    `time.precision.mode=connect` for `timestamps: millis`.
+    configure the Debezium connector with `decimal.handling.mode=string` or set `decimals: bytes`,
+    and with `time.precision.mode=connect` for `timestamps: millis`.
 
     A sink writes an event for each change; rows without operations are creations, with
     `mode: upsert` updates. An update that changes the primary key is a delete and a creation.
@@ -73,7 +75,10 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
     def __init__(self, config: DebeziumJsonConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
         times = JsonConfig(
-            timestamps=config.timestamps, timestamp_numbers=config.timestamp_numbers, nulls="keep"
+            timestamps=config.timestamps,
+            timestamp_numbers=config.timestamp_numbers,
+            decimals=config.decimals,
+            nulls="keep",
         )
         self.inner = PlainJson(times, context)
 
@@ -92,15 +97,14 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
         return Decoded(pa.RecordBatch.from_arrays(arrays, schema=envelope), index, failures)
 
     def encoded_events(self, events: pa.RecordBatch) -> pa.RecordBatch:
-        if self.config.timestamps == "millis":
-            events = _in_millis(events)
+        return in_whole_millis(events) if self.config.timestamps == "millis" else events
+
+    def encode_events(self, events: pa.RecordBatch) -> Encoded:
+        encoded = super().encode_events(events)
         if self.config.wrapper == "none":
-            return events
-        text = json.dumps(connect_schema(events.schema, self.config.timestamps))
-        payload = pa.StructArray.from_arrays(events.columns, fields=list(events.schema))
-        fields = [json_field(pa.field("schema", pa.string())), pa.field("payload", payload.type)]
-        schemas = pa.repeat(pa.scalar(text), events.num_rows)
-        return pa.RecordBatch.from_arrays([schemas, payload], schema=pa.schema(fields))
+            return encoded
+        forms = Forms(self.config.timestamps, self.config.decimals)
+        return encoded._replace(payloads=wrap(encoded.payloads, events.schema, forms))
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
         sample = payloads.slice(0, _SAMPLE).drop_null().to_pylist()
@@ -129,35 +133,6 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         lines = next(read_lines(file), None)
         return None if lines is None else self.infer_schema(lines.texts)
-
-
-def _in_millis(events: pa.RecordBatch) -> pa.RecordBatch:
-    """Returns events with whole milliseconds in place of times, as in Kafka Connect."""
-    schema = pa.schema([field.with_type(_with_millis(field.type)) for field in events.schema])
-    columns = [
-        rebuild(column, type_, _to_millis)
-        for column, type_ in zip(events.columns, schema.types, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _with_millis(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_with_millis(field.type)) for field in type_])
-    if pa.types.is_list(type_):
-        item = type_.value_field
-        return pa.list_(item.with_type(_with_millis(item.type)))
-    if pa.types.is_map(type_):
-        item = type_.item_field
-        return pa.map_(_with_millis(type_.key_type), item.with_type(_with_millis(item.type)))
-    return pa.int64() if pa.types.is_timestamp(type_) else type_
-
-
-def _to_millis(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    if not pa.types.is_timestamp(array.type):
-        return array
-    whole = pc.floor_temporal(array, unit="millisecond")
-    return whole.cast(pa.timestamp("ms", array.type.tz)).cast(type_)
 
 
 def _images(text: bytes) -> Iterator[dict[str, Any]]:

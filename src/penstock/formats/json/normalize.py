@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
+from penstock.formats.json.decimals import Decimals, canonical_bytes
 from penstock.sdk.columns.conform import is_list, sql_name, with_article
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import check_json
@@ -26,10 +27,11 @@ _quote: Callable[[str], str] = encode_basestring
 
 
 class _Leaves(NamedTuple):
-    """The form of timestamps."""
+    """The forms of timestamps and decimals."""
 
     times: Times
     numbers: NumberTimes
+    decimals: Decimals
 
 
 class _Number(str):
@@ -49,9 +51,10 @@ class Normalizer:
     """
 
     def __init__(
-        self, schema: pa.Schema, times: Times, closed: bool, numbers: NumberTimes = "reject"
-    ) -> None:
-        self._row = _object(list(schema), _Leaves(times, numbers), closed)
+        self, schema: pa.Schema, times: Times, closed: bool, numbers: NumberTimes = "reject",
+        decimals: Decimals = "number",
+    ) -> None:  # fmt: skip
+        self._row = _object(list(schema), _Leaves(times, numbers, decimals), closed)
 
     def normalize(self, payload: bytes) -> bytes:
         """Returns the canonical form. Raises DecodeError if the text is not a row."""
@@ -233,6 +236,8 @@ def _map(key: _Convert, item: _Convert) -> _Convert:
 
 def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
     times = leaves.times
+    if pa.types.is_decimal(type_) and leaves.decimals == "bytes":
+        return _decimal_bytes(type_)
     if pa.types.is_string(type_):
         return lambda value: _quote(value if isinstance(value, str) else _render(value))
     if pa.types.is_boolean(type_):
@@ -258,6 +263,19 @@ def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
         if text is None:
             raise _wrong_type(value, type_)
         return text
+
+    return convert
+
+
+def _decimal_bytes(type_: pa.DataType) -> _Convert:
+    def convert(value: Any) -> str:
+        is_number = type(value) is _Number
+        text = None
+        if isinstance(value, str):
+            text = canonical_bytes(value, type_, is_number=is_number)
+        if text is None:
+            raise _wrong_type(value, type_)
+        return _quote(text)
 
     return convert
 

@@ -11,6 +11,14 @@ from pydantic import model_validator
 
 from penstock.core.errors import DecodeError, EncodeError
 from penstock.formats.json import write
+from penstock.formats.json.connect import (
+    in_whole_millis,
+    payloads_of,
+    unwrap,
+    wrap,
+    wrapped_columns,
+)
+from penstock.formats.json.decimals import Decimals, Forms
 from penstock.formats.json.infer import infer
 from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
@@ -39,6 +47,13 @@ class JsonConfig(LinesConfig):
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970. `nanos` is ten
     times slower for them."""
+    decimals: Decimals = "number"
+    """The form of DECIMAL: numbers, texts, or `bytes`, which is base64 of the unscaled value as in
+    Kafka Connect. Numbers and their texts are read in both of the first two forms; with `bytes`
+    texts are base64, with the scale of the column."""
+    wrapper: Literal["none", "connect"] = "none"
+    """`connect` reads and writes each object as the `payload` of a record of Kafka Connect, beside
+    its `schema`. Written milliseconds are whole numbers."""
     nulls: Literal["omit", "keep"] = "omit"
     """Omit a null column and a null field of a STRUCT, or write `null`. Null elements of an ARRAY
     and null values of a MAP are written as `null` in both cases."""
@@ -51,6 +66,8 @@ class JsonConfig(LinesConfig):
             raise ValueError("expected no framing with a registry")
         if self.registry is not None and self.encoding != AUTO:
             raise ValueError("expected no encoding with a registry")
+        if self.registry is not None and self.wrapper != "none":
+            raise ValueError("expected no wrapper with a registry")
         return self
 
 
@@ -66,10 +83,18 @@ class PlainJson(LinesFormat[JsonConfig]):
         return decode_non_null(texts, lambda present: self._decode_present(present, schema))
 
     def _decode_present(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        if self.config.wrapper == "none":
+            return self._decode_objects(payloads, schema)
+        wrapped = wrapped_columns(schema, has_schema=self.config.unknown == "reject")
+        decoded = self._decode_objects(payloads, wrapped)
+        return decoded._replace(rows=unwrap(decoded.rows, schema))
+
+    def _decode_objects(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         closed = self.config.unknown == "reject"
-        reader = Reader(schema, self.config.timestamps)
+        times, decimals = self.config.timestamps, self.config.decimals
+        reader = Reader(schema, times, decimals)
         numbers = self.config.timestamp_numbers
-        normalizer = Normalizer(schema, self.config.timestamps, closed, numbers)
+        normalizer = Normalizer(schema, times, closed, numbers, decimals)
         return decode_with_fallback(
             payloads,
             schema,
@@ -82,9 +107,18 @@ class PlainJson(LinesFormat[JsonConfig]):
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
         sample = payloads.slice(0, _SAMPLE).to_pylist()
-        return infer(payload for payload in sample if payload is not None)
+        texts = (payload for payload in sample if payload is not None)
+        return infer(texts if self.config.wrapper == "none" else payloads_of(texts))
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
+        if self.config.wrapper == "none":
+            return self._encode_objects(rows)
+        times = self.config.timestamps
+        encoded = self._encode_objects(in_whole_millis(rows) if times == "millis" else rows)
+        forms = Forms(times, self.config.decimals)
+        return encoded._replace(payloads=wrap(encoded.payloads, rows.schema, forms))
+
+    def _encode_objects(self, rows: pa.RecordBatch) -> Encoded:
         parts = [self._encode_group(rows, group) for group in write.groups(rows)]
         if len(parts) == 1:
             return parts[0]
@@ -100,9 +134,10 @@ class PlainJson(LinesFormat[JsonConfig]):
         group_rows = rows if row_index is None else rows.take(pa.array(row_index))
         group_rows = write.quote_floats(group_rows, names)
         times, keep = self.config.timestamps, self.config.nulls == "keep"
+        decimals = self.config.decimals
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
-            return write.payloads(group_rows.slice(start, stop - start), times, keep)
+            return write.payloads(group_rows.slice(start, stop - start), times, keep, decimals)
 
         encoded = collect_encoded(isolate(group_rows.num_rows, attempt, _unencodable))
         if row_index is None:

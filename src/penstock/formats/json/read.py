@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.formats.json.decimals import Decimals, read_decimals
 from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
 from penstock.sdk.columns.conform import conform, is_list, leaf_types
 from penstock.sdk.columns.json_mark import has_json
@@ -42,6 +43,7 @@ class Reader:
 
     schema: pa.Schema
     times: Times = "iso"
+    decimals: Decimals = "number"
 
     def read(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
         """Returns one row per payload. White space around payloads is allowed."""
@@ -56,7 +58,9 @@ class Reader:
         """Returns the rows of `count` concatenated JSON objects."""
         rows = _read_json(text, pa.schema([self._wide(field) for field in self.schema]), count)
         exact = [
-            field for field in self.schema if _needs_exact(field.type, rows.column(field.name))
+            field
+            for field in self.schema
+            if _needs_exact(field.type, rows.column(field.name), self.decimals)
         ]
         if exact:
             exact_rows = _read_json(
@@ -83,6 +87,8 @@ class Reader:
         if pa.types.is_integer(type_):
             return pa.decimal128(38, 19) if exact else pa.float64()
         if pa.types.is_decimal(type_):
+            if self.decimals == "bytes":
+                return pa.string()
             return _wide_decimal(type_) if exact else pa.float64()
         if pa.types.is_timestamp(type_):
             return pa.string() if self.times == "iso" else pa.float64()
@@ -91,6 +97,8 @@ class Reader:
         return type_
 
     def _narrow(self, array: pa.Array, type_: pa.DataType) -> pa.Array:
+        if pa.types.is_decimal(type_) and self.decimals == "bytes":
+            return read_decimals(array, type_)
         return from_text(array, type_, self.times)
 
 
@@ -164,9 +172,9 @@ def _wide_decimal(type_: pa.DataType) -> pa.DataType:
     return pa.decimal128(38, scale) if scale - type_.scale >= 6 else pa.decimal256(76, 76 - digits)
 
 
-def _needs_exact(type_: pa.DataType, approximate: pa.Array) -> bool:
+def _needs_exact(type_: pa.DataType, approximate: pa.Array, decimals: Decimals) -> bool:
     kinds = list(leaf_types(type_))
-    if any(map(pa.types.is_decimal, kinds)):
+    if any(map(pa.types.is_decimal, kinds)) and decimals != "bytes":
         return True
     if pa.int64() not in kinds:
         return False

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
+from penstock.formats.json.decimals import Forms
 from penstock.formats.json.plain import PlainJson
 from penstock.formats.json.schema import columns_of, json_schema
 from penstock.sdk.columns.conform import error_text
@@ -41,7 +42,7 @@ class RegisteredJson(RegistryFormat):
         return self._json.decode
 
     def encoder(self, columns: pa.Schema, schema: Registered | None) -> Encoder:
-        text = json.dumps(json_schema(columns, self.config.timestamps))
+        text = json.dumps(json_schema(columns, Forms(self.config.timestamps, self.config.decimals)))
         if schema is not None:
             text = schema.text
             closed = _parse(schema).get("additionalProperties", True) is False

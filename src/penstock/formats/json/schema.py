@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
+from penstock.formats.json.decimals import Forms
 from penstock.sdk.columns.conform import is_list
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.text_values import Times
@@ -133,41 +134,45 @@ def _nullable(schema: Any) -> bool:
     return bool(choices is None and "$ref" not in schema) or {"type": "null"} in (choices or ())
 
 
-def json_schema(columns: pa.Schema, times: Times) -> dict[str, Any]:
+def json_schema(columns: pa.Schema, forms: Forms) -> dict[str, Any]:
     """Returns the JSON Schema of rows with these columns."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "row",
-        **_object_schema(list(columns), times),
+        **_object_schema(list(columns), forms),
     }
 
 
-def _object_schema(fields: Sequence[pa.Field], times: Times) -> dict[str, Any]:
+def _object_schema(fields: Sequence[pa.Field], forms: Forms) -> dict[str, Any]:
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {field.name: _field(field, times) for field in fields},
+        "properties": {field.name: _field(field, forms) for field in fields},
         "additionalProperties": False,
     }
     required = [field.name for field in fields if not field.nullable]
     return {**schema, "required": required} if required else schema
 
 
-def _field(field: pa.Field, times: Times) -> dict[str, Any]:
+def _field(field: pa.Field, forms: Forms) -> dict[str, Any]:
     if is_json(field):
         return {}
-    schema = _type(field.type, times)
+    schema = _type(field.type, forms)
     return {"oneOf": [{"type": "null"}, schema]} if field.nullable else schema
 
 
-def _type(type_: pa.DataType, times: Times) -> dict[str, Any]:
+def _type(type_: pa.DataType, forms: Forms) -> dict[str, Any]:
     if pa.types.is_struct(type_):
-        return _object_schema(list(type_), times)
+        return _object_schema(list(type_), forms)
     if is_list(type_):
-        return {"type": "array", "items": _field(type_.value_field, times)}
+        return {"type": "array", "items": _field(type_.value_field, forms)}
     if pa.types.is_map(type_):
-        return {"type": "object", "additionalProperties": _field(type_.item_field, times)}
+        return {"type": "object", "additionalProperties": _field(type_.item_field, forms)}
     if pa.types.is_timestamp(type_):
-        return {"type": "string", "format": "date-time"} if times == "iso" else {"type": "integer"}
+        return (
+            {"type": "string", "format": "date-time"}
+            if forms.times == "iso"
+            else {"type": "integer"}
+        )
     if pa.types.is_date(type_):
         return {"type": "string", "format": "date"}
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
@@ -176,6 +181,7 @@ def _type(type_: pa.DataType, times: Times) -> dict[str, Any]:
         return {"type": "boolean"}
     if pa.types.is_integer(type_):
         return {"type": "integer"}
-    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+    is_number = pa.types.is_decimal(type_) and forms.decimals == "number"
+    if pa.types.is_floating(type_) or is_number:
         return {"type": "number"}
     return {"type": "string"}

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import EncodeError
+from penstock.formats.json.decimals import Decimals, is_text, write_decimals
 from penstock.sdk.columns.conform import cast, is_list, rebuild
 from penstock.sdk.columns.json_text import Embedding
 from penstock.sdk.columns.text_values import Times, text_type, to_text
@@ -22,7 +23,7 @@ _EMBEDDED = pa.string_view()
 """The type of placeholders of written values, which no other column has."""
 
 
-def lines(rows: pa.RecordBatch, times: Times, nulls: bool) -> bytes:
+def lines(rows: pa.RecordBatch, times: Times, nulls: bool, decimals: Decimals) -> bytes:
     """Returns one line per row. Columns of JSON text become the values of the text.
 
     Without `nulls` the keys of null fields are omitted. Entries of maps are kept: a key of a map is
@@ -30,7 +31,7 @@ def lines(rows: pa.RecordBatch, times: Times, nulls: bool) -> bytes:
     """
     embedding = Embedding()
     columns = [
-        _writable(embedding.with_placeholders(column, field), times)
+        _writable(embedding.with_placeholders(column, field), times, decimals)
         for column, field in zip(rows.columns, rows.schema, strict=True)
     ]
     if not columns:
@@ -90,9 +91,11 @@ def _type_with_texts(array: pa.Array) -> pa.DataType:
     return type_
 
 
-def payloads(rows: pa.RecordBatch, times: Times, nulls: bool) -> pa.BinaryArray:
+def payloads(
+    rows: pa.RecordBatch, times: Times, nulls: bool, decimals: Decimals = "number"
+) -> pa.BinaryArray:
     """Returns one payload per row. Raises an exception for a row that JSON cannot express."""
-    texts = split_lines(lines(rows, times, nulls))
+    texts = split_lines(lines(rows, times, nulls, decimals))
     if len(texts) != rows.num_rows:
         raise EncodeError("cannot write the rows as JSON")
     return texts
@@ -135,11 +138,17 @@ def _not_finite(array: Any) -> np.ndarray:
     return mask
 
 
-def _writable(array: pa.Array, times: Times) -> pa.Array:
-    target = _map_leaves(array.type, lambda leaf: text_type(leaf, times))
-    if target.equals(array.type):
-        return array
-    return rebuild(array, target, lambda values, type_: to_text(values, type_, times))
+def _writable(array: pa.Array, times: Times, decimals: Decimals) -> pa.Array:
+    def leaf_type(leaf: pa.DataType) -> pa.DataType:
+        return pa.string() if is_text(leaf, decimals) else text_type(leaf, times)
+
+    def write_leaf(values: pa.Array, type_: pa.DataType) -> pa.Array:
+        if is_text(values.type, decimals):
+            return write_decimals(values, decimals).cast(type_)
+        return to_text(values, type_, times)
+
+    target = _map_leaves(array.type, leaf_type)
+    return array if target.equals(array.type) else rebuild(array, target, write_leaf)
 
 
 def quote_floats(rows: pa.RecordBatch, names: frozenset[str]) -> pa.RecordBatch:

@@ -18,13 +18,18 @@ from penstock.sql.dialect.tokens import read_sql
 
 
 def assignment(
-    file: File, query: str, columns: Sequence[TableColumn], assigned: Sequence[Text] | None
+    file: File,
+    query: str,
+    columns: Sequence[TableColumn],
+    assigned: Sequence[Text] | None,
+    kept: Sequence[str] = (),
 ) -> str:
     """Returns the rows of `query` as rows of a table, assigned by position and cast.
 
     `assigned` are the columns that INSERT names; the others are null. By default all columns are
-    assigned. A null in a column that is NOT NULL is an error of the row. Raises SpecError at an
-    unknown column, and at a column that is NOT NULL and not named.
+    assigned. `kept` are further columns at the end of the query, which stay as they are. A null in
+    a column that is NOT NULL is an error of the row. Raises SpecError at an unknown column, and at
+    a column that is NOT NULL and not named.
     """
     known = {column.name.value.lower(): column.name.value for column in columns}
     for name in assigned or ():
@@ -48,7 +53,8 @@ def assignment(
         _value(quoted(name) if name in names else "NULL", column)
         for name, column in zip(known, columns, strict=True)
     ]
-    aliases = ", ".join(map(quoted, names))
+    values += map(quoted, kept)
+    aliases = ", ".join(map(quoted, [*names, *kept]))
     return f"SELECT {', '.join(values)} FROM {query} AS {query}({aliases})"
 
 

@@ -10,6 +10,7 @@ from penstock.core.location import Location
 from penstock.spec.script.build import map_node
 from penstock.spec.script.nodes import ScriptNodes
 from penstock.spec.script.statements import Statement, read_statement
+from penstock.spec.script.tables import resolve_tables
 from penstock.spec.script.tokens import Text, Token, TokenReader, split_statements, tokenize
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.nodes import File, MappingNode
@@ -35,10 +36,11 @@ def parse_script(text: str, name: str, base: Path) -> Document:
         )
     errors: list[SpecError] = []
     statements = list(_read_all(file, [*split_statements(tokens)], errors))
-    nodes = ScriptNodes(file, statements, complete=not errors)
+    tables = resolve_tables(file, statements)
+    nodes = ScriptNodes(file, tables, complete=not errors)
     nodes.add_all()
-    raise_all([*errors, *nodes.errors])
-    return Document(_root(file, nodes), (name,))
+    raise_all([*errors, *tables.errors, *nodes.errors])
+    return Document(_root(file, nodes), (name,), tuple(tables.warnings))
 
 
 def _read_all(file: File, parts: list[list[Token]], errors: list[SpecError]) -> Iterator[Statement]:

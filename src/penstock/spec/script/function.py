@@ -8,9 +8,9 @@ from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.assignment import quoted
 from penstock.spec.script.build import derived_node, map_node, text_node
-from penstock.spec.script.options import read_options
-from penstock.spec.script.table import spark_type
+from penstock.spec.script.options import check_unique, read_options
 from penstock.spec.script.tokens import Text, TokenReader
+from penstock.spec.script.types import spark_type
 from penstock.spec.yaml.nodes import File, Node, ScalarNode
 
 _CLAUSES = (
@@ -151,7 +151,7 @@ def _read_returns(reader: TokenReader, function: CreateFunction) -> None:
 
 def _read_options(reader: TokenReader, function: CreateFunction) -> None:
     seen: dict[str, str] = {}
-    for option in read_options(reader):
+    for option in check_unique(reader.file, read_options(reader)):
         name = _SPELLINGS.get(option.name, option.name)
         if name not in _OPTIONS:
             raise SpecError(

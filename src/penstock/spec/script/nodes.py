@@ -12,9 +12,10 @@ from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.arroyo import (
     DELAY,
+    EVENT_TIME,
     declared_bound,
     declared_watermark,
-    is_arroyo_table,
+    has_time_pattern,
     metadata_name,
     translate_options,
     translate_query,
@@ -31,6 +32,7 @@ from penstock.spec.script.event_times import event_time_of
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.option_tree import OptionTree, Tree
+from penstock.spec.script.row_times import timed_rows, window_columns
 from penstock.spec.script.settings import add_setting
 from penstock.spec.script.statements import (
     CreateTable,
@@ -40,13 +42,13 @@ from penstock.spec.script.statements import (
     Set,
     Statement,
 )
-from penstock.spec.script.table import TableColumn, TableColumns
+from penstock.spec.script.table import TableColumn
+from penstock.spec.script.tables import Tables
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.watermark import Watermark
 from penstock.spec.yaml.nodes import File, Node, ScalarNode
 from penstock.sql.dialect.text import Translation
 
-EVENT_TIME = "_timestamp"
 _HIDDEN_TIME = re.compile(r"\b(?:tumble|hop|session|row_time)\s*\(", re.IGNORECASE)
 _KINDS = ("source", "sink", "lookup")
 _PRINTED = "result"
@@ -55,9 +57,11 @@ _PRINTED = "result"
 class ScriptNodes:
     """The sections of a pipeline. Errors are in `errors`."""
 
-    def __init__(self, file: File, statements: Sequence[Statement], *, complete: bool) -> None:
+    def __init__(self, file: File, tables: Tables, *, complete: bool) -> None:
         """Reads statements. Unless `complete`, other statements have errors."""
+        statements = tables.statements
         self._file, self._statements, self._complete = file, statements, complete
+        self._is_of_arroyo = tables.is_of_arroyo
         self._tables = {
             statement.name.value.lower(): statement
             for statement in statements
@@ -249,8 +253,9 @@ class ScriptNodes:
 
     @cached_property
     def _uses_windows(self) -> bool:
-        """Whether a query of the script has a window of an event time that it does not name."""
-        return any(map(_HIDDEN_TIME.search, self._queries))
+        """Whether a query, or a sink, uses an event time that it does not name."""
+        options = (table.options or [] for table in self._tables.values())
+        return any(map(_HIDDEN_TIME.search, self._queries)) or any(map(has_time_pattern, options))
 
     @property
     def _queries(self) -> Iterator[str]:
@@ -308,10 +313,19 @@ class ScriptNodes:
         name = self._helper(table.name, "query")
         by_position = bool(table.columns.columns)
         is_written = table.options is not None
-        self._add_transform(name, query, by_position=by_position, is_written=is_written)
+        is_timed = has_time_pattern(table.options or [])
+        self._add_transform(
+            name, query, by_position=by_position, is_written=is_written, is_timed=is_timed
+        )
+        if is_timed:
+            timed = self._helper(table.name, "times")
+            sql = timed_rows(name.value, has_window=any(window_columns(query.value)))
+            self._add_transform(timed, origin or table.name, sql)
+            name = timed
         if table.columns.columns:
             rows = self._helper(table.name, "rows")
-            sql = assignment(self._file, name.value, table.columns.columns, columns)
+            kept = [EVENT_TIME] if is_timed else []
+            sql = assignment(self._file, name.value, table.columns.columns, columns, kept)
             self._add_transform(rows, origin or table.name, sql)
             name = rows
         inputs.append(name)
@@ -353,7 +367,7 @@ class ScriptNodes:
             key = table.columns.primary_key
             options.add("primary_key", self._names(key), key[0])
         if table.partitioned_by:
-            names = table.partitioned_by
+            names = [each.directory_column(self._file) for each in table.partitioned_by]
             options.add("partition_by", self._names(names), names[0])
         self._add_node("sinks", table.name, options.node())
 
@@ -389,23 +403,31 @@ class ScriptNodes:
         *,
         by_position: bool = False,
         is_written: bool = False,
+        is_timed: bool = False,
     ) -> None:
         """Adds a query. `sql` replaces the text of the script.
 
         Columns of a query that are read by position may have the same name. `is_written` is whether
-        a sink writes the rows.
+        a sink writes the rows, and `is_timed` whether their event time follows from a window.
         """
         if sql is None:
             query, parts = lift_windows(query, name)
             for part, part_query in parts:
                 self._add_query(part, self._query_node(part_query), part)
-            text = self._query_node(query, is_written=is_written, by_position=by_position)
+            text = self._query_node(
+                query, is_written=is_written, by_position=by_position, is_timed=is_timed
+            )
         else:
             text = derived_node(self._file, sql, query)
         self._add_query(name, text, name)
 
     def _query_node(
-        self, query: Text, *, is_written: bool = False, by_position: bool = False
+        self,
+        query: Text,
+        *,
+        is_written: bool = False,
+        by_position: bool = False,
+        is_timed: bool = False,
     ) -> Node:
         """Returns the text of a query or an expression; of Arroyo in its meaning there."""
         edited = Translation.of(query.value)
@@ -413,15 +435,9 @@ class ScriptNodes:
             edited = translate_query(query.value, is_written=is_written)
         if by_position:
             edited = edited.edit(unique_names(edited.text))
+        if is_timed:
+            edited = edited.edit(window_columns(edited.text))
         return query_node(self._file, query, edited)
-
-    @cached_property
-    def _is_of_arroyo(self) -> bool:
-        """Whether a table has a connector or an option that only Arroyo has."""
-        return any(
-            is_arroyo_table(table.options or [], "sink" if name in self._written else "source")
-            for name, table in self._tables.items()
-        )
 
     def _add_query(self, name: Text, text: Node, origin: Text) -> None:
         """Adds a transform of type `sql`."""
@@ -457,7 +473,7 @@ class ScriptNodes:
             )
         translated = translate_options(
             self._file, table.options or [], use, table.name.value,
-            has_times=_has_times(table.columns),
+            [column.type.value for column in table.columns.columns],
         )  # fmt: skip
         options = OptionTree(self._file, translated)
         options.check_kind(table.name, kind, _KINDS, writes)
@@ -487,12 +503,6 @@ def _is_lookup(table: CreateTable) -> bool:
     kind = options.get("type")
     declared = isinstance(kind, ScalarNode) and kind.value == "lookup"
     return table.lookup or declared or any(name.startswith("lookup.") for name in options)
-
-
-def _has_times(columns: TableColumns) -> bool:
-    """Returns whether a table may have timestamps. The columns of a table without any follow."""
-    types = [column.type.value.upper() for column in columns.columns]
-    return not types or any("TIMESTAMP" in type_ for type_ in types)
 
 
 def _typed(column: TableColumn) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.core.errors import SpecError
 from penstock.spec.script.build import list_node, number_node, text_node
 from penstock.spec.script.tokens import Text, TokenReader
-from penstock.spec.yaml.nodes import Node
+from penstock.spec.yaml.nodes import File, Node
 
 _MAX_DEPTH = 16
 _VALUE = "a value: a text in quotes, a number, TRUE, FALSE, INTERVAL or [a, b]"
@@ -27,9 +28,8 @@ class Option:
 
 
 def read_options(reader: TokenReader) -> list[Option]:
-    """Reads options between parentheses. Raises SpecError, also for a duplicate name."""
+    """Reads options between parentheses, whose names may be repeated. Raises SpecError."""
     options = reader.items(lambda: _read_option(reader))
-    seen: set[str] = set()
     for option in options:
         if len(option.path) > _MAX_DEPTH:
             raise SpecError(
@@ -37,15 +37,29 @@ def read_options(reader: TokenReader) -> list[Option]:
                 code="invalid-sql",
                 where=reader.location(option.path[0]),
             )
+    return options
+
+
+def check_unique(file: File, options: Sequence[Option]) -> Sequence[Option]:
+    """Returns the options. Raises SpecError for a repeated name."""
+    seen: set[str] = set()
+    for option in options:
         if option.name in seen:
             raise SpecError(
                 f'duplicate option "{option.name}"',
                 code="duplicate-key",
-                where=reader.location(option.path[0]),
+                where=file.location(option.path[0].start, option.path[-1].end),
                 hint="remove one of the options",
             )
         seen.add(option.name)
     return options
+
+
+def last_options(options: Sequence[Option]) -> tuple[list[Option], list[Option]]:
+    """Returns the last option of each name, and the options before that have the same name."""
+    last = {option.name: option for option in options}
+    kept = [option for option in options if last[option.name] is option]
+    return kept, [option for option in options if last[option.name] is not option]
 
 
 def _read_option(reader: TokenReader) -> Option:

@@ -9,6 +9,7 @@ from penstock.core.text import did_you_mean
 from penstock.spec.script.function import CreateFunction, read_function
 from penstock.spec.script.options import Option, read_options, read_value
 from penstock.spec.script.other_statements import unsupported_statement
+from penstock.spec.script.partitions import Partition, read_partitions
 from penstock.spec.script.table import TableColumns, read_columns
 from penstock.spec.script.tokens import Text, TokenReader
 from penstock.spec.yaml.nodes import Node
@@ -22,11 +23,11 @@ _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 
 @dataclass(frozen=True)
 class CreateTable:
-    """`CREATE TABLE name (columns) PARTITIONED BY (names) WITH (options) AS query`."""
+    """`CREATE TABLE name (columns) PARTITIONED BY (columns) WITH (options) AS query`."""
 
     name: Text
     columns: TableColumns
-    partitioned_by: list[Text]
+    partitioned_by: list[Partition]
     options: list[Option] | None
     """None without WITH: the table is the result of a query."""
     query: Text | None
@@ -121,11 +122,11 @@ def _read_create(reader: TokenReader) -> Statement:
     keeps_existing = reader.accept("IF", "NOT", "EXISTS")
     name = reader.name("the name of the table")
     columns = read_columns(reader) if reader.at("(") else TableColumns()
-    partitioned_by: list[Text] = []
+    partitioned_by: list[Partition] = []
     options = query = None
     while not reader.ended:
         if reader.accept("PARTITIONED", "BY"):
-            partitioned_by = reader.names("the name of a column")
+            partitioned_by = read_partitions(reader)
         elif reader.accept("WITH"):
             options = read_options(reader)
         elif reader.accept("AS"):

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from penstock.core.errors import SpecError
 from penstock.spec.script.tokens import Text, TokenReader
+from penstock.spec.script.types import spark_type
 from penstock.spec.script.watermark import Watermark, read_watermark
 
 _AFTER_TYPE = ("NOT", "NULL", "PRIMARY", "GENERATED", "METADATA", "COMMENT", ",")
-_TYPES = (
-    (r"\b(?:tiny|small|big)?int(?:eger)?\s+unsigned\b", lambda match: _unsigned(match[0])),
-    (r"\b(?:text|varchar|character varying|json)\b(?!\s*\()", lambda _: "STRING"),
-    (r"\bbytea\b", lambda _: "BINARY"),
-    (r"\btimestamp\s*\(\s*[0-6]\s*\)", lambda _: "TIMESTAMP"),
-    (r"\bdouble\s+precision\b|\bfloat8\b", lambda _: "DOUBLE"),
-    (r"\bint2\b", lambda _: "SMALLINT"),
-    (r"\bint4\b", lambda _: "INT"),
-    (r"\bint8\b", lambda _: "BIGINT"),
-    (r"\bfloat4\b", lambda _: "FLOAT"),
-)
-"""Types of other dialects, and the types of Spark."""
-_NANOSECONDS = re.compile(r"\btimestamp(?:_[ln]tz)?\s*\(\s*[7-9]\s*\)", re.IGNORECASE)
-_ARRAY = re.compile(r"\s*\[\s*\]\Z")
 
 
 @dataclass(frozen=True)
@@ -140,28 +126,3 @@ class _Definition:
         self.columns.append(
             TableColumn(name, spark_type(reader, type_), generated, metadata, required)
         )
-
-
-def spark_type(reader: TokenReader, type_: Text) -> Text:
-    """Returns the type of Spark for a type, which may be of another dialect. Raises SpecError."""
-    text = type_.value
-    if nanoseconds := _NANOSECONDS.search(text):
-        start = type_.start + nanoseconds.start()
-        raise SpecError(
-            f"the type {nanoseconds[0]} has nanoseconds, and times have microseconds",
-            code="unsupported-type",
-            where=reader.location(Text("", start, start + len(nanoseconds[0]))),
-            hint="write TIMESTAMP(6), or BIGINT for a number of nanoseconds",
-        )
-    if match := _ARRAY.search(text):
-        element = spark_type(reader, Text(text[: match.start()], type_.start, type_.end))
-        return type_._replace(value=f"ARRAY<{element.value}>")
-    for pattern, replacement in _TYPES:
-        text = re.sub(pattern, replacement, text, flags=re.IGNORECASE)
-    return type_._replace(value=text)
-
-
-def _unsigned(text: str) -> str:
-    """Returns a signed type that holds all values of an unsigned type."""
-    larger = {"tiny": "SMALLINT", "small": "INT", "big": "DECIMAL(20, 0)"}
-    return larger.get(text.lower().partition("int")[0], "BIGINT")

@@ -29,7 +29,8 @@ def apply_connections(document: Document) -> tuple[Document, list[PenstockError]
         elif entry.name == "dead_letter":
             value = _with_defaults(value, entry.name, connections, errors)
         entries.append(Entry(entry.key, value))
-    return Document(replace(document.root, entries=tuple(entries)), document.files), errors
+    root = replace(document.root, entries=tuple(entries))
+    return replace(document, root=root), errors
 
 
 def _with_defaults(

@@ -35,6 +35,8 @@ class Document:
     root: MappingNode
     files: tuple[str, ...]
     """The files of the tree in order."""
+    warnings: tuple[SpecError, ...] = ()
+    """Likely errors that do not prevent a run."""
 
     def find(self, route: Route) -> SourceValue | None:
         """Returns the value at `route`, or None if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping as Environment
 from collections.abc import Sequence as List
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.core.errors import PenstockError, SpecError, ValidationErrors, raise_all
@@ -35,7 +36,7 @@ class YamlFrontEnd:
         document, errors = read_documents(paths, overrides=overrides, env=env)
         if document is None:
             return ParsedPipeline(errors=errors)
-        return ParsedPipeline(document.root.data(), document, errors)
+        return ParsedPipeline(document.root.data(), document, errors, document.warnings)
 
 
 def load(
@@ -86,7 +87,7 @@ def read_script(
     except (SpecError, ValidationErrors) as error:
         return ParsedPipeline(errors=[error])
     document, errors = _complete([script], overrides, os.environ if env is None else env)
-    return ParsedPipeline(document.root.data(), document, errors)
+    return ParsedPipeline(document.root.data(), document, errors, document.warnings)
 
 
 def _complete(
@@ -98,5 +99,5 @@ def _complete(
     interpolator = Interpolator(variables)
     root = interpolator.node(document.root)
     assert isinstance(root, MappingNode)
-    document, connection_errors = apply_connections(Document(root, document.files))
+    document, connection_errors = apply_connections(replace(document, root=root))
     return document, [*merge_errors, *override_errors, *interpolator.errors, *connection_errors]

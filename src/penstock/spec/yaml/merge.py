@@ -33,7 +33,8 @@ def merge_documents(documents: List[Document]) -> tuple[Document, list[PenstockE
             entries[entry.name] = _merge_entries(known, entry, errors) if known else entry
     root = replace(documents[0].root, entries=tuple(entries.values()))
     files = tuple(name for document in documents for name in document.files)
-    return Document(root, files), errors
+    warnings = tuple(each for document in documents for each in document.warnings)
+    return Document(root, files, warnings), errors
 
 
 def _merge_entries(first: Entry, second: Entry, errors: list[PenstockError]) -> Entry:

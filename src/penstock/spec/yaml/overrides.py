@@ -44,7 +44,7 @@ def apply_overrides(
         except SpecError as error:
             errors.append(error)
     assert isinstance(root, MappingNode)
-    return Document(root, document.files), errors
+    return replace(document, root=root), errors
 
 
 def _parse(text: str) -> _Override:

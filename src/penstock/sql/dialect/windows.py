@@ -192,6 +192,7 @@ class Windows:
                 return f"window_time({self._reference(select, source, next(iter(windows)))})"
         for source in select.sources:
             if self._expose(source):
+                self._leave_out(select)
                 return self._reference(select, source, HIDDEN)
         names = [source.name for source in select.sources if source.name]
         start = self.sql[call.name].start if call else self.sql[select.part[0]].start
@@ -200,6 +201,14 @@ class Windows:
             "a window needs an event time" + (f', and "{names[0]}" has none' if names else ""),
             start, end, self._time_hint(names), "no-event-time",
         )  # fmt: skip
+
+    def _leave_out(self, select: Select) -> None:
+        """Leaves the event time that was added to an input out of the columns of `*`."""
+        for item in select.items:
+            last = item.part[1] - 1
+            if self.sql.is_sign(last, "*") and (item.part[1] - item.part[0]) in (1, 3):
+                end = self.sql[last].end
+                self.edits.append(Edit(end, end, f" EXCEPT ({HIDDEN})"))
 
     def _time_hint(self, names: list[str]) -> str:
         unknown = [name for name in names if name.lower() not in self.relations]

@@ -16,6 +16,7 @@ from penstock.connectors.files import sink as module
 from penstock.connectors.files.local import LocalStorage
 from penstock.core.errors import Permanent, PlanError, StateError, Transient
 from penstock.formats.csv import Csv, CsvConfig
+from penstock.formats.json.plain import JsonConfig, PlainJson
 from penstock.sdk import BatchId, Context, Read
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
@@ -340,3 +341,60 @@ def test_content_survives_the_roll_of_staged_parts(make: Any) -> None:
     sink.commit(BatchId("q", 0, "abc"), [write(sink, 0, 1)])
     sink.complete()
     assert sink.last_batch("q") == BatchId("q", 0, "abc")
+
+
+TIMED = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("v", pa.string())])
+TIMES = [1_767_323_045_999_999, -1, None]
+
+
+def timed(sink: FilesSink) -> None:
+    """Writes a row for each time as JSON."""
+    sink.format = PlainJson(JsonConfig())
+    rows = [{"id": index, "at": time, "v": "x"} for index, time in enumerate(TIMES)]
+    writer = sink.writer(None, BatchId("q", 0), 0, TIMED)
+    assert not writer.write(pa.RecordBatch.from_pylist(rows, schema=TIMED))
+    sink.commit(BatchId("q", 0), [writer.commit()])
+
+
+def test_directories_of_times(make: Any, tmp_path: Path) -> None:
+    pattern = "%Y/%m/%d/%H-%M-%S"
+    sink = make(partition_time={"column": "at", "pattern": pattern}, partition_by=["v"])
+    timed(sink)
+    found = {str(Path(name).parent) for name in names(tmp_path / "out")}
+    assert found == {
+        "2026/01/02/03-04-05/v=x", "1969/12/31/23-59-59/v=x", "__HIVE_DEFAULT_PARTITION__/v=x",
+    }  # fmt: skip
+    (path,) = (tmp_path / "out" / "2026").rglob("*.jsonl")
+    assert json.loads(path.read_text()) == {"id": 0, "at": "2026-01-02T03:04:05.999999Z"}
+
+
+def test_the_time_of_directories_may_be_left_out_of_files(make: Any, tmp_path: Path) -> None:
+    timed(make(partition_time={"column": "at", "pattern": "%Y", "stored": False}))
+    (path,) = (tmp_path / "out" / "2026").iterdir()
+    assert json.loads(path.read_text()) == {"id": 0, "v": "x"}
+
+
+def test_an_unknown_column_of_directories(make: Any) -> None:
+    sink = make(partition_time={"column": "a", "pattern": "%Y"})
+    with pytest.raises(PlanError, match="in partition_time"):
+        sink.writer(None, BatchId("q", 0), 0, TIMED)
+    with pytest.raises(PlanError, match=r'partition_time\.column: unknown column "a"'):
+        sink.check_schema(TIMED)
+    sink = make(partition_time={"column": "v", "pattern": "%Y"})
+    with pytest.raises(PlanError, match='column "v" has the type STRING'):
+        sink.check_schema(TIMED)
+
+
+def test_a_suffix_of_names(make: Any, tmp_path: Path) -> None:
+    """Files with this suffix are merged by their content, also after a change of the content."""
+    options: dict[str, Any] = {"suffix": ".json", "roll": {"interval": "0s"}}
+    staged = make(compression="gzip", suffix=".json", roll={"interval": "1 hour"})
+    batch(staged, 0, 1)
+    sink = make(**options)
+    batch(sink, 1, 2)
+    sink.complete()
+    found = names(tmp_path / "out")
+    assert [name[-5:] for name in found] == [".json", ".json"]
+    contents = [(tmp_path / "out" / name).read_bytes() for name in found]
+    texts = [gzip.decompress(c) if c[:2] == b"\x1f\x8b" else c for c in contents]
+    assert [json.loads(text)["id"] for text in texts] == [1, 2]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from penstock.spec.script.arroyo.files import combine_files
+from penstock.spec.script.arroyo.files import (
+    EVENT_TIME,
+    TIME_PATTERN,
+    combine_files,
+    suffix_of,
+)
+from penstock.spec.script.arroyo.formats import SWITCH
 from penstock.spec.script.arroyo.kafka import combine_kafka
 from penstock.spec.script.arroyo.keys import (
     Connector,
@@ -65,22 +71,20 @@ _FILES_SOURCE: Rules = {
 _FILES_SINK: Rules = {
     "rolling_policy.file_size": Key("roll.max_size"),
     "rolling_policy.interval": Key("roll.interval"),
-    "rolling_policy.watermark_expiration": Refused(
-        "write rolling_policy.interval", "files become visible by their size or after a time"
-    ),
+    "rolling_policy.watermark_expiration": Key("", SWITCH),
     "filename.prefix": Key("prefix"),
-    "filename.suffix": Refused("remove the option", "the format determines the suffix of files"),
-    "filename.strategy": Key(),
+    "filename.suffix": Key("suffix", convert=suffix_of),
+    "filename.strategy": Key("", dict.fromkeys(("serial", "uuid", "uuid_v7", "ulid"), "")),
     "partitioning.fields": Key("partition_by", convert=split_list),
-    "partitioning.time_pattern": Refused(
-        "select date_format(time, 'yyyy-MM-dd') AS day, and write 'partitioning.fields' = 'day'",
-        "directories have the values of columns",
+    TIME_PATTERN: Key(
+        "partition_time.pattern",
+        also={"partition_time.column": EVENT_TIME, "partition_time.stored": False},
     ),
-    "shuffle_by_partition.enabled": Key(),
+    "shuffle_by_partition.enabled": Key("", SWITCH),
     "multipart.target_part_size": Key(),
     "multipart.max_parts": Key(),
     "multipart.minimum_multipart_size": Key(),
-    "sink.version": Key(),
+    "sink.version": Key("", {"v1": "", "v2": ""}),
 }
 _FILES = Connector("files", STORAGE, _FILES_SOURCE, _FILES_SINK, combine=combine_files)
 _WITHOUT_PREFIX = Refused(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from penstock.spec.script.arroyo.formats import COMMON, FORMATS, LINES, OF_FORMATS, OF_REGISTRY
 from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Refused, Rule, Value, is_true
 
 _UNSTRUCTURED = "json.unstructured"
-_ENVELOPE = "json.include_schema"
 REGISTERED = ("json.confluent_schema_registry", "avro.confluent_schema_registry")
 
 
@@ -30,12 +29,15 @@ def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, 
         rules[_UNSTRUCTURED] = Key("format", {"true": "text", "false": ""})
     if not uses_registry(options):
         rules |= dict.fromkeys(OF_REGISTRY, Key())
+    if connector.type != "files":
+        rules["json.compression"] = Key("", {"uncompressed": "", "gzip": Refused(
+            "remove the option", "it belongs to the files of filesystem",
+        )})  # fmt: skip
     if options.get("format") == "debezium_json":
         rules["json.confluent_schema_registry"] = Key("", {"false": "", "true": Refused(
             "let Debezium write Avro, and use format = 'debezium_avro' with format.registry.url",
             "change events in JSON have no ID of a schema",
         )})  # fmt: skip
-        rules[_ENVELOPE] = Key("format.wrapper", {"true": "connect", "false": ""})
     return rules
 
 
@@ -51,13 +53,18 @@ def format_name(connector: Connector, options: Mapping[str, str]) -> str | None:
 
 
 def default_options(
-    connector: Connector, kind: Kind, options: Mapping[str, str], *, has_times: bool
+    connector: Connector, kind: Kind, options: Mapping[str, str], types: Collection[str]
 ) -> dict[str, Value]:
     """Returns the options of the format that a table of Arroyo has unless it names them.
 
     Nulls are written. Numbers are timestamps in nanoseconds, but change events are written with
-    milliseconds. A payload of Avro is a container.
+    milliseconds, and with the bytes of decimals. A payload of Avro is a container. `types` are
+    those of the columns; without columns a table may have all types.
     """
+    has_times, has_decimals = (
+        not types or any(name in type_.upper() for type_ in types)
+        for name in ("TIMESTAMP", "DECIMAL")
+    )
     format_ = options.get("format")
     if format_ == "avro" and connector.type != "files":
         is_datum = uses_registry(options) or is_true(options.get("avro.raw_datums", ""))
@@ -68,7 +75,8 @@ def default_options(
         return {"format.timestamp_numbers": "nanos"} if has_times else {}
     if format_ == "json":
         return {"format.nulls": "keep"}
-    return {"format.timestamps": "millis"} if has_times else {}
+    times: dict[str, Value] = {"format.timestamps": "millis"} if has_times else {}
+    return times | ({"format.decimals": "bytes"} if has_decimals else {})
 
 
 def _has_lines(connector: Connector, options: Mapping[str, str]) -> bool:

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.units import seconds
+from penstock.spec.script.arroyo.keys import Value
 from penstock.spec.script.arroyo.object_store import combine_path
 from penstock.spec.script.options import Option
 from penstock.spec.yaml.nodes import ScalarNode
 
+EVENT_TIME = "_timestamp"
+"""The column of the event time, which the rows of Arroyo have in addition to their columns."""
+TIME_PATTERN = "partitioning.time_pattern"
 _PATTERN = "source.regex_pattern"
 _INTERVAL, _INACTIVITY = "rolling_policy.interval", "rolling_policy.inactivity_interval"
 
@@ -28,6 +32,16 @@ def combine_files(options: Sequence[Option], table: str) -> list[Option]:
     shortest = min(filter(None, (interval, inactivity)), key=_seconds)
     path = [shortest.path[0], shortest.path[-1]._replace(value="interval")]
     return [*others, replace(shortest, path=path)]
+
+
+def has_time_pattern(options: Sequence[Option]) -> bool:
+    """Returns whether the directories of a sink depend on the event time."""
+    return any(option.name == TIME_PATTERN for option in options)
+
+
+def suffix_of(extension: str) -> Value:
+    """Returns the suffix of files with an extension, which Arroyo writes without its dot."""
+    return f".{extension.strip().removeprefix('.')}"
 
 
 def _with_backslashes(option: Option) -> Option:

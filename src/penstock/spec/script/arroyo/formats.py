@@ -9,7 +9,8 @@ FORMATS = {"raw_string": "raw", "raw_bytes": "raw"}
 LINES = {"raw_string": "text"}
 """Formats of Arroyo with another name, if lines are records."""
 _COMPRESSION = Key("compression", {"uncompressed": "", "gzip": "gzip"})
-REGISTRY = {"true": "", "false": ""}
+SWITCH = {"true": "", "false": ""}
+"""The values of an option that has no effect on results."""
 _ISO, _MILLIS = "iso", "millis"
 
 COMMON: Rules = {
@@ -19,9 +20,7 @@ COMMON: Rules = {
     "idle_micros": Key("idle", convert=with_unit("us")),
     "framing": Key("format.framing", {"newline": "lines"}),
     "framing.method": Key("format.framing", {"newline": "lines"}),
-    "framing.newline.max_length": Refused(
-        "remove the option", "long lines are read in full, and not truncated"
-    ),
+    "framing.newline.max_length": Key(),
     "lookup.cache.max_bytes": Key(),
     "connection_profile": Refused(
         "write the options here, or define connections in a YAML file that the script is run with",
@@ -30,41 +29,27 @@ COMMON: Rules = {
 }
 _JSON: dict[str, Rule] = {
     "json.unstructured": Key("format", {"true": "raw", "false": ""}),
-    "json.include_schema": Key("", {"false": "", "true": Refused(
-        "remove the option, and set value.converter.schemas.enable=false in Kafka Connect",
-        "JSON is read and written without a schema",
-    )}),
-    "json.confluent_schema_registry": Key("", REGISTRY),
+    "json.include_schema": Key("format.wrapper", {"true": "connect", "false": ""}),
+    "json.confluent_schema_registry": Key("", SWITCH),
     "json.timestamp_format": Key("format.timestamps", {
         "rfc3339": _ISO, "RFC3339": _ISO, "unix_millis": _MILLIS, "UnixMillis": _MILLIS,
     }),
-    "json.decimal_encoding": Key("", {
-        "number": "",
-        "string": Refused(
-            "remove the option, and declare the columns as TEXT",
-            "DECIMAL columns are written as numbers",
-        ),
-        "bytes": Refused(
-            "set it to 'number'; for texts declare the columns as TEXT",
-            "DECIMAL columns are written as numbers",
-        ),
+    "json.decimal_encoding": Key("format.decimals", {
+        name: name for name in ("number", "string", "bytes")
     }),
     "json.compression": _COMPRESSION,
 }  # fmt: skip
 OF_FORMATS: Rules = {
     **_JSON,
-    "avro.confluent_schema_registry": Key("", REGISTRY),
-    "avro.raw_datums": Key("", REGISTRY),
-    "avro.into_unstructured_json": Key("", {"false": "", "true": Refused(
-        "remove the option, and declare the columns of the records",
-        "records are decoded into columns",
-    )}),
+    "avro.confluent_schema_registry": Key("", SWITCH),
+    "avro.raw_datums": Key("", SWITCH),
+    "avro.into_unstructured_json": Key("format.as_json", {"true": True, "false": ""}),
     "parquet.compression": Key("parquet.compression", {
         "uncompressed": "none", "lz4_raw": "lz4", **{
             name: name for name in ("zstd", "snappy", "gzip", "lz4", "none")
         },
     }),
-    "parquet.row_group_size": Key(),
+    "parquet.row_group_size": Key("parquet.row_group_size"),
 }  # fmt: skip
 """Options that follow the name of a format."""
 OF_REGISTRY = (

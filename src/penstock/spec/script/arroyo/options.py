@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.core.errors import SpecError
@@ -24,17 +24,20 @@ from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import File, Node, ScalarNode
 
-_GROUPS = ("source.", "sink.", "rolling_policy.", "schema_registry.", "partitioning.")
+_GROUPS = (
+    "source.", "sink.", "rolling_policy.", "schema_registry.", "partitioning.", "filename.",
+    "multipart.", "shuffle_by_partition.",
+)  # fmt: skip
 _MESSAGES = re.compile(r"subscription_messages\.(\d+)\Z")
 
 
 def translate_options(
-    file: File, options: Sequence[Option], kind: Kind, table: str, *, has_times: bool = False
+    file: File, options: Sequence[Option], kind: Kind, table: str, types: Collection[str] = ()
 ) -> list[Option]:
     """Returns the options of a table in Penstock's names. Other options remain as they are.
 
-    `table` is the name of the table, and `has_times` is whether it has timestamps. Raises SpecError
-    at an option or value without a counterpart.
+    `table` is the name of the table, and `types` are those of its columns. Raises SpecError at an
+    option or value without a counterpart.
     """
     named = {option.name: option for option in options}
     connector = _connector(file, named, kind)
@@ -51,7 +54,7 @@ def translate_options(
     if kind == "source" and any(mark in named for mark in connector.marks):
         defaults |= connector.defaults
     if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
-        defaults |= default_options(connector, kind, texts, has_times=has_times)
+        defaults |= default_options(connector, kind, texts, types)
     origin = options[0].path[0] if options else Text("", 0, 0)
     translated += [
         Option(

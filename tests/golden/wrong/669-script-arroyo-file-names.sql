@@ -1,4 +1,4 @@
 CREATE TABLE a (id BIGINT) WITH (connector = 'single_file', path = 'in', format = 'json');
 CREATE TABLE o WITH (connector = 'filesystem', path = 'out', format = 'json',
-  'rolling_policy.watermark_expiration' = INTERVAL '5' MINUTE, 'filename.prefx' = 'p');
+  'rolling_policy.watermark_expiration' = true, 'filename.prefx' = 'p');
 INSERT INTO o SELECT id FROM a;

@@ -1,0 +1,45 @@
+"""Records of Avro as rows of one column with their JSON text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from json.encoder import encode_basestring
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.sdk.encoding.single_column import value_column
+
+COLUMNS = pa.schema([("value", pa.string())])
+"""The columns of rows unless others are declared."""
+
+
+def json_rows(values: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Returns rows of the only column of `schema`. Raises PlanError for other columns."""
+    column = value_column(schema, "avro with as_json", (pa.string(),))
+    texts = pa.array([_text(value) for value in values], pa.string())
+    return pa.RecordBatch.from_arrays([texts], schema=pa.schema([column]))
+
+
+def _text(value: Any) -> str:
+    """Returns the JSON text of a value of fastavro, whose times are numbers."""
+    if isinstance(value, dict):
+        members = (f"{encode_basestring(name)}:{_text(item)}" for name, item in value.items())
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_text, value)) + "]"
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f'"{_not_finite(value)}"'
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return encode_basestring(value.decode("latin-1") if isinstance(value, bytes) else str(value))
+
+
+def _not_finite(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

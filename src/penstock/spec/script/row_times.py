@@ -1,0 +1,40 @@
+"""The event time of the rows that a sink writes, as a column of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.spec.script.arroyo import EVENT_TIME
+from penstock.spec.script.assignment import quoted
+from penstock.sql.dialect.lineage import whole_call
+from penstock.sql.dialect.query import read_query
+from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.tokens import read_sql
+from penstock.sql.dialect.window_calls import WINDOWS
+
+_WINDOW = "_window"
+
+
+def window_columns(query: str) -> Iterator[Edit]:
+    """Yields the column of the window that a query groups by and does not select."""
+    sql = read_sql(query)
+    clauses = read_query(sql) if sql is not None else None
+    if sql is None or clauses is None or len(clauses.selects) != 1:
+        return
+    select = clauses.selects[0]
+    if any(whole_call(sql, item.expression, *WINDOWS) is not None for item in select.items):
+        return
+    for part in select.groups:
+        if whole_call(sql, part, *WINDOWS) is not None:
+            text = query[sql[part[0]].start : sql[part[1] - 1].end]
+            end = sql[select.items[-1].part[1] - 1].end
+            yield Edit(end, end, f", {text} AS {_WINDOW}")
+            return
+
+
+def timed_rows(node: str, *, has_window: bool) -> str:
+    """Returns the query of the rows of a node and their event time, the last column."""
+    if not has_window:
+        return f"SELECT *, row_time() AS {EVENT_TIME} FROM {quoted(node)}"
+    time = f"{_WINDOW}.end - INTERVAL '1' MICROSECOND"
+    return f"SELECT * EXCEPT ({_WINDOW}), {time} AS {EVENT_TIME} FROM {quoted(node)}"
