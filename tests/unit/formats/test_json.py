@@ -148,6 +148,26 @@ def test_times_as_numbers(unit: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("unit", "microsecond", "text"),
+    [
+        ("seconds", 0, b"1704196800"),
+        ("seconds", 250_000, b"1704196800.25"),
+        ("millis", 678_000, b"1704196800678"),
+        ("millis", 678_500, b"1.7041968006785e12"),
+        ("micros", 678_500, b"1704196800678500"),
+    ],
+)
+def test_written_times_are_whole_numbers_without_a_fraction(
+    unit: str, microsecond: int, text: bytes
+) -> None:
+    at = NOON.replace(microsecond=microsecond)
+    schema = pa.schema([("at", AT), ("in", pa.struct([("at", AT)])), ("all", pa.list_(AT))])
+    row = {"at": at, "in": {"at": at}, "all": [at, None]}
+    (payload,) = Json(JsonConfig(timestamps=unit)).encode(batch([row], schema)).payloads.to_pylist()
+    assert payload == b'{"at":%s,"in":{"at":%s},"all":[%s,null]}' % (text, text, text)
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("1704196800000000000", NOON),

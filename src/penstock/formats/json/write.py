@@ -139,6 +139,8 @@ def _not_finite(array: Any) -> np.ndarray:
 
 
 def _writable(array: pa.Array, times: Times, decimals: Decimals) -> pa.Array:
+    array = _in_whole_units(array, times)
+
     def leaf_type(leaf: pa.DataType) -> pa.DataType:
         return pa.string() if is_text(leaf, decimals) else text_type(leaf, times)
 
@@ -149,6 +151,27 @@ def _writable(array: pa.Array, times: Times, decimals: Decimals) -> pa.Array:
 
     target = _map_leaves(array.type, leaf_type)
     return array if target.equals(array.type) else rebuild(array, target, write_leaf)
+
+
+def _in_whole_units(array: pa.Array, times: Times) -> pa.Array:
+    """Returns integers in place of times, if no time has a fraction of the unit."""
+    unit = {"seconds": "s", "millis": "ms"}.get(times)
+    if unit is None:
+        return array
+
+    def write_leaf(values: pa.Array, type_: pa.DataType) -> pa.Array:
+        if not pa.types.is_timestamp(values.type):
+            return cast(values, type_)
+        return values.cast(pa.timestamp(unit, values.type.tz)).cast(type_)
+
+    def leaf_type(leaf: pa.DataType) -> pa.DataType:
+        return pa.int64() if pa.types.is_timestamp(leaf) else leaf
+
+    target = _map_leaves(array.type, leaf_type)
+    try:
+        return array if target.equals(array.type) else rebuild(array, target, write_leaf)
+    except pa.ArrowInvalid:
+        return array
 
 
 def quote_floats(rows: pa.RecordBatch, names: frozenset[str]) -> pa.RecordBatch:
