@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -122,6 +122,10 @@ class Relation(Component[C]):
     def group_columns(self) -> tuple[str, ...]:
         """Returns the columns of the output that identify a group; none without groups."""
         return ()
+
+    def keeps_columns(self, names: Collection[str]) -> bool:
+        """Returns whether each row of the output has the values of these columns of its input."""
+        return True
 
     def needs_whole_input(self, streaming: Set[str], times: Set[str] | None) -> bool:
         """Returns whether rows are final at the end of the input only, in spite of watermarks.
