@@ -165,6 +165,10 @@ class Relation(Component[C]):
     operation_column: str | None = None
     """The operation column of the inputs, or None. Set by the planner."""
 
+    complete_changes: bool = False
+    """Whether each update and delete of the inputs has the whole row before, as the row `ub` or as
+    its own. Set by the planner."""
+
     def output_operation(self, column: str) -> str | None:
         """Returns the operation column of the output for that of the input; None if dropped.
 

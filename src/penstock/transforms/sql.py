@@ -165,7 +165,9 @@ class Sql(Relation[SqlConfig]):
         """Returns changes, with the operation as the last column."""
         text = self._bound.translation.text
         changing = [name for name, rows in inputs.items() if operation in rows.columns]
-        rewritten = rewrite_for_changes(self._bound_facts, changing, operation)
+        rewritten = rewrite_for_changes(
+            self._bound_facts, changing, operation, complete=self.complete_changes
+        )
         required = rewritten is not None and rewritten.required
         frame = None if required else session.sql(text)
         if rewritten is not None:

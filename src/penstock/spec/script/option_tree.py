@@ -123,7 +123,7 @@ class OptionTree:
                 where=where,
                 hint=f"add INSERT INTO {table.value} SELECT ...",
             )
-        elif declared != "sink" and kind == "sink":
+        if declared != "sink" and kind == "sink":
             raise SpecError(
                 f'the table "{table.value}" is a {declared} and cannot be written',
                 code="read-only-table",

@@ -56,7 +56,7 @@ def default_options(
     """Returns the options of the format that a table of Arroyo has unless it names them.
 
     Nulls are written. Numbers are timestamps in nanoseconds, but change events are written with
-    milliseconds. A payload of Avro is a container.
+    milliseconds. The rows before changes are complete. A payload of Avro is a container.
     """
     format_ = options.get("format")
     if format_ == "avro" and connector.type != "files":
@@ -65,7 +65,8 @@ def default_options(
     if format_ not in ("json", "debezium_json") or is_true(options.get(_UNSTRUCTURED, "")):
         return {}
     if kind != "sink":
-        return {"format.timestamp_numbers": "nanos"} if has_times else {}
+        times: dict[str, Value] = {"format.timestamp_numbers": "nanos"} if has_times else {}
+        return {**times, "format.before": "complete"} if format_ == "debezium_json" else times
     if format_ == "json":
         return {"format.nulls": "keep"}
     return {"format.timestamps": "millis"} if has_times else {}
