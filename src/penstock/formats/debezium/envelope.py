@@ -181,13 +181,15 @@ def _events(
     operations: Sequence[str | None], keys: Sequence[tuple[Any, ...]] | None, complete: bool
 ) -> Iterator[_Event]:
     """Yields the events of rows with operations; None is no operation."""
+    # A condition turns an update into a delete, unless changes are complete.
+    seconds = (Operation.UPDATE,) if complete else (Operation.UPDATE, Operation.DELETE)
 
     def is_pair(index: int) -> bool:
         """Returns whether a row and the next one are the two rows of one event."""
         return (
             0 <= index < len(operations) - 1
             and operations[index] == Operation.UPDATE_BEFORE
-            and operations[index + 1] in (Operation.UPDATE, Operation.DELETE)
+            and operations[index + 1] in seconds
             and (keys is None or keys[index] == keys[index + 1])
         )
 
