@@ -36,11 +36,12 @@ def table(kafka: Kafka, topic: str) -> dict[bytes, Any]:
 
 
 def test_a_table_is_copied(kafka: Kafka, tmp_path: Path, penstock_spark: SparkSession) -> None:
-    """Also Debezium events of the same changes are written, to another topic."""
+    """Also Debezium events of the same changes are written, to other topics without their key."""
     name = uuid.uuid4().hex
     given = kafka.create_topic(f"{name}-in", partitions=2)
     kept = kafka.create_topic(f"{name}-kept", partitions=2)
     events = kafka.create_topic(f"{name}-events")
+    names = kafka.create_topic(f"{name}-names")
     script = tmp_path / "copy.sql"
     script.write_text(f"""
         CREATE TABLE users (id INT PRIMARY KEY, name STRING) WITH (
@@ -54,8 +55,13 @@ def test_a_table_is_copied(kafka: Kafka, tmp_path: Path, penstock_spark: SparkSe
             connector = 'kafka', brokers = '{kafka.address}', topic = '{events}',
             format = 'debezium_json'
         );
+        CREATE TABLE names WITH (
+            connector = 'kafka', brokers = '{kafka.address}', topic = '{names}',
+            format = 'debezium_json'
+        );
         INSERT INTO kept SELECT id, name FROM users WHERE name <> 'hidden';
         INSERT INTO events SELECT id, name FROM users;
+        INSERT INTO names SELECT upper(name) AS name FROM users WHERE name IS NOT NULL;
     """)
 
     def run() -> Any:
@@ -80,3 +86,9 @@ def test_a_table_is_copied(kafka: Kafka, tmp_path: Path, penstock_spark: SparkSe
     assert {letter["code"] for letter in letters} == {"wrong-type"}
     codes = [json.loads(message.value())["op"] for message in kafka.messages(events)]
     assert sorted(codes) == ["d"] * 4 + ["u"] * 7
+    keyless = kafka.messages(names)
+    assert {message.key() for message in keyless} == {None}
+    after = [json.loads(message.value())["after"] for message in keyless]
+    assert sorted(row["name"] for row in after if row) == [
+        "ANN", "B", "BOB", "BOB", "EVE", "HIDDEN", "NEW"
+    ]  # fmt: skip

@@ -174,3 +174,36 @@ def test_changes_in_a_script(tmp_path: Path, penstock_spark: SparkSession) -> No
         ("d", 2, None), ("d", 9, None), ("c", None, 4), ("d", 4, None), ("c", None, 5),
         ("u", None, 6),
     ]  # fmt: skip
+
+
+def test_conditions_on_complete_changes(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """A script of Arroyo, whose events have complete rows before, deletes no unknown rows."""
+    ann, bob = {"id": 1, "name": "ann", "x": 5}, {"id": 2, "name": "bob", "x": 1}
+    events = [
+        {"op": "c", "before": None, "after": ann}, {"op": "c", "before": None, "after": bob},
+        {"op": "u", "before": bob, "after": {**bob, "x": 2}},
+        {"op": "u", "before": {**bob, "x": 2}, "after": {**bob, "x": 7}},
+        {"op": "u", "before": ann, "after": {**ann, "x": 6}},
+        {"op": "u", "before": {**ann, "x": 6}, "after": {**ann, "x": 3}},
+        {"op": "d", "before": {**ann, "x": 3}, "after": None},
+        {"op": "d", "before": {**bob, "x": 7}, "after": None},
+    ]  # fmt: skip
+    (tmp_path / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
+    script = tmp_path / "users.sql"
+    script.write_text("""
+        CREATE TABLE users (id BIGINT PRIMARY KEY, name TEXT, x INT) WITH (
+            connector = 'single_file', path = 'events.jsonl', format = 'debezium_json',
+            type = 'source');
+        CREATE TABLE log (name TEXT, x INT) WITH (
+            connector = 'single_file', path = 'log', format = 'debezium_json', type = 'sink');
+        INSERT INTO log SELECT name, x FROM users WHERE x > 4;
+    """)
+    outcome = app.run(app.plan(script), spark=penstock_spark.newSession())
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    (file,) = (tmp_path / "log").glob("*.jsonl")
+    written = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(each["op"], each["before"], each["after"]) for each in written] == [
+        ("c", None, {"name": "ann", "x": 5}), ("c", None, {"name": "bob", "x": 7}),
+        ("u", {"name": "ann", "x": 5}, {"name": "ann", "x": 6}),
+        ("d", {"name": "ann", "x": 6}, None), ("d", {"name": "bob", "x": 7}, None),
+    ]  # fmt: skip

@@ -37,6 +37,7 @@ sources:
       schema: "{a}"}}
   b: {{type: files, path: b, watch: true, format: json, schema: "{b}"}}
 transforms:
+  {view}
   result:
     type: sql
     sql: |
@@ -44,7 +45,7 @@ transforms:
 sinks:
   out: {{type: files, from: result, path: out, format: debezium_json}}
 """
-QUERIES: dict[str, str] = yaml.safe_load(
+QUERIES: dict[str, str | dict[str, str]] = yaml.safe_load(
     Path(__file__).with_name("updating_queries.yaml").read_text("utf-8")
 )
 
@@ -85,8 +86,8 @@ class Tables:
     def _number(self) -> int | None:
         return self.chance.choice((*range(10), None))
 
-    def expected(self, sql: str) -> Counter[tuple[Any, ...]]:
-        """Returns DuckDB's answer over the current rows."""
+    def expected(self, sql: str, view: str | None) -> Counter[tuple[Any, ...]]:
+        """Returns DuckDB's answer over the current rows. `view` is the query of the view `v`."""
         with duckdb.connect() as connection:
             connection.execute("CREATE TABLE a (g INT, id INT, k INT, x INT, s TEXT)")
             connection.execute("CREATE TABLE b (g INT, id INT, k INT, y INT)")
@@ -94,6 +95,8 @@ class Tables:
                 if rows:
                     marks = ", ".join("?" * len(rows[0]))
                     connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+            if view is not None:
+                connection.execute(f"CREATE VIEW v AS {view}")
             return Counter(map(_plain, connection.execute(sql).fetchall()))
 
 
@@ -118,12 +121,21 @@ def test_folded_changes_are_the_answer_of_duckdb(
     check(QUERIES[name], tmp_path, penstock_spark, random.Random(name), SETS)
 
 
-def check(sql: str, directory: Path, spark: SparkSession, chance: random.Random, sets: int) -> None:
+def check(
+    query_or_view: str | dict[str, str],
+    directory: Path,
+    spark: SparkSession,
+    chance: random.Random,
+    sets: int,
+) -> None:
     """Computes a query batch by batch, and compares the folded changes after each batch."""
     from penstock import app
     from penstock.engine.build import Builder
 
-    (directory / "p.yaml").write_text(PIPELINE.format(sql=sql, a=A, b=B))
+    parts = {"sql": query_or_view} if isinstance(query_or_view, str) else query_or_view
+    sql, view = parts["sql"], parts.get("view")
+    transform = "" if view is None else f'v: {{type: sql, sql: "{view}"}}'
+    (directory / "p.yaml").write_text(PIPELINE.format(sql=sql, view=transform, a=A, b=B))
     for name in "ab":
         (directory / name).mkdir(exist_ok=True)
     plan = app.plan(directory / "p.yaml")
@@ -133,7 +145,9 @@ def check(sql: str, directory: Path, spark: SparkSession, chance: random.Random,
     tables, folded = Tables(chance, sets), Counter[tuple[Any, ...]]()
     for number in range(BATCHES):
         _fold(folded, _changes(builder, directory, number, *tables.next_batch()))
-        assert Counter(map(_plain, folded.elements())) == tables.expected(sql), f"batch {number}"
+        assert Counter(map(_plain, folded.elements())) == tables.expected(sql, view), (
+            f"batch {number}"
+        )
 
 
 def _changes(

@@ -21,8 +21,8 @@ def check_sink_schema(sink: Node, columns: StructType) -> None:
         written = written.remove(written.get_field_index(removed))
     errors: list[PenstockError] = list(check_columns(sink.spec.primary_key, written, "primary_key"))
     missing = [name for name in sink.sink.primary_key if name not in written.names]
-    if missing and not errors:
-        errors.append(_missing_key(sink, missing[0]))
+    if missing and not errors and sink.sink.mode == "upsert":
+        raise _missing_key(sink, missing[0])
     try:
         sink.sink.check_schema(written)
     except PenstockError as error:

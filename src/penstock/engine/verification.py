@@ -52,7 +52,8 @@ def check_decisions(
             hint="Set watermark: {column: ..., delay: ...} on a source, or on a transform that "
             "computes the column.",
         )
-    if analysis.state is not None and not node.stateful and not relation.batch_scoped:
+    is_stateless = not (node.stateful or node.updating or relation.batch_scoped)
+    if analysis.state is not None and is_stateless:
         raise PlanError(
             f"{node.label}: Spark's plan keeps rows of earlier batches ({analysis.state}), which "
             "the text of the query does not show",

@@ -57,21 +57,28 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
             primary_key = tuple(node.spec.primary_key) or primary_key
         columns = sorted({input_.operation for input_ in inputs if input_.operation})
         operation = columns[0] if len(columns) == 1 else None
+        complete = all(input_.complete_changes for input_ in inputs if input_.operation)
         if isinstance(node.spec, SourceSpec):
+            format_ = node.source.format
             operation = None if node.lookup else source_operation(node.spec, node.source)
+            complete = format_ is not None and format_.has_complete_changes
         elif isinstance(node.spec, TransformSpec):
-            node = _with_operation_of_input(node, operation)
+            node = _with_operation_of_input(node, operation, complete)
             operation = _output_operation(node, operation)
-        inherited[name] = replace(node, primary_key=primary_key, operation=operation)
+            complete = complete or node.updating
+        inherited[name] = replace(
+            node, primary_key=primary_key, operation=operation, complete_changes=complete
+        )
     return inherited
 
 
-def _with_operation_of_input(node: Node, operation: str | None) -> Node:
-    """Returns a transform with a relation that knows the operation column of its inputs."""
+def _with_operation_of_input(node: Node, operation: str | None, complete: bool) -> Node:
+    """Returns a transform with a relation that knows the changes of its inputs."""
     if node.relation is None:
         return node
     relation = copy.copy(node.relation)
     relation.operation_column = operation
+    relation.complete_changes = complete
     return replace(node, component=relation)
 
 
@@ -108,6 +115,7 @@ def configure_sinks(nodes: Mapping[str, Node], queries: Sequence[Query]) -> dict
             sink.format = copy.copy(sink.format)
             sink.format.operation_column = node.operation or OPERATION_COLUMN
             sink.format.primary_key = sink.primary_key
+            sink.format.complete_changes = node.operation is not None and node.complete_changes
         configured[name] = replace(node, component=sink)
     return configured
 

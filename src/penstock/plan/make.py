@@ -163,7 +163,7 @@ class _Planner:
         connected = {}
         for name, node in nodes.items():
             count = len(self.mistakes)
-            connected[name] = self._with_inputs(node, known)
+            connected[name] = self._with_inputs(node, known, nodes)
             if len(self.mistakes) > count:
                 self.invalid.add(name)
         while True:
@@ -210,7 +210,7 @@ class _Planner:
         }
         return replace(plan, nodes=nodes)
 
-    def _with_inputs(self, node: Node, known: frozenset[str]) -> Node:
+    def _with_inputs(self, node: Node, known: frozenset[str], nodes: Nodes) -> Node:
         relations = node.relation.inputs(known) if node.relation else None
         if relations is not None:
             if self.pipeline.complete:
@@ -222,9 +222,9 @@ class _Planner:
         damaged = (f"{node.kind}s", node.name) in self.pipeline.damaged
         if damaged and inputs < 2:
             return node
-        others = sorted(known - {node.name})
+        others = sorted(known - _downstream(node.name, nodes, known))
         if node.kind == "transform" and not inputs and not relations:
-            if relations is not None and not others:
+            if relations is not None and not self._has_sources:
                 self.invalid.add(node.name)
                 return node
             self._add_error(
@@ -240,6 +240,10 @@ class _Planner:
                 "Combine the inputs with SQL: SELECT * FROM a UNION ALL SELECT * FROM b.",
             )  # fmt: skip
         return node
+
+    @property
+    def _has_sources(self) -> bool:
+        return any(node.kind == "source" for node in list_nodes(self.source_map))
 
     def _report_unknown_relations(
         self, node: Node, unknown: frozenset[str], known: frozenset[str]
@@ -272,7 +276,7 @@ class _Planner:
         return PlanError(
             f'there is no source or transform "{name}"',
             code="unknown-node",
-            hint=did_you_mean(name, known),
+            hint=did_you_mean(name, known) or "create the table with CREATE TABLE ... WITH",
             where=where,
         )
 
@@ -280,6 +284,23 @@ class _Planner:
         self.mistakes.append(
             PlanError(f"{node.label} {problem}", code=code, hint=hint, where=node.where)
         )
+
+
+def _downstream(name: str, nodes: Nodes, known: frozenset[str]) -> set[str]:
+    """Returns the names of a node, of the nodes that read it, and of their readers."""
+    inputs = {
+        reader: node.relation.inputs(known) if node.relation else None
+        for reader, node in nodes.items()
+    }
+    found, added = set[str](), {name}
+    while added:
+        found |= added
+        added = {
+            reader
+            for reader, node in nodes.items()
+            if not found.isdisjoint(inputs[reader] or node.inputs)
+        } - found
+    return found
 
 
 def _without_duplicates(errors: Iterable[PenstockError]) -> tuple[PenstockError, ...]:

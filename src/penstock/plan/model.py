@@ -38,6 +38,9 @@ class Node:
     operation: str | None = None
     """The column of the output (of a sink: of the input) that holds the operation of each row."""
 
+    complete_changes: bool = False
+    """Whether each update and delete of the input has the whole row before."""
+
     @property
     def type(self) -> str:
         return self.spec.type

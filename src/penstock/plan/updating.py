@@ -14,6 +14,7 @@ from penstock.plan.changes import inherit
 from penstock.plan.model import Node
 from penstock.plan.queries import is_final, upstream
 from penstock.sdk import Capability
+from penstock.spec.models import TransformSpec
 
 
 def mark_updating(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Node]:
@@ -36,6 +37,7 @@ def mark_updating(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[st
         ):
             updating.add(name)
     updating |= _feeding(updating, nodes, streams)
+    updating |= _without_key(updating, inherited, streams)
     return {name: replace(node, updating=name in updating) for name, node in nodes.items()}
 
 
@@ -53,6 +55,37 @@ def _feeding(updating: set[str], nodes: Mapping[str, Node], streams: frozenset[s
         if _can_update(nodes[name], streams) and origins & upstream([name], nodes)
     }
     return origins | between
+
+
+def _without_key(
+    updating: set[str], nodes: Mapping[str, Node], streams: frozenset[str]
+) -> set[str]:
+    """Returns the nodes that feed updating ones with changes that their primary key does not name.
+
+    They drop the key, or return several rows of it. Their changes are computed as updating ones,
+    from the rows that are replaced upstream, where each row has its key.
+    """
+    lost: set[str] = set()
+    for name, node in nodes.items():
+        if name not in updating and _can_update(node, streams) and _loses_key(node, nodes, lost):
+            lost.add(name)
+    feeding = {input_ for name in updating for input_ in nodes[name].inputs} & lost
+    return {
+        name for name in feeding | upstream(feeding, nodes) if _can_update(nodes[name], streams)
+    }
+
+
+def _loses_key(node: Node, nodes: Mapping[str, Node], lost: set[str]) -> bool:
+    """Returns whether the primary key of changes does not identify the rows of the output."""
+    changing = [nodes[name] for name in node.inputs if nodes[name].operation is not None]
+    keyed = all(each.primary_key or each.name in lost for each in changing)
+    declared = isinstance(node.spec, TransformSpec) and node.spec.primary_key
+    if not changing or not keyed or declared or node.operation is None:
+        return False
+    assert node.relation is not None
+    key = changing[0].primary_key
+    is_single = len(node.inputs) == 1 and changing[0].name not in lost
+    return not (is_single and node.relation.keeps_columns(key))
 
 
 def _can_update(node: Node, streams: frozenset[str]) -> bool:

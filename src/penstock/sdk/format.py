@@ -39,6 +39,15 @@ class Format(Component[C]):
     primary_key: tuple[str, ...] = ()
     """The primary key of the rows, with `carries_operations`. Set by the planner for a sink."""
 
+    complete_changes: bool = False
+    """Whether each update of encoded rows has its row before, with `carries_operations`. An update
+    without it is then a new row. Set by the planner for a sink."""
+
+    @property
+    def has_complete_changes(self) -> bool:
+        """Whether each decoded update and delete has all columns of the row before."""
+        return False
+
     def records(self, payloads: pa.BinaryArray) -> Records:
         """Splits payloads into records. A null payload is one null record."""
         return Records(payloads, None)

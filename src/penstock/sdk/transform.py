@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -123,6 +123,10 @@ class Relation(Component[C]):
         """Returns the columns of the output that identify a group; none without groups."""
         return ()
 
+    def keeps_columns(self, names: Collection[str]) -> bool:
+        """Returns whether each row of the output has the values of these columns of its input."""
+        return True
+
     def needs_whole_input(self, streaming: Set[str], times: Set[str] | None) -> bool:
         """Returns whether rows are final at the end of the input only, in spite of watermarks.
 
@@ -160,6 +164,10 @@ class Relation(Component[C]):
 
     operation_column: str | None = None
     """The operation column of the inputs, or None. Set by the planner."""
+
+    complete_changes: bool = False
+    """Whether each update and delete of the inputs has the whole row before, as the row `ub` or as
+    its own. Set by the planner."""
 
     def output_operation(self, column: str) -> str | None:
         """Returns the operation column of the output for that of the input; None if dropped.

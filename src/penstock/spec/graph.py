@@ -81,6 +81,17 @@ def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
             )
 
 
+def reads_unknown_relations(source_map: SourceMap) -> bool:
+    """Returns whether the SQL of a transform names a relation that is no node."""
+    nodes = list_nodes(source_map)
+    known = {node.name.casefold() for node in nodes}
+    return any(
+        _possible_inputs(node.data, frozenset(known)) - known
+        for node in nodes
+        if node.kind == "transform" and not node.inputs
+    )
+
+
 def _possible_inputs(data: Any, known: frozenset[str]) -> set[str]:
     text = data.get("sql") if isinstance(data, dict) else None
     facts = parse_facts(text) if isinstance(text, str) else None

@@ -12,7 +12,7 @@ from typing import Any
 from penstock.core.errors import PenstockError, SpecError, raise_all
 from penstock.spec.cases import check_cases
 from penstock.spec.front_end import SCRIPT_SUFFIX, Overrides, ParsedPipeline, select_front_end
-from penstock.spec.graph import check_graph, find_unused
+from penstock.spec.graph import check_graph, find_unused, reads_unknown_relations
 from penstock.spec.model_validation import validate_model
 from penstock.spec.models import PipelineSpec
 from penstock.spec.source_map import Route, SourceMap, find_map, whole_file
@@ -144,7 +144,15 @@ def _is_complete(data: dict[str, Any], source_map: SourceMap) -> bool:
     sections = [data.get(section) for section in ("sources", "transforms")]
     usable = all(section is None or isinstance(section, dict) for section in sections)
     has_sources = bool(find_map(source_map, ("sources",)))
-    return has_sources and usable and not misnamed & {"sources", "transforms"}
+    return (
+        (has_sources or _is_script(source_map))
+        and usable
+        and not misnamed & {"sources", "transforms"}
+    )
+
+
+def _is_script(source_map: SourceMap) -> bool:
+    return source_map.files[0].endswith(SCRIPT_SUFFIX)
 
 
 def _known_sections(data: dict[str, Any]) -> dict[str, Any]:
@@ -163,15 +171,20 @@ def _unknown_keys(data: dict[str, Any]) -> list[str]:
 
 
 def _check_sections(data: dict[str, Any], source_map: SourceMap) -> Iterator[SpecError]:
-    """Yields an error if there is no source or no sink, unless the section's key is misspelled."""
+    """Yields an error if there is no source or no sink, unless the section's key is misspelled.
+
+    A query of a script without tables has an error of its own if it names a table.
+    """
     misnamed = {closest_section(source_map, name) for name in _unknown_keys(data)}
     for section, noun in (("sources", "source"), ("sinks", "sink")):
         value = data.get(section)
         if (value is not None and value != {}) or section in misnamed:
             continue
+        if section == "sources" and _is_script(source_map) and reads_unknown_relations(source_map):
+            continue
         exists = section in data
         hint = f'add a {noun} below "{section}:"' if exists else f'add "{section}:"'
-        if source_map.files[0].endswith(SCRIPT_SUFFIX):
+        if _is_script(source_map):
             hint = _SCRIPT_HINTS[section]
         yield SpecError(
             f"a pipeline needs at least one {noun}",

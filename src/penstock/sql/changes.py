@@ -20,18 +20,19 @@ class Rewritten(NamedTuple):
 
 
 def rewrite_for_changes(
-    facts: Facts, changing: Collection[str], operation: str
+    facts: Facts, changing: Collection[str], operation: str, *, complete: bool = False
 ) -> Rewritten | None:
     """Returns a query whose rows have the operation column; None if the query stays as it is.
 
     `changing` are the relations whose rows are changes; the operation is their last column. An
     update or a delete that does not meet the condition of WHERE is a delete, because the row before
-    may have met it. Rows of UNION ALL that are no changes are inserts.
+    may have met it; if changes are `complete`, it is dropped, as the row before is filtered itself.
+    Rows of UNION ALL that are no changes are inserts.
     """
     if facts.tree is None or not facts.deterministic:
         return None
     tree = facts.tree.copy()
-    rewriting = _Rewriting({name.lower() for name in changing}, operation)
+    rewriting = _Rewriting({name.lower() for name in changing}, operation, complete)
     if not rewriting.rewrite(tree) or not rewriting.changed:
         return None
     return Rewritten(tree.sql(dialect=DIALECT), rewriting.required)
@@ -40,8 +41,8 @@ def rewrite_for_changes(
 class _Rewriting:
     """The rewriting of one query, in place."""
 
-    def __init__(self, changing: set[str], operation: str) -> None:
-        self._changing, self._operation = changing, operation
+    def __init__(self, changing: set[str], operation: str, complete: bool) -> None:
+        self._changing, self._operation, self._complete = changing, operation, complete
         self.changed = self.required = False
 
     def rewrite(self, query: exp.Expr) -> bool:
@@ -81,7 +82,7 @@ class _Rewriting:
         )
         star = next((each for each in select.expressions if self._has_operation(each, names)), None)
         where = select.args.get("where")
-        if where is None:
+        if where is None or self._complete:
             if output is None and star is None and not self._is_excluded(select):
                 self._append(select, column)
             return True

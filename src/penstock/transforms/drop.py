@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
@@ -30,6 +30,9 @@ class Drop(Relation[DropConfig]):
     """
 
     incremental = True
+
+    def keeps_columns(self, names: Collection[str]) -> bool:
+        return set(names).isdisjoint(self.config.columns)
 
     def output_operation(self, column: str) -> str | None:
         return None if column in self.config.columns else column

@@ -41,7 +41,7 @@ class Filter(Relation[FilterConfig]):
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
         (condition,) = self.sql_texts()
-        if self.operation_column is None:
+        if self.operation_column is None or self.complete_changes:
             return frame.where(condition.text)
         from penstock.transforms.changes import filter_changes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
@@ -39,6 +39,9 @@ class Map(Relation[MapConfig]):
 
     def sql_texts(self) -> Sequence[SqlText]:
         return [read_sql_text(("set", name), text) for name, text in self.config.set.items()]
+
+    def keeps_columns(self, names: Collection[str]) -> bool:
+        return self.config.set.keys().isdisjoint(names)
 
     def time_columns(self, times: Set[str]) -> Set[str]:
         computed = self.config.set.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
@@ -30,6 +30,9 @@ class Rename(Relation[RenameConfig]):
     """
 
     incremental = True
+
+    def keeps_columns(self, names: Collection[str]) -> bool:
+        return self.config.columns.keys().isdisjoint(names)
 
     def time_columns(self, times: Set[str]) -> Set[str]:
         return {*times, *(new for old, new in self.config.columns.items() if old in times)}

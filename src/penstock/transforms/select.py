@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
@@ -40,6 +40,12 @@ class Select(Relation[SelectConfig]):
         columns = self.config.columns
         items = enumerate(columns) if isinstance(columns, list) else columns.items()
         return [read_sql_text(("columns", key), text) for key, text in items]
+
+    def keeps_columns(self, names: Collection[str]) -> bool:
+        columns = self.config.columns
+        items = [(text, text) for text in columns] if isinstance(columns, list) else columns.items()
+        kept = {name for name, text in items if text.strip("`") == name.strip("`")}
+        return set(names) <= {name.strip("`") for name in kept}
 
     def time_columns(self, times: Set[str]) -> Set[str]:
         columns = self.config.columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +20,7 @@ from penstock.sql.dialect.text import DialectError, Translation
 from penstock.sql.dialect.user_aggregates import collect_rows
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
+from penstock.sql.kept_columns import keeps_columns
 from penstock.sql.table_joins import keeps_table_rows
 
 if TYPE_CHECKING:
@@ -128,6 +129,9 @@ class Sql(Relation[SqlConfig]):
     def group_columns(self) -> tuple[str, ...]:
         return self._bound_facts.group_columns()
 
+    def keeps_columns(self, names: Collection[str]) -> bool:
+        return keeps_columns(self._bound_facts, names)
+
     def needs_whole_input(self, streaming: Set[str], times: Set[str] | None) -> bool:
         return needs_whole_input(self._bound_facts, streaming, times)
 
@@ -161,7 +165,9 @@ class Sql(Relation[SqlConfig]):
         """Returns changes, with the operation as the last column."""
         text = self._bound.translation.text
         changing = [name for name, rows in inputs.items() if operation in rows.columns]
-        rewritten = rewrite_for_changes(self._bound_facts, changing, operation)
+        rewritten = rewrite_for_changes(
+            self._bound_facts, changing, operation, complete=self.complete_changes
+        )
         required = rewritten is not None and rewritten.required
         frame = None if required else session.sql(text)
         if rewritten is not None:

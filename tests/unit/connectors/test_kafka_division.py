@@ -49,3 +49,15 @@ def test_without_a_key_rows_are_partitioned_by_deterministic_columns() -> None:
     exact = sink(delivery="exactly_once", concurrency=3)
     assert exact.partitioning(COLUMNS) == (3, ("hour", "shop"))
     assert exact.partitioning(pa.schema([COLUMNS.field("mean")])) == (1, ())
+
+
+@pytest.mark.parametrize("key", [("shop",), ("id",), ("shop", "id")])
+def test_rows_without_their_whole_primary_key_have_no_key(key: tuple[str, ...]) -> None:
+    """Change events hold both images of a row, so its key may be projected away."""
+    exact = sink(delivery="exactly_once", concurrency=3)
+    exact.primary_key = key
+    exact.check_schema(COLUMNS)
+    known = "id" not in key
+    assert exact.partitioning(COLUMNS) == (3, key if known else ("hour", "shop"))
+    rows = pa.RecordBatch.from_pylist([{"shop": "north"}], COLUMNS)
+    assert exact._mapping.fields(rows).keys == (["north"] if known else None)

@@ -226,3 +226,14 @@ def test_avro_is_written_and_read() -> None:
 def test_avro_without_a_schema_is_derived_from_the_columns() -> None:
     encoded = DebeziumAvro(DebeziumAvroConfig()).encode(changes(("ub", ANN), ("u", BOB)))
     assert len(encoded.payloads) == 1 and not encoded.failures
+
+
+@pytest.mark.parametrize(("complete", "op"), [(False, "u"), (True, "c")])
+def test_an_update_whose_row_before_is_dropped(complete: bool, op: str) -> None:
+    format_ = debezium_json()
+    format_.complete_changes = complete
+    rows = changes(("i", ANN), ("u", BOB), ("ub", ANN), ("u", {**ANN, "name": "a"}))
+    assert written(format_, rows) == [
+        event("c", after=ANN), event(op, after=BOB),
+        event("u", before=ANN, after={**ANN, "name": "a"}),
+    ]  # fmt: skip

@@ -64,7 +64,7 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "changes": (
         "connector = 'single_file', path = 'in', format = 'debezium_json'",
         {"type": "files", "path": "in",
-         "format": {"type": "debezium_json", "timestamp_numbers": "nanos"}},
+         "format": {"type": "debezium_json", "timestamp_numbers": "nanos", "before": "complete"}},
     ),
     "polling": (
         "connector = 'polling_http', endpoint = 'http://h/a', poll_interval_ms = 500, "

@@ -45,6 +45,13 @@ def test_a_query_stays_as_it_is(sql: str) -> None:
     assert rewrite_for_changes(parse_facts(sql), {"c"}, "_op") is None
 
 
+def test_a_condition_drops_complete_changes() -> None:
+    sql = parse_facts("SELECT id FROM c WHERE id > 1")
+    rewritten = rewrite_for_changes(sql, {"c"}, "_op", complete=True)
+    assert rewritten is not None
+    assert rewritten.sql == "SELECT id, `c`.`_op` AS `_op` FROM c WHERE id > 1"
+
+
 def test_the_operation_is_the_last_name() -> None:
     with pytest.raises(PlanError, match="as the last column"):
         rewrite_for_changes(parse_facts("SELECT a FROM c AS c(_op, a)"), {"c"}, "_op")

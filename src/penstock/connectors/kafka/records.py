@@ -75,18 +75,25 @@ class RecordFields:
 
 
 class RecordMapping:
-    """The mapping of rows to fields of records; `primary_key` is the key without key options."""
+    """The mapping of rows to fields of records; `primary_key` is the key without key options.
+
+    Records of rows without all columns of the primary key have no key.
+    """
 
     def __init__(self, config: KafkaSinkConfig, primary_key: Sequence[str]) -> None:
         self._config = config
-        self._key_columns = tuple(config.key_columns or primary_key)
+        self._primary_key = tuple(primary_key)
 
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        """The columns that determine the key."""
+    def key_columns(self, columns: pa.Schema) -> tuple[str, ...]:
+        """Returns the columns that determine the key."""
         if self._config.key is None:
-            return self._key_columns
+            return self._listed_columns(columns)
         return tuple(dict.fromkeys(column for _, column in self._config.key.parts if column))
+
+    def _listed_columns(self, columns: pa.Schema) -> tuple[str, ...]:
+        if self._config.key_columns:
+            return tuple(self._config.key_columns)
+        return self._primary_key if set(self._primary_key) <= set(columns.names) else ()
 
     def check(self, columns: pa.Schema) -> Iterator[OptionError]:
         """Yields the errors of options that do not fit the columns."""
@@ -95,7 +102,7 @@ class RecordMapping:
         if config.key is not None:
             yield from config.key.check(columns, "key")
         else:
-            for index, name in enumerate(self._key_columns):
+            for index, name in enumerate(self._listed_columns(columns)):
                 yield from check_text_column(name, columns, "key_columns", index)
         if config.partition_column is not None:
             yield from check_column(
@@ -132,13 +139,14 @@ class RecordMapping:
         template = self._config.key
         if template is not None:
             if template.parts == (("", template.parts[0][1]),) and template.columns:
-                return _values(rows, self.key_columns[0])
+                return _values(rows, self.key_columns(rows.schema)[0])
             return template.render(rows)
-        if not self._key_columns:
+        columns = self._listed_columns(rows.schema)
+        if not columns:
             return None
-        if len(self._key_columns) > 1:
-            return Template(":".join(f"{{{name}}}" for name in self._key_columns)).render(rows)
-        return _values(rows, self._key_columns[0])
+        if len(columns) > 1:
+            return Template(":".join(f"{{{name}}}" for name in columns)).render(rows)
+        return _values(rows, columns[0])
 
     def _headers(self, rows: pa.RecordBatch) -> Sequence[Headers] | None:
         if self._config.headers_column is not None:

@@ -89,7 +89,8 @@ class KafkaSink(Sink[KafkaSinkConfig]):
         super().check_schema(columns)
         if self.mode == "upsert":
             option = "key" if self.config.key is not None else "key_columns"
-            raise_all(check_primary_key(self.primary_key, self._mapping.key_columns, option))
+            used = self._mapping.key_columns(columns)
+            raise_all(check_primary_key(self.primary_key, used, option))
 
     def encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         excluded = self.config.exclude_columns
@@ -98,7 +99,7 @@ class KafkaSink(Sink[KafkaSinkConfig]):
     def partitioning(self, columns: pa.Schema) -> tuple[int, Sequence[str]] | None:
         if not self._transactional:
             return None
-        keys = self._mapping.key_columns
+        keys = self._mapping.key_columns(columns)
         keys = keys or tuple(field.name for field in columns if _is_deterministic(field.type))
         return (self.config.concurrency, keys) if keys else (1, ())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 from pydantic import Field, model_validator
@@ -25,6 +25,10 @@ class DebeziumAvroConfig(Config):
     """The file of the Avro schema of an event (`.avsc`)."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload starts with the ID of its schema."""
+    before: Literal["partial", "complete"] = "partial"
+    """Whether the row before each update and delete has all columns. If rows are `complete`, a
+    condition drops those that do not meet it. If they are `partial`, it deletes such rows, which
+    may have met the condition before."""
     time_column: str | None = None
     """A TIMESTAMP column with the time of the event, `ts_ms`."""
 

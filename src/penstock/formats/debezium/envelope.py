@@ -138,15 +138,20 @@ class Events:
     failures: list[Failure]
 
 
-def to_events(rows: pa.RecordBatch, columns: Columns, key: Sequence[str]) -> Events:
+def to_events(
+    rows: pa.RecordBatch, columns: Columns, key: Sequence[str], *, complete: bool = False
+) -> Events:
     """Returns the events of changes. Without an operation column all rows are inserts.
+
+    If changes are `complete`, an update without its row before is an insert: a condition has
+    dropped the row before.
 
     The two rows of an update are one event, unless they differ in the `key`: then the row before is
     deleted and the row after is created, as Debezium does.
     """
     operations, failures = _operations(rows, columns.operation)
     table = rows.select(columns.table.names)
-    events = list(_events(operations, _keys(table, key)))
+    events = list(_events(operations, _keys(table, key), complete))
     index = pa.array([event.row for event in events], pa.int64())
     arrays = {
         pa.field("before", columns.row): _images(table, [event.before for event in events]),
@@ -173,16 +178,18 @@ class _Event(NamedTuple):
 
 
 def _events(
-    operations: Sequence[str | None], keys: Sequence[tuple[Any, ...]] | None
+    operations: Sequence[str | None], keys: Sequence[tuple[Any, ...]] | None, complete: bool
 ) -> Iterator[_Event]:
     """Yields the events of rows with operations; None is no operation."""
+    # A condition turns an update into a delete, unless changes are complete.
+    seconds = (Operation.UPDATE,) if complete else (Operation.UPDATE, Operation.DELETE)
 
     def is_pair(index: int) -> bool:
         """Returns whether a row and the next one are the two rows of one event."""
         return (
             0 <= index < len(operations) - 1
             and operations[index] == Operation.UPDATE_BEFORE
-            and operations[index + 1] in (Operation.UPDATE, Operation.DELETE)
+            and operations[index + 1] in seconds
             and (keys is None or keys[index] == keys[index + 1])
         )
 
@@ -195,8 +202,9 @@ def _events(
         elif operation == Operation.DELETE:
             yield _Event(index, index if before is None else before, None, "d")
         elif operation == Operation.UPDATE:
-            moved = before is None and index and operations[index - 1] == Operation.UPDATE_BEFORE
-            yield _Event(index, before, index, "c" if moved else "u")
+            moved = index > 0 and operations[index - 1] == Operation.UPDATE_BEFORE
+            is_new = before is None and (moved or complete)
+            yield _Event(index, before, index, "c" if is_new else "u")
         else:
             yield _Event(index, None, index, "c")
 

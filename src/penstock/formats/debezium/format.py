@@ -18,6 +18,10 @@ class ChangeEvents(Format[Any]):
     carries_operations: ClassVar[bool] = True
     inner: Format[Any]
 
+    @property
+    def has_complete_changes(self) -> bool:
+        return bool(self.config.before == "complete")
+
     def columns_of(self, schema: pa.Schema) -> Columns:
         """Returns the columns of rows of `schema`, by their role in an event."""
         config = self.config
@@ -44,7 +48,9 @@ class ChangeEvents(Format[Any]):
         return self.inner.decode(payloads, envelope)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
-        events = to_events(rows, self.columns_of(rows.schema), self.primary_key)
+        events = to_events(
+            rows, self.columns_of(rows.schema), self.primary_key, complete=self.complete_changes
+        )
         encoded = self.encode_events(events.batch)
         index = events.rows if encoded.index is None else events.rows[encoded.index.to_numpy()]
         failures = [Failure(int(events.rows[f.index]), f.error) for f in encoded.failures]

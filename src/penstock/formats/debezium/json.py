@@ -37,6 +37,10 @@ class DebeziumJsonConfig(Config):
     wrapper: Literal["none", "connect"] = "none"
     """The wrapper of written events: `connect` adds `schema` and `payload` of Kafka Connect. Both
     forms are read."""
+    before: Literal["partial", "complete"] = "partial"
+    """Whether the row before each update and delete has all columns. If rows are `complete`, a
+    condition drops those that do not meet it. If they are `partial`, it deletes such rows, which
+    may have met the condition before."""
     time_column: str | None = None
     """A TIMESTAMP column with the time of the event, `ts_ms`."""
     source_column: str | None = None

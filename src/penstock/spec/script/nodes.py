@@ -310,7 +310,8 @@ class ScriptNodes:
         if (node := self._whole_node(table, query)) is not None:
             inputs.append(node)
             return
-        name = self._helper(table.name, "query")
+        place = origin or query
+        name = self._helper(table.name._replace(start=place.start, end=place.end), "query")
         by_position = bool(table.columns.columns)
         is_written = table.options is not None
         is_timed = has_time_pattern(table.options or [])

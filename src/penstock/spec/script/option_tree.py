@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from penstock.core.errors import SpecError
-from penstock.core.text import nearest
+from penstock.core.text import did_you_mean, nearest
 from penstock.spec.script.build import map_node
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
@@ -109,16 +109,21 @@ class OptionTree:
                 hint="add connector = 'files' or another connector; `penstock list` shows them",
             )
         declared = _text(self._kind) if self._kind else kind
-        if declared not in kinds:
-            self._tree.add([Text(_TYPE, 0, 0)], self._kind.value if self._kind else None)  # type: ignore[arg-type]
-        elif declared == "sink" and kind != "sink":
+        if self._kind is not None and declared not in kinds:
+            raise SpecError(
+                f'expected a value of "{_TYPE}", found "{declared}"',
+                code="invalid-option",
+                where=self._kind.value.location,
+                hint=did_you_mean(declared, kinds),
+            )
+        if declared == "sink" and kind != "sink":
             raise SpecError(
                 f'no INSERT writes the table "{table.value}", which is a sink',
                 code="unwritten-table",
                 where=where,
                 hint=f"add INSERT INTO {table.value} SELECT ...",
             )
-        elif declared != "sink" and kind == "sink":
+        if declared != "sink" and kind == "sink":
             raise SpecError(
                 f'the table "{table.value}" is a {declared} and cannot be written',
                 code="read-only-table",

@@ -58,8 +58,9 @@ def default_options(
     """Returns the options of the format that a table of Arroyo has unless it names them.
 
     Nulls are written. Numbers are timestamps in nanoseconds, but change events are written with
-    milliseconds, and with the bytes of decimals. A payload of Avro is a container. `types` are
-    those of the columns; without columns a table may have all types.
+    milliseconds, and with the bytes of decimals. The rows before changes are complete. A payload of
+    Avro is a container. `types` are those of the columns; without columns a table may have all
+    types.
     """
     has_times, has_decimals = (
         not types or any(name in type_.upper() for type_ in types)
@@ -72,11 +73,12 @@ def default_options(
     if format_ not in ("json", "debezium_json") or is_true(options.get(_UNSTRUCTURED, "")):
         return {}
     if kind != "sink":
-        return {"format.timestamp_numbers": "nanos"} if has_times else {}
+        times: dict[str, Value] = {"format.timestamp_numbers": "nanos"} if has_times else {}
+        return {**times, "format.before": "complete"} if format_ == "debezium_json" else times
     if format_ == "json":
         return {"format.nulls": "keep"}
-    times: dict[str, Value] = {"format.timestamps": "millis"} if has_times else {}
-    return times | ({"format.decimals": "bytes"} if has_decimals else {})
+    written: dict[str, Value] = {"format.timestamps": "millis"} if has_times else {}
+    return written | ({"format.decimals": "bytes"} if has_decimals else {})
 
 
 def _has_lines(connector: Connector, options: Mapping[str, str]) -> bool:
