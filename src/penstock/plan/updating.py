@@ -14,7 +14,7 @@ from penstock.plan.changes import inherit
 from penstock.plan.model import Node
 from penstock.plan.queries import is_final, upstream
 from penstock.sdk import Capability
-from penstock.spec.models import TransformSpec
+from penstock.spec.node_models import TransformSpec
 
 
 def mark_updating(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Node]:
