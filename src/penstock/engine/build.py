@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -40,8 +40,10 @@ from penstock.engine.event_time import LATEST
 from penstock.engine.event_time_groups import by_windows_only
 from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
+from penstock.engine.key_lookup import KeyLookup
 from penstock.engine.late_candidates import LateCapture
 from penstock.engine.late_rows import STAGES, LateNode, LateRows, find_exact_paths
+from penstock.engine.lookup_joins import join_lookups, lookup_table
 from penstock.engine.lookup_rows import apply_changes
 from penstock.engine.lookup_table import LOOKUPS, LookupTask
 from penstock.engine.merged import divide, merge
@@ -81,10 +83,13 @@ from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.plan.queries import end_nodes, stream_sources, unread_queries
-from penstock.sdk import Capability, ReplayableSource
+from penstock.sdk import Capability, LookupSource, ReplayableSource, Source
 from penstock.spec.models import Lookup, SourceSpec, Watermark
 from penstock.sql.facts import reads_clock
 
+CACHE_BYTES = 8 << 20
+"""The default size of the cache of a lookup table in a process."""
+S = TypeVar("S", bound=Source[Any])
 Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]
 """A function that returns the output of a transform (see `Builder.derive`)."""
 
@@ -222,7 +227,10 @@ class Builder:
         """Returns the output of a relation; of an updating one its changes."""
         assert node.relation is not None
         if not node.updating:
-            return by_windows_only(node.relation.relate(inputs, session))
+            frame = node.relation.relate(inputs, session)
+            if self.plan.keyed_lookups and node.name in self.plan.streams:
+                frame = join_lookups(frame)
+            return by_windows_only(frame)
         try:
             if self.updating is not None:
                 return self.updating.derive(node, inputs)
@@ -282,8 +290,10 @@ class Builder:
 
     def read_static(self, name: str) -> DataFrame:
         """Returns a table, read on the first call. A lookup table has its rows at this time."""
+        node = self.plan.nodes[name]
+        if node.can(Capability.LOOKUP_BY_KEY):
+            return self._read_keys(node, Query(name, name, (), (), ()))
         if name not in self._static:
-            node = self.plan.nodes[name]
             with locate_errors(self.plan, node):
                 task = self._table_task(node)
                 columns = table_columns(node, task.rows)
@@ -306,6 +316,8 @@ class Builder:
         Without a checkpoint the batches have no numbers, and a lookup table is read once.
         """
         node = self.plan.nodes[name]
+        if node.can(Capability.LOOKUP_BY_KEY):
+            return self._read_keys(node, query)
         if self.checkpoint is None or not node.lookup or not node.can(Capability.LOOKUP):
             return self.read_static(name)
         key = self.checkpoint, name
@@ -313,6 +325,32 @@ class Builder:
             with locate_errors(self.plan, node):
                 self._lookups[key] = self._read_lookup(node, query, node.lookup, self.checkpoint)
         return self._lookups[key]
+
+    def _read_keys(self, node: Node, query: Query) -> DataFrame:
+        """Returns a table whose rows are looked up by key, for queries that join it."""
+        key = self.checkpoint or Path(), node.name
+        if key not in self._lookups:
+            with locate_errors(self.plan, node):
+                lookup = self._key_lookup(node, query)
+                frame = lookup_table(lookup, self.session)
+                self._lookups[key] = mark_variants(frame, lookup.rows)
+        return self._lookups[key]
+
+    def _key_lookup(self, node: Node, query: Query) -> KeyLookup:
+        """Returns the parameters of the lookups of a node in tasks."""
+        source, options = node.source, node.lookup
+        assert isinstance(source, LookupSource) and options is not None
+        rows = self._source_rows(node)
+        limit = options.cache.max_bytes
+        return KeyLookup(
+            self._typed_source(source, rows),
+            pa.schema([field.with_nullable(True) for field in rows]),
+            source.metadata_columns,
+            replace(self.make_spool(node, query, "decode"), by_content=True),
+            options.cache.ttl,
+            CACHE_BYTES if limit is None else limit,
+            self.run_id,
+        )
 
     def _read_lookup(
         self, node: Node, query: Query, options: Lookup, checkpoint: Path
@@ -375,6 +413,10 @@ class Builder:
 
     def _empty_table(self, node: Node, query: Query) -> DataFrame:
         """Returns a static table without its rows."""
+        if node.can(Capability.LOOKUP_BY_KEY):
+            frame = self._read_keys(node, query)
+            frame.createOrReplaceTempView(node.name)
+            return frame
         with locate_errors(self.plan, node):
             rows = table_columns(node, self.make_source_task(node, query).rows)
             frame = mark_variants(self.session.createDataFrame([], to_spark(rows)), rows)
@@ -562,19 +604,8 @@ class Builder:
         assert isinstance(node.spec, SourceSpec)
         if not isinstance(source, ReplayableSource):
             raise PlanError(f"{node.label} is not replayable", code="not-replayable")
-        if source.columns is None:
-            raise PlanError(
-                f"{node.label} has no schema", code="no-schema",
-                hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
-            )  # fmt: skip
-        available = source.metadata_schema()
-        metadata = source.metadata_columns
-        fields = list(source.columns)
-        fields += [available.field(name).with_name(column) for column, name in metadata.items()]
-        rows = exchange_schema(pa.schema(fields))
-        source_fields = list(rows)[: len(source.columns)]
-        typed = copy.copy(source)
-        typed.columns = pa.schema(source_fields, source.columns.metadata)
+        rows, metadata = self._source_rows(node), source.metadata_columns
+        typed = self._typed_source(source, rows)
         watermark = None if node.computes_event_time else node.watermark
         if watermark is not None and watermark.column not in rows.names:
             raise PlanError(
@@ -588,6 +619,27 @@ class Builder:
             whole_input=query.whole_input,
             checkpoint=None if self.checkpoint is None else str(self.checkpoint),
         )  # fmt: skip
+
+    def _source_rows(self, node: Node) -> pa.Schema:
+        """Returns the columns of a source, and of its metadata, in Spark's types."""
+        source = node.source
+        if source.columns is None:
+            raise PlanError(
+                f"{node.label} has no schema", code="no-schema",
+                hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
+            )  # fmt: skip
+        available, fields = source.metadata_schema(), list(source.columns)
+        for column, name in source.metadata_columns.items():
+            fields.append(available.field(name).with_name(column))
+        return exchange_schema(pa.schema(fields))
+
+    def _typed_source(self, source: S, rows: pa.Schema) -> S:
+        """Returns a source whose columns have Spark's types."""
+        assert source.columns is not None
+        typed = copy.copy(source)
+        fields = list(rows)[: len(source.columns)]
+        typed.columns = pa.schema(fields, source.columns.metadata)
+        return typed
 
     def _latest_time(self, node: Node) -> datetime | None:
         """Returns the end of the event times of a source with windows downstream, or None."""

@@ -32,6 +32,7 @@ from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state import StateDirectory, now
 from penstock.runtime.state_stores import StateStores, StateTooLarge
 from penstock.runtime.stop import Stopped, StopRequest
+from penstock.sdk import Capability
 
 Ending = Literal["stopped", "complete", "caught_up", "failed"]
 POLL_SECONDS = 0.1
@@ -405,6 +406,8 @@ class Supervisor:
         Those of a lookup table are collected for each content.
         """
         for node in self.plan.of("source"):
+            if node.can(Capability.LOOKUP_BY_KEY):
+                continue
             if node.lookup:
                 for query in self.plan.queries:
                     checkpoint = self.state.checkpoint(query.name)
