@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException, 
 from penstock.core.errors import PenstockError, PlanError, SqlError, flatten_errors
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest
+from penstock.engine.lookup_joins import LookupJoinError
 from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.reached_watermarks import find_lost_watermark
@@ -31,6 +32,10 @@ def locate_errors(plan: Plan, node: Node) -> Iterator[None]:
     try:
         yield
     except PenstockError as error:
+        if isinstance(error, LookupJoinError):
+            where = _locate_fragment(plan, node, error.index, error.fragment)
+            line, _, _ = error.fragment.partition("\n")
+            error.where = where and replace(where, length=len(line))
         for inner in flatten_errors(error):
             inner.where = plan.locate(inner, node)
         raise
@@ -206,17 +211,25 @@ def sql_texts(node: Node) -> Sequence[SqlText]:
 def _locate(plan: Plan, node: Node, error: PySparkException) -> Location | None:
     """Returns the location of an error in the SQL text, or the location of the node."""
     texts = list(sql_texts(node))
-    index, fragment = _context(error)
+    where = _locate_fragment(plan, node, *_context(error))
+    if where is not None:
+        return where
     for sql in texts:
         path = (f"{node.kind}s", node.name, *sql.route)
-        if fragment and sql.text[index : index + len(fragment)] == fragment:
-            return plan.inside(path, *sql.position(index))
         match = _POSITION.search(str(error))
         if match and (len(texts) == 1 or f"\n{sql.text.strip()}\n" in str(error)):
             return plan.inside(path, *sql.position(sql.index(int(match[1]), int(match[2]) + 1)))
     if len(texts) == 1:
         return plan.inside((f"{node.kind}s", node.name, *texts[0].route), 1, 1)
     return node.where
+
+
+def _locate_fragment(plan: Plan, node: Node, index: int, fragment: str) -> Location | None:
+    """Returns the location of a fragment at an index of the SQL text of a node, or None."""
+    for sql in sql_texts(node):
+        if fragment and sql.text[index : index + len(fragment)] == fragment:
+            return plan.inside((f"{node.kind}s", node.name, *sql.route), *sql.position(index))
+    return None
 
 
 def _has_fragment(node: Node, error: PySparkException) -> bool:

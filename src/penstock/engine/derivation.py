@@ -21,6 +21,7 @@ from penstock.engine.columns import exchange_schema, has_variant, sink_schema, t
 from penstock.engine.event_time_groups import by_windows_only
 from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
+from penstock.engine.lookup_joins import join_lookups
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
@@ -93,7 +94,10 @@ class Derivation(BuildContext):
         """Returns the output of a relation; of an updating one its changes."""
         assert node.relation is not None
         if not node.updating:
-            return by_windows_only(node.relation.relate(inputs, session))
+            frame = node.relation.relate(inputs, session)
+            if self.plan.keyed_lookups and node.name in self.plan.streams:
+                frame = join_lookups(frame)
+            return by_windows_only(frame)
         try:
             if self.updating is not None:
                 return self.updating.derive(node, inputs)

@@ -17,8 +17,8 @@ from penstock.engine.fallible import OPAQUE
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 
 _OPERATORS = frozenset({
-    "Aggregate", "Distinct", "Filter", "Generate", "MapInArrow", "Project", "Repartition",
-    "RepartitionByExpression", "Sort", "Window",
+    "Aggregate", "ArrowEvalPython", "Distinct", "Filter", "Generate", "MapInArrow", "Project",
+    "Repartition", "RepartitionByExpression", "Sort", "Window",
 })  # fmt: skip
 """Operators whose analysis does not depend on the batch. The seed of a sample does."""
 _SUBQUERIES = OPAQUE - {"PythonUDF"}

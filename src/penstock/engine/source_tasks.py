@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -15,8 +16,10 @@ from penstock.engine.event_time import LATEST
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
 from penstock.plan.model import Node, Query
-from penstock.sdk import ReplayableSource
+from penstock.sdk import ReplayableSource, Source
 from penstock.spec.node_models import SourceSpec
+
+S = TypeVar("S", bound=Source[Any])
 
 
 def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceTask:
@@ -25,19 +28,8 @@ def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceT
     assert isinstance(node.spec, SourceSpec)
     if not isinstance(source, ReplayableSource):
         raise PlanError(f"{node.label} is not replayable", code="not-replayable")
-    if source.columns is None:
-        raise PlanError(
-            f"{node.label} has no schema", code="no-schema",
-            hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
-        )  # fmt: skip
-    available = source.metadata_schema()
-    metadata = source.metadata_columns
-    fields = list(source.columns)
-    fields += [available.field(name).with_name(column) for column, name in metadata.items()]
-    rows = exchange_schema(pa.schema(fields))
-    source_fields = list(rows)[: len(source.columns)]
-    typed = copy.copy(source)
-    typed.columns = pa.schema(source_fields, source.columns.metadata)
+    rows, metadata = source_rows(node), source.metadata_columns
+    typed = typed_source(source, rows)
     watermark = None if node.computes_event_time else node.watermark
     if watermark is not None and watermark.column not in rows.names:
         raise PlanError(
@@ -51,6 +43,29 @@ def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceT
         whole_input=query.whole_input,
         checkpoint=None if context.checkpoint is None else str(context.checkpoint),
     )  # fmt: skip
+
+
+def source_rows(node: Node) -> pa.Schema:
+    """Returns the columns of a source, and of its metadata, in Spark's types."""
+    source = node.source
+    if source.columns is None:
+        raise PlanError(
+            f"{node.label} has no schema", code="no-schema",
+            hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
+        )  # fmt: skip
+    available, fields = source.metadata_schema(), list(source.columns)
+    for column, name in source.metadata_columns.items():
+        fields.append(available.field(name).with_name(column))
+    return exchange_schema(pa.schema(fields))
+
+
+def typed_source(source: S, rows: pa.Schema) -> S:
+    """Returns a source whose columns have Spark's types."""
+    assert source.columns is not None
+    typed = copy.copy(source)
+    fields = list(rows)[: len(source.columns)]
+    typed.columns = pa.schema(fields, source.columns.metadata)
+    return typed
 
 
 def _latest_time(context: BuildContext, node: Node) -> datetime | None:

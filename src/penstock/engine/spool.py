@@ -164,6 +164,10 @@ class DeadLetterWriter:
         for partition, time_ in times.items():
             self.latest[partition] = max(time_, self.latest.get(partition, time_))
 
+    def digest(self) -> str:
+        """Returns a digest of the dead letters."""
+        return hashlib.sha1(json.dumps([row["id"] for row in self._rows]).encode()).hexdigest()[:8]
+
     def close(self, complete: bool = True) -> None:
         """Publishes the dead letters, durably, and the counts to the driver.
 

@@ -11,16 +11,21 @@ from pyspark.sql import DataFrame
 from penstock.engine.analysis import locate_errors
 from penstock.engine.build_context import BuildContext
 from penstock.engine.columns import to_spark
+from penstock.engine.key_lookup import KeyLookup
+from penstock.engine.lookup_joins import lookup_table
 from penstock.engine.lookup_rows import apply_changes
 from penstock.engine.lookup_table import LOOKUPS, LookupTask
 from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
-from penstock.engine.source_tasks import make_source_task
+from penstock.engine.source_tasks import make_source_task, source_rows, typed_source
 from penstock.engine.variants import mark_variants
 from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Query
-from penstock.sdk import Capability
+from penstock.sdk import Capability, LookupSource
 from penstock.spec.node_models import Lookup
+
+CACHE_BYTES = 8 << 20
+"""The default size of the cache of a lookup table in a process."""
 
 
 @dataclass
@@ -32,8 +37,10 @@ class TableReader(BuildContext):
 
     def read_static(self, name: str) -> DataFrame:
         """Returns a table, read on the first call. A lookup table has its rows at this time."""
+        node = self.plan.nodes[name]
+        if node.can(Capability.LOOKUP_BY_KEY):
+            return self._read_keys(node, Query(name, name, (), (), ()))
         if name not in self._static:
-            node = self.plan.nodes[name]
             with locate_errors(self.plan, node):
                 task = self._table_task(node)
                 columns = table_columns(node, task.rows)
@@ -56,6 +63,8 @@ class TableReader(BuildContext):
         Without a checkpoint the batches have no numbers, and a lookup table is read once.
         """
         node = self.plan.nodes[name]
+        if node.can(Capability.LOOKUP_BY_KEY):
+            return self._read_keys(node, query)
         if self.checkpoint is None or not node.lookup or not node.can(Capability.LOOKUP):
             return self.read_static(name)
         key = self.checkpoint, name
@@ -63,6 +72,32 @@ class TableReader(BuildContext):
             with locate_errors(self.plan, node):
                 self._lookups[key] = self._read_lookup(node, query, node.lookup, self.checkpoint)
         return self._lookups[key]
+
+    def _read_keys(self, node: Node, query: Query) -> DataFrame:
+        """Returns a table whose rows are looked up by key, for queries that join it."""
+        key = self.checkpoint or Path(), node.name
+        if key not in self._lookups:
+            with locate_errors(self.plan, node):
+                lookup = self._key_lookup(node, query)
+                frame = lookup_table(lookup, self.session)
+                self._lookups[key] = mark_variants(frame, lookup.rows)
+        return self._lookups[key]
+
+    def _key_lookup(self, node: Node, query: Query) -> KeyLookup:
+        """Returns the parameters of the lookups of a node in tasks."""
+        source, options = node.source, node.lookup
+        assert isinstance(source, LookupSource) and options is not None
+        rows = source_rows(node)
+        limit = options.cache.max_bytes
+        return KeyLookup(
+            typed_source(source, rows),
+            pa.schema([field.with_nullable(True) for field in rows]),
+            source.metadata_columns,
+            replace(self.make_spool(node, query, "decode"), by_content=True),
+            options.cache.ttl,
+            CACHE_BYTES if limit is None else limit,
+            self.run_id,
+        )
 
     def _read_lookup(
         self, node: Node, query: Query, options: Lookup, checkpoint: Path
@@ -82,6 +117,10 @@ class TableReader(BuildContext):
 
     def empty_table(self, node: Node, query: Query) -> DataFrame:
         """Returns a static table without its rows."""
+        if node.can(Capability.LOOKUP_BY_KEY):
+            frame = self._read_keys(node, query)
+            frame.createOrReplaceTempView(node.name)
+            return frame
         with locate_errors(self.plan, node):
             rows = table_columns(node, make_source_task(self, node, query).rows)
             frame = mark_variants(self.session.createDataFrame([], to_spark(rows)), rows)

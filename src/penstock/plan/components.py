@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.core.text import did_you_mean
 from penstock.plan.changes import source_operation, with_operation
-from penstock.plan.lookups import prepare_lookup
+from penstock.plan.lookups import check_stream, prepare_lookup
 from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
 from penstock.sdk.changes import OPERATION_COLUMN
 from penstock.sdk.columns.conform import sql_name
@@ -158,6 +158,8 @@ class Components:
         source.columns, source.primary_key = declared, tuple(spec.primary_key)
         if usable and spec.lookup_table is not None:
             self._collect_errors((*route, "lookup"), lambda: prepare_lookup(source, spec))
+        elif usable:
+            self._collect_errors(route, lambda: check_stream(source, spec))
         if not usable:
             source.format = self._stand_in_format(source, route, spec)
             source.metadata_columns = _metadata_columns(spec)

@@ -41,7 +41,8 @@ def guarantee(plan: Plan, sink: Node) -> Guarantee:
 
 def _losses(above: list[Node]) -> Iterator[str]:
     for node in above:
-        if node.kind == "source" and not node.can(Capability.REPLAY):
+        by_key = node.can(Capability.LOOKUP_BY_KEY)
+        if node.kind == "source" and not node.can(Capability.REPLAY) and not by_key:
             yield f"{node.label} is not replayable: a crash loses the records in progress"
 
 
@@ -56,6 +57,8 @@ def _repetitions(sink: Node, above: list[Node]) -> Iterator[str]:
         else:
             yield f"{sink.label} writes a batch again when it is retried after a crash"
     for node in above:
+        if node.can(Capability.LOOKUP_BY_KEY):
+            yield f"{node.label} may have other rows when a batch is retried"
         if not node.deterministic:
             hint = " (unless deterministic: true is set)" if node.batch_function else ""
             yield f"{node.label} may return other rows when a batch is retried{hint}"
@@ -69,7 +72,9 @@ def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
     for node in (*above, sink):
         if node.on_error == "drop":
             yield f"{node.label} drops failing records"
-        if node.lookup:
+        if node.can(Capability.LOOKUP_BY_KEY):
+            yield f"{node.label} is read by key, and its rows are those of the time of a batch"
+        elif node.lookup:
             yield f"{node.label} is read when it changes; a batch keeps its rows when it is retried"
         elif node.static:
             yield f"{node.label} is read at each start and may have changed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +14,18 @@ from penstock.plan.queries import upstream
 from penstock.sdk import Capability, Source, registry
 from penstock.spec.node_models import SourceSpec
 
+_LOOKUPS = frozenset({Capability.LOOKUP, Capability.LOOKUP_BY_KEY})
+
 
 def prepare_lookup(source: Source[Any], spec: SourceSpec) -> None:
     """Prepares a source to be read as a lookup table. Raises PlanError if it cannot be one."""
-    if Capability.LOOKUP not in source.capabilities:
+    if not source.capabilities & _LOOKUPS:
+        if spec.type in lookup_types():
+            options = _optional(spec.type)[Capability.LOOKUP_BY_KEY]
+            raise PlanError(
+                f"these options of {spec.type} describe a stream, and not a lookup table",
+                code="no-lookup", hint=f"Remove lookup, or describe a lookup table: {options}.",
+            )  # fmt: skip
         raise PlanError(
             f"a lookup table cannot be read from {spec.type}",
             code="no-lookup",
@@ -29,7 +37,19 @@ def prepare_lookup(source: Source[Any], spec: SourceSpec) -> None:
             code="static-lookup",
             hint="Remove one of the two options.",
         )
+    _check_cache(source, spec)
     source.prepare_lookup()
+
+
+def _check_cache(source: Source[Any], spec: SourceSpec) -> None:
+    options = spec.lookup_table
+    by_key = Capability.LOOKUP_BY_KEY in source.capabilities
+    if options is not None and options.cache.max_bytes is not None and not by_key:
+        raise PlanError(
+            f"lookup.cache.max_bytes has no meaning for {spec.type}: the whole table is kept",
+            code="unused-option",
+            hint="Remove max_bytes.",
+        )
 
 
 def lookup_types() -> list[str]:
@@ -39,7 +59,22 @@ def lookup_types() -> list[str]:
 
 
 def _is_lookup(type_: str) -> bool:
-    return Capability.LOOKUP in getattr(registry.find("source", type_), "capabilities", ())
+    component = registry.find("source", type_)
+    return bool(_LOOKUPS & {*component.capabilities, *component.optional_capabilities})
+
+
+def _optional(type_: str) -> Mapping[Capability, str]:
+    return registry.find("source", type_).optional_capabilities
+
+
+def check_stream(source: Source[Any], spec: SourceSpec) -> None:
+    """Checks that a source that is only a lookup table is read as one. Raises PlanError."""
+    if Capability.LOOKUP_BY_KEY in source.capabilities and spec.lookup_table is None:
+        raise PlanError(
+            f"these options of {spec.type} describe a lookup table, and not a stream",
+            code="lookup-only",
+            hint="Set lookup: true, in SQL CREATE TEMPORARY TABLE, or describe a stream.",
+        )
 
 
 def lookups_read_with_changes(plan: Plan) -> Iterator[tuple[Node, str]]:

@@ -170,6 +170,11 @@ class Plan:
     def spec(self) -> PipelineSpec:
         return self.pipeline.spec
 
+    @property
+    def keyed_lookups(self) -> bool:
+        """Whether rows of a lookup table are looked up by key."""
+        return any(node.can(Capability.LOOKUP_BY_KEY) for node in self.of("source"))
+
     def inside(self, path: tuple[str | int, ...], line: int, column: int) -> Location:
         """Returns the location in the user's file of a line and column of the text at `path`."""
         return self.pipeline.source_map.inside(path, line, column)

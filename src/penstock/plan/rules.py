@@ -248,10 +248,13 @@ def primary_keys_exist(plan: Plan) -> Iterator[PlanError]:
     """Checks that the columns of the primary key of a source exist."""
     for node in plan.of("source"):
         columns = node.source.columns
+        by_key = node.can(Capability.LOOKUP_BY_KEY)
         for key in node.spec.primary_key:
-            if columns is not None and key not in columns.names:
+            names = [*(columns.names if columns is not None else ())]
+            names += node.source.metadata_columns if by_key else ()
+            if columns is not None and key not in names:
                 problem = f'has primary_key "{key}", which is not a column'
-                hint = did_you_mean(key, columns.names)
+                hint = did_you_mean(key, names)
                 yield _error(node, problem, "unknown-column", hint)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import PenstockError, PlanError
 from penstock.engine.batch_observer import Written
 from penstock.engine.build import Builder
 from penstock.engine.column_types import column_types
@@ -28,6 +28,7 @@ from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.state import StateDirectory
 from penstock.runtime.stop import Stopped
+from penstock.sdk import Capability
 
 POLL_SECONDS = 0.01
 IDLE_SECONDS = 2.0
@@ -223,10 +224,18 @@ def _head(builder: Builder, name: str, rows: int) -> pa.Table:
     frames: dict[str, DataFrame] = {}
     query = Query("static", name, (), (), ())
     for node in builder.plan.nodes.values():
+        if node.can(Capability.LOOKUP_BY_KEY):
+            continue
         if node.static:
             frames[node.name] = builder.read_static(node.name)
         elif node.kind == "transform" and all(input_ in frames for input_ in node.inputs):
             frames[node.name] = builder.derive(node, frames, query, builder.session)
+    if name not in frames:
+        raise PlanError(
+            f'"{name}" reads a lookup table by key, which has no list of rows',
+            code="lookup-join",
+            hint="Join a stream with it.",
+        )
     columns = frames[name].schema
     table = variants_to_json(frames[name].limit(rows)).toArrow()
     return pa.Table.from_arrays(table.columns, schema=mark_json(table.schema, columns))

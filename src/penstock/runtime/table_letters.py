@@ -7,6 +7,7 @@ from collections.abc import Callable
 from penstock.engine.lookup_table import LOOKUPS, read_state
 from penstock.plan.model import Plan
 from penstock.runtime.state import StateDirectory
+from penstock.sdk import Capability
 
 
 class TableLetters:
@@ -22,6 +23,8 @@ class TableLetters:
         Those of a lookup table are collected for each content.
         """
         for node in self._plan.of("source"):
+            if node.can(Capability.LOOKUP_BY_KEY):
+                continue
             if node.lookup:
                 for query in self._plan.queries:
                     checkpoint = self._state.checkpoint(query.name)

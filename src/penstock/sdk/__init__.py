@@ -21,6 +21,7 @@ from penstock.sdk.component import Component, Context
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.format import FileFormat, FileWriter, Format
 from penstock.sdk.isolate import isolate
+from penstock.sdk.lookup import LookupSource
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
 from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read, Records
 from penstock.sdk.retries import report_retry
@@ -33,10 +34,10 @@ from penstock.sdk.transform import Relation, Transform
 __all__ = [
     "PAYLOAD", "BatchId", "ByteSize", "Capability", "ClientPool", "ColumnChange", "Component",
     "Config", "Conjunct", "Context", "DecodeError", "Decoded", "Duration", "EncodeError",
-    "Encoded", "Failure", "FileFormat", "FileWriter", "Format", "Journal", "Message",
-    "MissingExtra", "Mode", "Offset", "Operation", "Permanent", "PlanError", "PositiveDuration",
-    "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError", "Records", "Rejected",
-    "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret", "Sink", "Source", "StartAt",
-    "Transform", "Transient", "UserPath", "Writer", "compare_schemas", "isolate",
-    "report_retry",
+    "Encoded", "Failure", "FileFormat", "FileWriter", "Format", "Journal", "LookupSource",
+    "Message", "MissingExtra", "Mode", "Offset", "Operation", "Permanent", "PlanError",
+    "PositiveDuration", "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError",
+    "Records", "Rejected", "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret",
+    "Sink", "Source", "StartAt", "Transform", "Transient", "UserPath", "Writer",
+    "compare_schemas", "isolate", "report_retry",
 ]  # fmt: skip

@@ -20,6 +20,8 @@ class Capability(StrEnum):
     """Data that arrives during a run is read."""
     LOOKUP = "lookup"
     """A stream can be joined with the current rows (`lookup: true`)."""
+    LOOKUP_BY_KEY = "lookup_by_key"
+    """A stream can be joined with the current rows of its keys (`lookup: true`)."""
     BYTES = "bytes"
     """Records are payloads, which a format decodes into rows and encodes from rows."""
     ROWS = "rows"

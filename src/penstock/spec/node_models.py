@@ -49,7 +49,11 @@ class LookupCache(StrictModel):
 
     ttl: Duration = 0.0
     """The time for which the rows are used before the source is compared again. By default it is
-    compared for each batch."""
+    compared for each batch. Where rows are looked up by key, it is the time for which a row, or the
+    absence of a row, is kept."""
+    max_bytes: ByteSize | None = Field(default=None, ge=0)
+    """The maximum size of the rows that a process keeps where rows are looked up by key, 8 MiB by
+    default. The rows used least recently are removed. With 0 no rows are kept."""
 
 
 class Lookup(StrictModel):

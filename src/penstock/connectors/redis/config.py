@@ -24,7 +24,6 @@ _SOURCE_REQUIRES = {
     "consumer": "group",
     "claim_after": "group",
     "start": "stream",
-    "field": "stream",
     "on_data_loss": "stream",
     "side": "list",
     "processing": "list",
@@ -136,6 +135,12 @@ class RedisSourceConfig(ConnectionConfig, ReceivingConfig):
     """The channels to subscribe to."""
     pattern: Names | None = None
     """The channel patterns to subscribe to, such as `news.*`."""
+    key: KeyTemplate | None = None
+    """The keys of a lookup table, a template such as `customer:{id}`. By default the value of the
+    column of the primary key."""
+    hash: Template | None = None
+    """The hashes of a lookup table, a template such as `customer:{id}`. With `field` this field is
+    the payload; otherwise each field is a column."""
     group: Name | None = None
     """The consumer group, which is created if it does not exist. Its consumers share the entries of
     the streams."""
@@ -147,7 +152,8 @@ class RedisSourceConfig(ConnectionConfig, ReceivingConfig):
     """The start position of the first run, or of a new group: the `earliest` entry, the `latest`
     (only new entries), or a map with `timestamp` or `offset` (an entry ID). Later runs resume."""
     field: Name = "payload"
-    """The field of an entry that is the payload. `*` is a JSON object of all fields."""
+    """The field of an entry that is the payload. `*` is a JSON object of all fields. Of a hash a
+    template, such as `{id}`."""
     on_data_loss: Literal["fail", "continue"] = "fail"
     """The action when entries were trimmed before they were read (without `group`). `continue`
     records the gap as a dead letter."""
@@ -162,8 +168,13 @@ class RedisSourceConfig(ConnectionConfig, ReceivingConfig):
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
         pubsub = self.channel is not None or self.pattern is not None
-        if [self.stream is not None, self.list is not None, pubsub].count(True) != 1:
-            raise ValueError("expected either stream, or list, or channel and pattern")
+        keys = [self.key is not None, self.hash is not None]
+        if [self.stream is not None, self.list is not None, pubsub, *keys].count(True) > 1:
+            raise ValueError(
+                "expected either stream, or list, or channel and pattern, or key, or hash"
+            )
+        if "field" in self.model_fields_set and self.stream is None and self.hash is None:
+            raise ValueError("field requires stream or hash")
         for option, required in _SOURCE_REQUIRES.items():
             if option in self.model_fields_set and getattr(self, required) is None:
                 raise ValueError(f"{option} requires {required}")
@@ -211,6 +222,11 @@ class RedisSinkConfig(ConnectionConfig):
         if self.hash is not None and self.field is None:
             raise ValueError("hash requires field")
         return self
+
+
+def reads_keys(config: RedisSourceConfig) -> bool:
+    """Returns whether options are those of a lookup table."""
+    return not (config.stream or config.list or config.channel or config.pattern)
 
 
 def split_names(option: Names | None) -> tuple[str, ...]:

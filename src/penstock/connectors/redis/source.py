@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from penstock.connectors.redis.config import RedisSourceConfig
+from penstock.connectors.redis.config import RedisSourceConfig, reads_keys
 from penstock.connectors.redis.consumer_group import ConsumerGroupSource
+from penstock.connectors.redis.keys import KeySource
 from penstock.connectors.redis.list import ListSource
 from penstock.connectors.redis.pubsub import PubSubSource
 from penstock.connectors.redis.stream import StreamSource
-from penstock.sdk import Component, Context, Source
+from penstock.sdk import Capability, Component, Context, Source
 
 
 class RedisSource(Source[RedisSourceConfig]):
-    """Reads streams, lists or channels of a Redis server or cluster.
+    """Reads streams, lists, channels or keys of a Redis server or cluster.
 
     * `stream`: entries are read by ID, and a run resumes at its offset. The streams do not change,
       and other readers are not affected.
@@ -20,6 +21,11 @@ class RedisSource(Source[RedisSourceConfig]):
     * `list`: messages are moved to a processing list and removed once they are on disk.
     * `channel`, `pattern`: messages that are published while the pipeline is stopped are lost.
       Messages that do not fit into the journal count as lost.
+    * with `lookup: true`: a lookup table. A batch is joined with the values of its keys (MGET). The
+      value is decoded by `format`. The key is the column of the primary key, or `key`, a template.
+      `hash` reads hashes, whose fields are columns (HGETALL), or one `field` (HGET). The columns of
+      the primary key need not be in the value. A value that cannot be decoded is a dead letter, and
+      no row. The metadata column `key` is the name of the key or hash.
 
     ```yaml
     type: redis
@@ -32,6 +38,7 @@ class RedisSource(Source[RedisSourceConfig]):
     ```
     """
 
+    optional_capabilities = {Capability.LOOKUP_BY_KEY: "key, hash, or no stream, list and channel"}
     variants = ("stream: orders", "stream: orders, group: workers", "list: jobs", "channel: news")
     capabilities = StreamSource.capabilities
     extra = "redis"
@@ -41,6 +48,8 @@ class RedisSource(Source[RedisSourceConfig]):
     def create(
         cls, config: RedisSourceConfig, context: Context | None = None
     ) -> Component[RedisSourceConfig]:
+        if reads_keys(config):
+            return KeySource(config, context)
         if config.list is not None:
             return ListSource(config, context)
         if config.stream is None:

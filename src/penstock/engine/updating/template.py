@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.checked_plan import without_ctes
+from penstock.engine.lookup_joins import join_lookups
 from penstock.plan.model import Node
 
 _REWRITES = (
@@ -33,7 +34,7 @@ def table_of(node: Node, inputs: Mapping[str, DataFrame], session: SparkSession)
     relation.operation_column = None
     for name, frame in inputs.items():
         frame.createOrReplaceTempView(name)
-    return relation.relate(inputs, session)
+    return join_lookups(relation.relate(inputs, session))
 
 
 def template_of(table: DataFrame) -> Any:

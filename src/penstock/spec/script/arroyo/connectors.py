@@ -130,7 +130,8 @@ CONNECTORS: Mapping[str, Connector] = {
         "redis",
         {**_CREDENTIALS, "address": Key("url"),
          "cluster.addresses": Key("url", convert=split_list, also={"cluster": True})},
-        sink=_REDIS_SINK,
+        {"lookup.cache.max_bytes": Key("lookup.cache.max_bytes")},
+        _REDIS_SINK,
         combine=combine_target,
     ),
     "nats": Connector(

@@ -24,7 +24,8 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
 
 def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, Rule]:
     """Returns the rules of the options of the format. `options` are texts by name."""
-    rules: dict[str, Rule] = {**COMMON, **OF_FORMATS}
+    own = {name: rule for name, rule in connector.source.items() if name in COMMON}
+    rules: dict[str, Rule] = {**COMMON, **OF_FORMATS, **own}
     if _has_lines(connector, options):
         rules[_UNSTRUCTURED] = Key("format", {"true": "text", "false": ""})
     if not uses_registry(options):

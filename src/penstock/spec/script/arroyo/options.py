@@ -92,13 +92,6 @@ def _connector(file: File, options: Mapping[str, Option], kind: Kind) -> Connect
             f'the connector "{name}" of Arroyo has no counterpart',
             code="unknown-type", where=option.value.location, hint=MISSING[name],
         )  # fmt: skip
-    if name == "redis" and kind == "lookup" and options.keys() & {"address", "cluster.addresses"}:
-        raise SpecError(
-            "a lookup table of Redis of Arroyo has no counterpart: single keys are not read",
-            code="unsupported-option", where=option.value.location,
-            hint="write the rows to a compacted topic or to files, and read them with "
-            "connector = 'kafka' or 'files'",
-        )  # fmt: skip
     return find_connector(name, options)
 
 
