@@ -45,6 +45,7 @@ from penstock.engine.late_rows import STAGES, LateNode, LateRows, find_exact_pat
 from penstock.engine.lookup_rows import apply_changes
 from penstock.engine.lookup_table import LOOKUPS, LookupTask
 from penstock.engine.merged import divide, merge
+from penstock.engine.null_keys import by_known_keys
 from penstock.engine.partition_watermarks import (
     PartitionedSource,
     PartitionWatermarks,
@@ -183,7 +184,7 @@ class Builder:
                 frame = self._relate_rows(node, inputs, query, session)
                 if self.plan.functions:
                     frame = name_columns(frame)
-                self._verify(node, frame, inputs, query)
+                self._verify(node, frame, inputs)
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
@@ -222,7 +223,7 @@ class Builder:
         """Returns the output of a relation; of an updating one its changes."""
         assert node.relation is not None
         if not node.updating:
-            return by_windows_only(node.relation.relate(inputs, session))
+            return by_known_keys(by_windows_only(node.relation.relate(inputs, session)))
         try:
             if self.updating is not None:
                 return self.updating.derive(node, inputs)
@@ -245,13 +246,11 @@ class Builder:
             register_functions(self.plan.functions, session)
             self._registered.add(key)
 
-    def _verify(
-        self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame], query: Query
-    ) -> None:
+    def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
         """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
         if node.name not in self._verified:
             streams = {name: inputs[name] for name in inputs if name in self.plan.streams}
-            check_decisions(node, frame, streams, as_stream=node.name in query.stream_nodes)
+            check_decisions(node, frame, streams)
             self._verified.add(node.name)
 
     def make_step(self, node: Node, columns: StructType, query: Query) -> Step:
