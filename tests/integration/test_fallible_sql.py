@@ -69,3 +69,22 @@ def test_functions_in_python(penstock_spark: SparkSession) -> None:
     frame = penstock_spark.createDataFrame([], COLUMNS)
     assert is_fallible(frame.select(udf(lambda number: 1 // number, "long")("n")))
     assert not is_fallible(frame.mapInArrow(lambda batches: batches, frame.schema))
+
+
+@pytest.mark.parametrize(
+    ("sql", "fallible"),
+    [
+        ("count(*) AS x, sum(price) AS y, avg(n) AS z", False),
+        ("min(text) AS x, max(at) FILTER (WHERE n > 0) AS y", False),
+        ("unix_seconds(window.start) AS x", False),
+        ("sum(n) AS x", True),
+        ("sum(cast(n AS DECIMAL(20, 2))) AS x", True),
+        ("sum(price / n) AS x", True),
+        ("percentile(price, 0.5) AS x", True),
+    ],
+)
+def test_aggregates(penstock_spark: SparkSession, sql: str, fallible: bool) -> None:
+    rows = penstock_spark.createDataFrame([], COLUMNS).withWatermark("at", "1 minute")
+    rows.createOrReplaceTempView("aggregated")
+    query = f"SELECT {sql} FROM aggregated GROUP BY window(at, '1 minute'), text"
+    assert is_fallible(penstock_spark.sql(query)) == fallible

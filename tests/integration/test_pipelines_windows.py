@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import random
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 from pipelines import START, Row, Workspace, assert_same_rows, at
+
+from penstock.engine import batch
+from penstock.engine.sink_rows import computed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.spark
 
@@ -67,6 +75,42 @@ def test_logs_parsed_in_sql_and_windowed_by_the_parsed_time(workspace: Workspace
     )
     assert_same_rows(workspace.result(), expected)
     assert workspace.counts["parsed"]["without_event_time"] == len(broken)
+
+
+SUMS = """
+sources:
+  clicks:
+    type: files
+    path: clicks/*.jsonl
+    schema: at TIMESTAMP, page STRING, size LONG, price DOUBLE
+    watermark: {column: at, delay: 1 minute}
+transforms:
+  totals:
+    type: sql
+    sql: |
+      SELECT page, sum({column}) AS total FROM clicks GROUP BY window(at, '5 minutes'), page
+sinks:
+  out: {type: print, from: totals}
+"""
+
+
+@pytest.mark.parametrize(("column", "stored"), [("size", True), ("price", False)])
+def test_only_rows_of_fallible_windows_are_stored_before_they_are_written(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, column: str, stored: bool
+) -> None:
+    computations: list[DataFrame] = []
+
+    def record(rows: DataFrame) -> AbstractContextManager[None]:
+        computations.append(rows)
+        return computed(rows)
+
+    monkeypatch.setattr(batch, "computed", record)
+    rows: list[Row] = [
+        {"at": at(second), "page": "a", "size": 2, "price": 2.5} for second in range(0, 900, 60)
+    ]
+    workspace.put_rows("clicks", rows, files=1)
+    assert workspace.run(SUMS.replace("{column}", column)).ending == "complete"
+    assert bool(computations) == stored
 
 
 SESSIONS = """

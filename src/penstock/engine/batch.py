@@ -109,7 +109,7 @@ class BatchRunner:
     `error` keeps an exception of the run, because its type is lost in the JVM. `lock` is held while
     a batch is in progress. `late` finds the late rows of each batch, `watermarks` advances
     the watermarks of its sources. `written` is the number of the
-    last batch that all sinks committed.
+    last batch that all sinks committed. `fallible` is whether SQL may fail in the stream.
     """
 
     builder: Builder
@@ -118,6 +118,7 @@ class BatchRunner:
     observer: BatchObserver
     late: LateRows | None = None
     watermarks: SourceWatermarks | None = None
+    fallible: bool = True
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -312,7 +313,7 @@ class BatchRunner:
             shuffled = partitioning is not None or is_ordered(sink.sink)
             self._computed_first[sink.name] = not (
                 shuffled or sink.can(Capability.EXACTLY_ONCE) or sink.sink.discards_rows
-            ) and (not self.builder.plan.reads_sources_only(self.query) or is_fallible(rows))
+            ) and (self.fallible or is_fallible(rows))
         return self._computed_first[sink.name]
 
     def _partitioning(self, sink: Node, rows: DataFrame, batch: BatchId) -> Partitioning | None:

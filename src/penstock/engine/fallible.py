@@ -12,22 +12,24 @@ from pyspark.util import PythonEvalType
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 
 _SAFE = frozenset({
-    "Alias", "And", "AttributeReference", "CaseWhen", "Coalesce", "Concat", "ConcatWs", "Contains",
-    "CreateArray", "CreateNamedStruct", "DayOfMonth", "DayOfWeek", "EndsWith", "EqualNullSafe",
-    "EqualTo", "GetJsonObject", "GetStructField", "GreaterThan", "GreaterThanOrEqual", "Greatest",
-    "Hour", "If", "In", "InSet", "InitCap", "IsNaN", "IsNotNull", "IsNull", "KnownNotNull",
-    "KnownNullable", "Least", "Left", "Length", "LessThan", "LessThanOrEqual", "Lower", "Md5",
-    "Minute", "Month", "Murmur3Hash", "Not", "Or", "PreciseTimestampConversion", "Quarter",
-    "Reverse", "Right", "Second", "Sha1", "Sha2", "Size", "StartsWith", "StringInstr",
-    "StringReplace", "StringTrim", "StringTrimLeft", "StringTrimRight", "StructsToJson",
-    "Substring", "TruncDate", "TruncTimestamp", "TryEval", "Upper", "XxHash64", "Year",
+    "AggregateExpression", "Alias", "And", "AttributeReference", "CaseWhen", "Coalesce", "Concat",
+    "ConcatWs", "Contains", "Count", "CreateArray", "CreateNamedStruct", "DayOfMonth", "DayOfWeek",
+    "EndsWith", "EqualNullSafe", "EqualTo", "GetJsonObject", "GetStructField", "GreaterThan",
+    "GreaterThanOrEqual", "Greatest", "Hour", "If", "In", "InSet", "InitCap", "IsNaN", "IsNotNull",
+    "IsNull", "KnownNotNull", "KnownNullable", "Least", "Left", "Length", "LessThan",
+    "LessThanOrEqual", "Lower", "Max", "Md5", "Min", "Minute", "Month", "Murmur3Hash", "Not", "Or",
+    "PreciseTimestampConversion", "Quarter", "Reverse", "Right", "Second", "Sha1", "Sha2", "Size",
+    "SparkPartitionID", "StartsWith", "StringInstr", "StringReplace", "StringTrim",
+    "StringTrimLeft", "StringTrimRight", "StructsToJson", "Substring", "TruncDate",
+    "TruncTimestamp", "TryEval", "UnixMicros", "UnixMillis", "UnixSeconds", "Upper", "XxHash64",
+    "Year",
 })  # fmt: skip
 """Expressions that do not fail, whatever the values of their inputs."""
 _REPLACED = frozenset({
     "NullIf", "Nvl", "Nvl2", "TryAdd", "TryDivide", "TryMultiply", "TrySubtract",
 })  # fmt: skip
 """Expressions that do not fail, with their inputs as parameters."""
-_ARITHMETIC = frozenset({"Abs", "Add", "Multiply", "Subtract", "UnaryMinus"})
+_ARITHMETIC = frozenset({"Abs", "Add", "Average", "Multiply", "Subtract", "Sum", "UnaryMinus"})
 """Expressions that do not fail for floating-point numbers."""
 _CONSTANT_INPUT = {"ILike": 1, "Like": 1, "RLike": 1, "RegExpReplace": 1, "SplitPart": 2}
 """Expressions that do not fail if the input with this index is a constant."""

@@ -15,6 +15,7 @@ from penstock.engine.batch import BatchObserver, BatchRunner
 from penstock.engine.build import Builder, source_order
 from penstock.engine.checked_queries import has_checks
 from penstock.engine.distinct import by_distinct_values
+from penstock.engine.fallible import is_fallible
 from penstock.engine.idle import IdleSources, IdleTime
 from penstock.engine.panes import by_panes
 from penstock.engine.shared_sources import SHARED_SETTINGS, read_once
@@ -71,10 +72,11 @@ def start(
         frames = builder.build_streams(query)
         late = builder.find_late_rows(query, (unchecked or frames)[query.root])
         watermarks = builder.source_watermarks(query)
-        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks)
         distinct = by_distinct_values(by_whole_windows(frames[query.root]))
         separate = keep_filters_above(by_panes(distinct))
         stream = read_once(separate)
+        fallible = not builder.plan.reads_sources_only(query) and is_fallible(stream)
+        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, fallible)
         writer = (
             stream.writeStream.queryName(query.name)
             .outputMode(query.output_mode)
