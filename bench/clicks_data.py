@@ -1,7 +1,7 @@
 """Generated clicks as JSON in a topic, and the expected results of a bench.
 
 The clicks are the same at every call: 189 bytes on average, at four hundred a second of their own
-time, keyed by user, spread evenly over four partitions. Of those with an action of value and a
+time, keyed by user, spread evenly over four partitions, in turn or by user. Of those with an action of value and a
 price of at least 20 (16 %) three columns are derived.
 """
 
@@ -96,17 +96,30 @@ def contents(rows: pl.DataFrame) -> Contents:
 
 
 def create(brokers: str, topic: str) -> None:
-    """Creates an empty topic."""
+    """Creates an empty topic. It keeps records for ever, also with times of years ago."""
     admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(PATIENCE)
+    topics = [NewTopic(topic, PARTITIONS, 1, config={"retention.ms": "-1"})]
+    admin.create_topics(topics)[topic].result(PATIENCE)
 
 
 def delete(brokers: str, topic: str) -> None:
+    """Deletes a topic, and the topics of Kafka Streams for the state of its application."""
     admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0})
-    admin.delete_topics([topic])[topic].result(PATIENCE)
+    topics = admin.list_topics(timeout=PATIENCE).topics
+    names = [name for name in topics if name == topic or name.startswith(f"{topic}-")]
+    for deleted in admin.delete_topics(names).values():
+        deleted.result(PATIENCE)
 
 
-def produce(brokers: str, topic: str, count: int) -> Contents:
+def partitions(rows: pl.DataFrame, by_user: bool) -> Iterator[int]:
+    """Yields the partition of each row: in turn, or all rows of a user in one."""
+    if by_user:
+        yield from rows["user"].str.strip_prefix("user-").cast(pl.Int64) % PARTITIONS
+    else:
+        yield from (place % PARTITIONS for place in range(rows.height))
+
+
+def produce(brokers: str, topic: str, count: int, by_user: bool = False) -> Contents:
     """Fills a topic with the first `count` clicks and returns the expected results."""
     producer = Producer(
         {
@@ -124,8 +137,9 @@ def produce(brokers: str, topic: str, count: int) -> Contents:
         wanted += expected(rows)
         at = pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
         lines = rows.with_columns(at).write_ndjson().encode().splitlines()
-        for place, (line, user) in enumerate(zip(lines, rows["user"], strict=True)):
-            producer.produce(topic, line, user, partition=place % PARTITIONS)
+        places = partitions(rows, by_user)
+        for line, user, place in zip(lines, rows["user"], places, strict=True):
+            producer.produce(topic, line, user, partition=place)
         if producer.flush(PATIENCE):
             raise Failed(f"the broker did not take the clicks within {PATIENCE:.0f} s")
     return wanted

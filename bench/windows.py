@@ -1,11 +1,12 @@
-"""Windows of event time from topic to topic, beside the same work in PySpark and Flink SQL.
+"""Windows of event time from topic to topic, beside PySpark, Flink SQL and Kafka Streams.
 
     ./dev bench windows [--json] [--rows N] [--engines NAME,NAME] [--repeat N]
 
 Each click counts in the window of 10 seconds of its user, of whom there are 900,000: most windows
 have one row, so state and output are as large as the input. PySpark uses Spark's own Kafka
-connector and RocksDB; Flink is PyFlink with SQL, its state on the heap, parallelism 2. Penstock
-also runs `tumble`, windows of 10 seconds by country, and `hop`, windows of 60 seconds by 1 second
+connector and RocksDB; Flink is PyFlink with SQL, its state on the heap, parallelism 2; Kafka
+Streams is Java with RocksDB and two threads. The topic is partitioned by user, as Kafka Streams
+needs it to group without another topic; the others divide the rows themselves. Penstock also runs `tumble`, windows of 10 seconds by country, and `hop`, windows of 60 seconds by 1 second
 by country: each row belongs to 60 windows. A run is a whole process with its start. The rows of
 every run are compared with those that polars computes.
 """
@@ -69,31 +70,50 @@ class Windows:
 
 
 @dataclass(frozen=True)
+class Work:
+    """One run: how many clicks to read, where to write, and a directory for the engine's files."""
+
+    brokers: str
+    target: str
+    rows: int
+    directory: Path
+
+
+@dataclass(frozen=True)
 class Engine:
     """A program and the windows that it computes."""
 
-    command: Callable[[str, str, Path], list[str]]
+    command: Callable[[Work], list[str]]
     windows: Windows
 
 
-def penstock(brokers: str, target: str, directory: Path) -> list[str]:
-    pipeline = shutil.copy(HERE / "windows.yaml", directory)
+def penstock(work: Work) -> list[str]:
+    pipeline = shutil.copy(HERE / "windows.yaml", work.directory)
     return [sys.executable, "-m", "penstock", "run", "--until-caught-up", str(pipeline)]
 
 
-def pyspark(brokers: str, target: str, directory: Path) -> list[str]:
+def pyspark(work: Work) -> list[str]:
     installs.java()
     return [
-        sys.executable, str(HERE / "peers" / "windows_pyspark.py"), brokers, SOURCE, target,
-        str(installs.spark_connector()), str(directory / "checkpoint"),
+        sys.executable, str(HERE / "peers" / "windows_pyspark.py"), work.brokers, SOURCE,
+        work.target, str(installs.spark_connector()), str(work.directory / "checkpoint"),
     ]  # fmt: skip
 
 
-def flink(brokers: str, target: str, directory: Path) -> list[str]:
+def flink(work: Work) -> list[str]:
     installs.java()
     home = installs.flink()
+    script = str(HERE / "peers" / "windows_flink.py")
     python = str(home / "venv" / "bin" / "python")
-    return [python, str(HERE / "peers" / "windows_flink.py"), brokers, SOURCE, target, str(home)]
+    return [python, script, work.brokers, SOURCE, work.target, str(home)]
+
+
+def kafka_streams(work: Work) -> list[str]:
+    home, records = installs.streams(), work.rows + PARTITIONS
+    return [
+        installs.java(), "-cp", f"{home / 'classes'}:{home}/*", "Windows", work.brokers, SOURCE,
+        work.target, str(records), str(work.directory / "state"),
+    ]  # fmt: skip
 
 
 USERS = Windows("user", 10, 10)
@@ -101,22 +121,26 @@ ENGINES = {
     "penstock": Engine(penstock, USERS),
     "pyspark": Engine(pyspark, USERS),
     "flink": Engine(flink, USERS),
+    "kafka-streams": Engine(kafka_streams, USERS),
     "tumble": Engine(penstock, Windows("country", 10, 10)),
     "hop": Engine(penstock, Windows("country", 60, 1)),
 }
+TITLES = {
+    "pyspark": "PySpark, tuned,", "flink": "Flink", "kafka_streams": "Kafka Streams",
+}  # fmt: skip
 
 
 def fill(broker: Kafka, rows: int) -> int:
     """Fills the topic. Returns the time from which windows do not count."""
     clicks_data.create(broker.address, SOURCE)
-    clicks_data.produce(broker.address, SOURCE, rows)
+    clicks_data.produce(broker.address, SOURCE, rows, by_user=True)
     last = clicks_data.clicks(rows - 1, 1)["at"][0]
     end = int(last.timestamp()) + AFTER
     producer = Producer({"bootstrap.servers": broker.address, "log_level": 0})
     at = pl.select(pl.from_epoch(pl.lit(end), "s").dt.strftime("%Y-%m-%dT%H:%M:%S.000Z")).item()
     for place in range(PARTITIONS):
         click = {"user": "last", "country": "last", "price": 0, "at": at}
-        producer.produce(SOURCE, json.dumps(click), partition=place)
+        producer.produce(SOURCE, json.dumps(click), "last", partition=place)
     if producer.flush(clicks_data.PATIENCE):
         raise Failed("the last clicks could not be sent")
     return end - AFTER // 2
@@ -144,7 +168,9 @@ def contents(rows: pl.DataFrame) -> Contents:
     return clicks_data.contents(rows.select("start", "key", clicks, cents))
 
 
-def once(name: str, numbers: Iterator[int], broker: Kafka, wanted: Contents, end: int) -> Cost:
+def once(
+    name: str, numbers: Iterator[int], broker: Kafka, rows: int, wanted: Contents, end: int
+) -> Cost:
     """Runs an engine until its last row and checks its output."""
     engine, target = ENGINES[name], f"out-{name}-{next(numbers)}"
     clicks_data.create(broker.address, target)
@@ -154,8 +180,8 @@ def once(name: str, numbers: Iterator[int], broker: Kafka, wanted: Contents, end
     }  # fmt: skip
     try:
         with tempfile.TemporaryDirectory(prefix="penstock-bench-") as scratch:
-            command = engine.command(broker.address, target, Path(scratch))
-            cost = measure(command, cwd=Path(scratch), env={**os.environ, **named})
+            work = Work(broker.address, target, rows, Path(scratch))
+            cost = measure(engine.command(work), cwd=work.directory, env={**os.environ, **named})
         if (found := written(broker.address, target, end)) != wanted:
             raise Failed(f"{name} wrote {found} instead of {wanted}")
     finally:
@@ -174,7 +200,7 @@ def compare(rows: int, engines: list[str], runs: int) -> dict[str, Any]:
             print(f"{name} ...", file=sys.stderr)
             wanted = expected(ENGINES[name].windows, rows)
             try:
-                run = partial(once, name, count(), broker, wanted, end)
+                run = partial(once, name, count(), broker, rows, wanted, end)
                 costs[name], results[name] = best(runs, run), wanted.rows
             except installs.Unavailable as why:
                 skipped[name] = shorten(str(why.msg), 300)
@@ -193,6 +219,7 @@ def compare(rows: int, engines: list[str], runs: int) -> dict[str, Any]:
         "skipped": skipped,
         "ratio_cpu_pyspark": ratio(costs, "pyspark", "penstock"),
         "ratio_cpu_flink": ratio(costs, "flink", "penstock"),
+        "ratio_cpu_kafka_streams": ratio(costs, "kafka-streams", "penstock"),
         "ratio_cpu_hop": ratio(costs, "hop", "tumble"),
     }  # fmt: skip
 
@@ -207,15 +234,15 @@ def ratio(costs: dict[str, Cost], one: str, other: str) -> float | None:
 def table(result: dict[str, Any]) -> Iterator[str]:
     yield f"{result['rows']:,} rows"
     heads = f"{'results':>12} {'rows/s':>10} {'seconds':>8} {'CPU s':>8} {'largest process':>16}"
-    yield f"{'':10} {heads}"
+    yield f"{'':14} {heads}"
     for name, run in result["runs"].items():
         yield (
-            f"{name:10} {run['results']:>12,} {run['rows_per_second']:>10,.0f} "
+            f"{name:14} {run['results']:>12,} {run['rows_per_second']:>10,.0f} "
             f"{run['wall']:>8.1f} {run['cpu']:>8.1f} {run['largest_mb']:>13,.0f} MB"
         )
     for name, why in result["skipped"].items():
-        yield f"{name:10} left out: {why}"
-    for peer, title in (("pyspark", "PySpark, tuned,"), ("flink", "Flink")):
+        yield f"{name:14} left out: {why}"
+    for peer, title in TITLES.items():
         if result[f"ratio_cpu_{peer}"]:
             yield f"{title} takes {result[f'ratio_cpu_{peer}']:.2f} times Penstock's CPU seconds."
     if result["ratio_cpu_hop"]:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 LARGE_BACKLOG = 8_000_000
 """The number of records that take minutes."""
+LARGE_STATEFUL_BACKLOG = 1_000_000
+"""The same for stateful transforms, where a record takes several times as much CPU in Java."""
 
 
 def check_options(plan: Plan, options: RunOptions) -> None:
@@ -226,7 +228,9 @@ def expected_length(plan: Plan, state: StateDirectory, until: Until) -> Length:
     """Returns the expected duration of a run, by its sources and their backlog."""
     if not plan.bounded and until != "caught_up":
         return "endless"
-    return "minutes" if count_backlog(plan, state) >= LARGE_BACKLOG else "seconds"
+    stateful = any(node.stateful for node in plan.nodes.values())
+    many = LARGE_STATEFUL_BACKLOG if stateful else LARGE_BACKLOG
+    return "minutes" if count_backlog(plan, state) >= many else "seconds"
 
 
 def _until(plan: Plan, options: RunOptions) -> Literal["stopped", "caught_up", "complete"]:

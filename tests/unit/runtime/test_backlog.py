@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,13 @@ def test_how_long_a_run_is_going_to_be(
     monkeypatch.setattr(runs, "LARGE_BACKLOG", many)
     monkeypatch.setattr(Plan, "bounded", False)
     assert runs.expected_length(plan, state, until) == length
+
+
+@pytest.mark.parametrize(("many", "length"), [(130, "minutes"), (131, "seconds")])
+def test_fewer_records_with_state_take_minutes(
+    plan: Plan, state: StateDirectory, monkeypatch: pytest.MonkeyPatch, many: int, length: str
+) -> None:
+    nodes = {name: replace(node, stateful=True) for name, node in plan.nodes.items()}
+    monkeypatch.setattr(runs, "LARGE_STATEFUL_BACKLOG", many)
+    monkeypatch.setattr(Plan, "bounded", False)
+    assert runs.expected_length(replace(plan, nodes=nodes), state, "caught_up") == length
