@@ -1,8 +1,8 @@
 """Generated clicks as JSON in a topic, and the expected results of a bench.
 
 The clicks are the same at every call: 189 bytes on average, at four hundred a second of their own
-time, keyed by user, spread evenly over four partitions, in turn or by user. Of those with an action of value and a
-price of at least 20 (16 %) three columns are derived.
+time, keyed by user, spread evenly over four partitions, in turn or by user. Of those with an
+action of value and a price of at least 20 (16 %) three columns are derived.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ Each click counts in the window of 10 seconds of its user, of whom there are 900
 have one row, so state and output are as large as the input. PySpark uses Spark's own Kafka
 connector and RocksDB; Flink is PyFlink with SQL, its state on the heap, parallelism 2; Kafka
 Streams is Java with RocksDB and two threads. The topic is partitioned by user, as Kafka Streams
-needs it to group without another topic; the others divide the rows themselves. Penstock also runs `tumble`, windows of 10 seconds by country, and `hop`, windows of 60 seconds by 1 second
-by country: each row belongs to 60 windows. A run is a whole process with its start. The rows of
+needs it to group without another topic; the others divide the rows themselves. Penstock also runs
+`tumble`, windows of 10 seconds by country, and `hop`, windows of 60 seconds by 1 second by
+country: each row belongs to 60 windows. A run is a whole process with its start. The rows of
 every run are compared with those that polars computes.
 """
 
