@@ -11,7 +11,6 @@ from penstock.sql.dialect.relation import Spec
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Sql
 
-
 Windows = Mapping[Source, tuple[str, Spec]]
 """The columns of windows of relations."""
 
