@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc
 
-from penstock.connectors.files.writer import _directory_values
+from penstock.connectors.files.directories import _directory_values
 from penstock.engine.function import Step
 from penstock.engine.spool import Spool
 from penstock.formats.arrow import Arrow, ArrowConfig

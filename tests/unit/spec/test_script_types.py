@@ -68,5 +68,5 @@ def test_the_last_one_of_repeated_options_has_an_effect_in_arroyo(tmp_path: Path
         "  format = 'json', format = 'debezium_json');\nSELECT id FROM a;\n"
     )
     document = load([path], env={})
-    assert document.root.data()["sources"]["a"]["format"] == "debezium_json"
+    assert document.root.data()["sources"]["a"]["format"]["type"] == "debezium_json"
     assert [str(each.where) for each in document.warnings] == [f"{path}:2:3"]
