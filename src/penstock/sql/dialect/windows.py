@@ -40,7 +40,6 @@ from penstock.sql.dialect.window_calls import (
     window_sql,
 )
 
-_SECOND: Spec = ("tumble", 1, 1)
 Ctes = Mapping[str, tuple[Query, Output]]
 
 
@@ -152,11 +151,7 @@ class Windows:
         return specs[0]
 
     def _group_by_sessions(self, select: Select) -> None:
-        """Groups by the second of a session too where a query groups by a struct of its bounds.
-
-        The second has an event time. Spark merges no rows below if a query groups by sessions
-        again.
-        """
+        """Groups by the sessions of Spark too where a query groups by a struct of their bounds."""
         for source in select.sources:
             for column, spec in self.outputs[source].windows.items():
                 is_session = spec is not None and spec[0] == "session"
@@ -164,8 +159,8 @@ class Windows:
                     continue
                 if self._expose_window(source):
                     end = self.sql[select.groups[-1][1] - 1].end
-                    session = self._reference(select, source, HIDDEN)
-                    self.edits.append(Edit(end, end, f", {window_sql(_SECOND, session)}"))
+                    window = self._reference(select, source, HIDDEN)
+                    self.edits.append(Edit(end, end, f", {window}"))
                 return
 
     def _check_calls(self, select: Select, calls: list[Call], specs: list[Spec]) -> None:
@@ -228,11 +223,9 @@ class Windows:
                 return reference if known == spec else window_sql(spec, reference)
         for source in select.sources:
             if not self.outputs[source].time and (known := self._expose_window(source)):
-                if spec[0] == known[0] == "session":
-                    message, hint = "there are no sessions of sessions", "group by tumble(...)"
-                    raise self._error(call, message, hint)
                 reference = self._reference(select, source, HIDDEN)
-                return reference if known == spec else window_sql(spec, reference)
+                is_same = known == spec and spec[0] != "session"
+                return reference if is_same else window_sql(spec, reference)
         return window_sql(spec, self._time(select, call))
 
     def _window_column(self, source: Source) -> tuple[str | None, Spec | None]:
