@@ -11,7 +11,7 @@ from function_registry import TARGET, Registry, module_text
 from penstock import app
 from penstock.connectors import memory
 from penstock.core.errors import PenstockError
-from penstock.sql import facts
+from penstock.sql import determinism, facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +74,8 @@ def test_a_decision_that_spark_contradicts_is_an_error(
     unknown: str,
     code: str,
 ) -> None:
-    monkeypatch.setattr(facts, unknown, frozenset())
+    module = facts if hasattr(facts, unknown) else determinism
+    monkeypatch.setattr(module, unknown, frozenset())
     path = tmp_path / "p.yaml"
     path.write_text(PIPELINE.format(sql=sql, name="sql_contradicted"))
     with pytest.raises(PenstockError) as raised:
