@@ -9,7 +9,6 @@ import pytest
 
 from penstock import app
 from penstock.connectors import memory
-from penstock.core.errors import PenstockError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,17 +47,10 @@ def joined(directory: Path, spark: SparkSession, side: str, keys: str) -> set[tu
     return {tuple(row.values()) for row in memory.tables["stream_joins"].to_pylist()}
 
 
-def test_a_full_join_on_nullable_keys_is_an_error(
-    tmp_path: Path, penstock_spark: SparkSession
-) -> None:
-    with pytest.raises(PenstockError) as raised:
-        joined(tmp_path, penstock_spark, "FULL", "k = j")
-    assert raised.value.code == "null-join-keys" and raised.value.where is not None
-
-
 @pytest.mark.parametrize(
     ("side", "keys", "rows"),
     [
+        ("FULL", "k = j", {ONE, NULL, TWO, OTHER_NULL}),
         ("FULL", "k = coalesce(j, -1)", {ONE, NULL, TWO, OTHER_NULL}),
         ("FULL", "k <=> j", {ONE, BOTH_NULL, TWO}),
         ("LEFT", "k = j", {ONE, NULL}),

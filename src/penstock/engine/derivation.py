@@ -22,6 +22,7 @@ from penstock.engine.event_time_groups import by_windows_only
 from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
 from penstock.engine.lookup_joins import join_lookups
+from penstock.engine.null_keys import by_known_keys
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
@@ -55,7 +56,7 @@ class Derivation(BuildContext):
                 frame = self._relate_rows(node, inputs, query, session)
                 if self.plan.functions:
                     frame = name_columns(frame)
-                self._verify(node, frame, inputs, query)
+                self._verify(node, frame, inputs)
             else:
                 (frame,) = inputs.values()
                 step = self.make_step(node, frame.schema, query)
@@ -97,7 +98,7 @@ class Derivation(BuildContext):
             frame = node.relation.relate(inputs, session)
             if self.plan.keyed_lookups and node.name in self.plan.streams:
                 frame = join_lookups(frame)
-            return by_windows_only(frame)
+            return by_known_keys(by_windows_only(frame))
         try:
             if self.updating is not None:
                 return self.updating.derive(node, inputs)
@@ -120,13 +121,11 @@ class Derivation(BuildContext):
             register_functions(self.plan.functions, session)
             self._registered.add(key)
 
-    def _verify(
-        self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame], query: Query
-    ) -> None:
+    def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
         """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
         if node.name not in self._verified:
             streams = {name: inputs[name] for name in inputs if name in self.plan.streams}
-            check_decisions(node, frame, streams, as_stream=node.name in query.stream_nodes)
+            check_decisions(node, frame, streams)
             self._verified.add(node.name)
 
     def make_step(self, node: Node, columns: StructType, query: Query) -> Step:

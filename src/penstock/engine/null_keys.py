@@ -1,8 +1,9 @@
 """Keys of full outer joins of streams that can be null on both sides.
 
-Spark's full outer join of streams hashes both sides, so that null equals null. Spark declares all
-columns of a streaming aggregation as nullable. A key is therefore traced to the column that it has
-been computed from.
+Spark's full outer join of streams hashes both sides, so that null equals null. A further equality
+prevents that: its sides are 0 for known keys, 1 for a null on the left and 2 for one on the right.
+Spark declares all columns of a streaming aggregation as nullable. A key is therefore traced to the
+column that it has been computed from.
 """
 
 from __future__ import annotations
@@ -10,10 +11,64 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.engine.spark_plan import WINDOWS, class_name, has_metadata, scala_items
+from pyspark.sql import DataFrame
+
+from penstock.engine.spark_plan import (
+    WINDOWS,
+    analyzed_plan,
+    class_name,
+    frame_of,
+    has_metadata,
+    map_children,
+    scala_items,
+)
 
 
-def nullable_equalities(join: Any) -> Iterator[str]:
+def by_known_keys(frame: DataFrame) -> DataFrame:
+    """Returns a stream whose full outer joins match no null keys."""
+    session = frame.sparkSession
+    plan = analyzed_plan(frame)
+    rewritten = _rewrite(plan, session._jvm)
+    return frame if rewritten is plan else frame_of(rewritten, session)
+
+
+def _rewrite(plan: Any, java: Any) -> Any:
+    if not plan.isStreaming():
+        return plan
+    plan = map_children(plan, lambda child: _rewrite(child, java), java)
+    if class_name(plan) != "Join" or plan.joinType().toString() != "FullOuter":
+        return plan
+    if not all(child.isStreaming() for child in scala_items(plan.children())):
+        return plan
+    equalities = list(_nullable_equalities(plan))
+    if not equalities:
+        return plan
+    condition = plan.condition().get()
+    for equality in equalities:
+        left, right = scala_items(equality.children())
+        condition = _and_known(condition, left, right, java)
+    condition = java.scala.Option.apply(condition)
+    return java.org.apache.spark.sql.catalyst.plans.logical.Join(
+        plan.left(), plan.right(), plan.joinType(), condition, plan.hint()
+    )
+
+
+def _and_known(condition: Any, left: Any, right: Any, java: Any) -> Any:
+    """Returns a condition and the equality that no null keys meet."""
+    expressions = java.org.apache.spark.sql.catalyst.expressions
+    integer = java.org.apache.spark.sql.types.DataTypes.IntegerType
+    sides = [
+        expressions.If(
+            expressions.IsNull(key),
+            expressions.Literal(number, integer),
+            expressions.Literal(0, integer),
+        )
+        for number, key in enumerate((left, right), 1)
+    ]
+    return expressions.And(condition, expressions.EqualTo(*sides))
+
+
+def _nullable_equalities(join: Any) -> Iterator[Any]:
     """Yields the equalities in the condition of a join whose sides are both nullable."""
     inputs = scala_items(join.children())
     pending = [join.condition().get()] if join.condition().isDefined() else []
@@ -24,7 +79,7 @@ def nullable_equalities(join: Any) -> Iterator[str]:
         elif expression.nodeName() == "EqualTo" and all(
             _can_be_null(side, inputs) for side in scala_items(expression.children())
         ):
-            yield str(expression.sql())
+            yield expression
 
 
 def _can_be_null(expression: Any, inputs: list[Any]) -> bool:

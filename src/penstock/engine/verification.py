@@ -9,7 +9,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.core.errors import PlanError
-from penstock.engine.null_keys import nullable_equalities
 from penstock.engine.spark_plan import analyzed_plan, scala_items
 from penstock.plan.model import Node
 
@@ -27,13 +26,10 @@ _JOINS = frozenset({"Join", "LateralJoin", "AsOfJoin", "NearestByJoin"})
 _CLOCKS = frozenset({"CurrentTimestamp", "CurrentDate", "CurrentTime", "LocalTimestamp", "Now"})
 
 
-def check_decisions(
-    node: Node, frame: DataFrame, streams: Mapping[str, DataFrame], *, as_stream: bool
-) -> None:
+def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFrame]) -> None:
     """Raises PlanError if Spark's analysis of a relation contradicts the plan.
 
-    `frame` is the output of `node`, and `streams` are its inputs that are streams. With `as_stream`
-    Spark computes it as a stream, otherwise on batches.
+    `frame` is the output of `node`, and `streams` are its inputs that are streams.
     """
     relation = node.relation
     assert relation is not None
@@ -61,15 +57,6 @@ def check_decisions(
             hint="Set scope: batch to compute the query on each batch, or call built-in functions "
             "by their names.",
         )
-    if analysis.null_keys is not None and as_stream:
-        raise PlanError(
-            f"{node.label}: a FULL OUTER JOIN of streams matches null keys with each other, and "
-            f"both sides of {analysis.null_keys} can be null",
-            code="null-join-keys",
-            hint="Replace null on one side by a value that no key has, as in ON a.id = "
-            "coalesce(b.id, -1), declare one of the columns NOT NULL, or write <=> if null keys "
-            "match.",
-        )
     if analysis.chance is not None and node.deterministic:
         raise PlanError(
             f"{node.label}: Spark's plan is not deterministic ({analysis.chance}), which the text "
@@ -83,8 +70,7 @@ def check_decisions(
 class _Analysis:
     """Facts of a plan above its inputs.
 
-    `state` is an operator with state, `chance` a nondeterministic expression, `null_keys` the
-    equality of a full outer join of streams whose sides are both nullable, `defines_watermark`
+    `state` is an operator with state, `chance` a nondeterministic expression, `defines_watermark`
     whether an operator defines a watermark.
     """
 
@@ -93,7 +79,6 @@ class _Analysis:
     current_like: Any
     state: str | None = None
     chance: str | None = None
-    null_keys: str | None = None
     defines_watermark: bool = False
 
     def visit(self, plan: Any) -> bool:
@@ -110,8 +95,6 @@ class _Analysis:
             self.defines_watermark = True
         compares = kind in _STATEFUL or (kind == "Sort" and getattr(plan, "global")())
         joins = kind in _JOINS and sum(children) + sum(subqueries) > 1
-        if joins and kind == "Join" and str(plan.joinType().toString()) == "FullOuter":
-            self.null_keys = next(nullable_equalities(plan), None)
         if any(subqueries) or joins or (reads and compares):
             self.state = kind
         self.chance = self.chance or next(self._chances(kind, plan), None)

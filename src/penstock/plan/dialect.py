@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from penstock.core.errors import PenstockError
 from penstock.plan.model import Node
+from penstock.sdk import Relation as SparkRelation
 from penstock.sql.dialect.relation import Output, Relation
 
 
@@ -19,6 +21,7 @@ def translate_queries(
     """
     translated: dict[str, Node] = {}
     relations: dict[str, Relation] = {}
+    batches: dict[str, frozenset[str]] = {}
     sources = [node for node in nodes.values() if node.kind == "source" and not node.static]
     ends = all(node.source.is_bounded() for node in sources)
     for name, node in nodes.items():
@@ -29,14 +32,42 @@ def translate_queries(
         }
         if node.relation is not None:
             try:
-                node = replace(node, component=node.relation.bind(inputs))
+                node = replace(node, component=_bind(node.relation, inputs, batches))
             except PenstockError as error:
                 report(node, error)
                 continue
         translated[name] = node
+        batches[name] = _batches(node, batches)
         if node.kind != "sink":
             relations[name] = _relation(node, inputs, ends)
     return translated
+
+
+def _bind(
+    relation: SparkRelation[Any],
+    inputs: Mapping[str, Relation],
+    batches: Mapping[str, Collection[str]],
+) -> SparkRelation[Any]:
+    """Returns a relation of its inputs. Raises OptionError.
+
+    Windows of several streams are complete in different batches: OVER is not computed by window.
+    """
+    bound = relation.bind(inputs)
+    names = {name.lower(): name for name in batches}
+    origins = {origin for name in inputs for origin in batches[names[name]]}
+    if bound.batch_scoped and not relation.batch_scoped and len(origins) > 1:
+        return relation.bind(inputs, by_window=False)
+    return bound
+
+
+def _batches(node: Node, batches: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Returns the nodes whose batches the rows of a node come in; none for a table."""
+    if node.kind == "source":
+        return frozenset() if node.static else frozenset([node.name])
+    streaming = frozenset(name for name in node.inputs if batches[name])
+    if node.relation is not None and streaming and node.relation.stateful(streaming):
+        return frozenset([node.name])
+    return frozenset().union(*(batches[name] for name in node.inputs))
 
 
 def _relation(node: Node, inputs: Mapping[str, Relation], ends: bool) -> Relation:

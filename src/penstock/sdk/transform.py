@@ -83,8 +83,11 @@ class Relation(Component[C]):
         """
         return ()
 
-    def bind(self, relations: Mapping[str, ReadRelation]) -> Relation[C]:
-        """Returns the transform of these relations, by name in lower case. Raises OptionError."""
+    def bind(self, relations: Mapping[str, ReadRelation], *, by_window: bool = True) -> Relation[C]:
+        """Returns the transform of these relations, by name in lower case. Raises OptionError.
+
+        With `by_window` it may be computed on the rows of complete windows, batch by batch.
+        """
         return self
 
     def times(self, relations: Mapping[str, ReadRelation]) -> Output:

@@ -41,11 +41,13 @@ def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None)
         return True
     if times is None:
         return False
-    names = time_columns(facts, times)
+    names, direct = time_columns(facts, times), _event_times(facts, times)
     return (
         _groups_without_time(facts, streams, names)
         or _is_distinct_without_time(facts, streams, names)
-        or any(_is_incomplete(facts, join, streams, names) for join in tree.find_all(exp.Join))
+        or any(
+            _is_incomplete(facts, join, streams, names, direct) for join in tree.find_all(exp.Join)
+        )
     )
 
 
@@ -100,12 +102,15 @@ def _is_distinct_without_time(facts: Facts, streams: Set[str], names: Set[str]) 
     """Returns whether a query in the tree compares rows of a stream that have no time."""
     assert facts.tree is not None
     queries = [query for query in facts.tree.find_all(exp.Query) if query.args.get("distinct")]
-    compared = [query.left if isinstance(query, exp.Union) else query for query in queries]
+    unions = [query.left for query in queries if isinstance(query, exp.Union)]
+    selects = [query for query in queries if not isinstance(query, exp.Union)]
+    # Spark does not follow the bounds of windows through UNION.
+    compared = [(each, _is_event_time) for each in unions]
     return any(
         not select.is_star
         and facts.count_reads_in(select, streams) > 0
-        and not any(_has_time(column, names) for column in select.selects)
-        for select in compared
+        and not any(is_time(column.unalias(), names) for column in select.selects)
+        for select, is_time in (*compared, *((each, _has_time) for each in selects))
     )
 
 
@@ -122,7 +127,9 @@ def _group_keys(query: exp.Select) -> Iterator[exp.Expr]:
             yield query.expressions[int(key.name) - 1]
 
 
-def _is_incomplete(facts: Facts, join: exp.Join, streams: Set[str], names: Set[str]) -> bool:
+def _is_incomplete(
+    facts: Facts, join: exp.Join, streams: Set[str], names: Set[str], direct: Set[str]
+) -> bool:
     """Returns whether no time limits an outer, semi or anti join of streams."""
     kind, select = join.kind.upper(), join.parent
     if not (join.side or kind in ("SEMI", "ANTI")) or join.method or not isinstance(
@@ -137,5 +144,56 @@ def _is_incomplete(facts: Facts, join: exp.Join, streams: Set[str], names: Set[s
         return False
     if kind == "ANTI":
         return True
-    condition = [join.args.get("on"), *(join.args.get("using") or ())]
-    return not any(part is not None and _has_time(part, names) for part in condition)
+    if kind == "SEMI":
+        # Spark computes no semi join of groups as a stream.
+        names = direct
+        if any(side is not None and side.find(exp.Group) for side in (*left, join.this)):
+            return True
+    on = join.args.get("on")
+    conditions = [*_conjuncts(on), *(join.args.get("using") or ())]
+    return not any(_limits_time(part, names, direct) for part in conditions)
+
+
+def _limits_time(condition: exp.Expr, names: Set[str], direct: Set[str]) -> bool:
+    """Returns whether a condition of a join limits the times of rows that match.
+
+    A comparison other than an equality does so for event times, not for bounds of windows.
+    """
+    if isinstance(condition, exp.EQ | exp.NullSafeEQ | exp.Identifier):
+        return _has_time(condition, names)
+    operands = [condition.args.get("this"), condition.args.get("expression")]
+    if isinstance(condition, exp.Between):
+        operands[1] = exp.Tuple(expressions=[condition.args["low"], condition.args["high"]])
+    return all(
+        any(_is_event_time(column, direct) for column in operand.find_all(exp.Column))
+        for operand in operands
+        if isinstance(operand, exp.Expr)
+    )
+
+
+def _is_event_time(column: exp.Expr, direct: Set[str]) -> bool:
+    return isinstance(column, exp.Column) and column.name.lower() in direct
+
+
+def _event_times(facts: Facts, times: Set[str]) -> frozenset[str]:
+    """Returns the names that may be columns with event times, without those of windows."""
+    names = {name.lower() for name in times}
+    assert facts.tree is not None
+    aliases = [alias for alias in facts.tree.find_all(exp.Alias) if alias.alias]
+    for alias in facts.tree.find_all(exp.TableAlias):
+        names |= {column.name.lower() for column in alias.args.get("columns") or ()}
+    calls = {alias.alias.lower() for alias in aliases if alias.find(exp.Anonymous)}
+    names |= calls
+    while True:
+        found = {alias.alias.lower() for alias in aliases if _is_event_time(alias.this, names)}
+        if found <= names:
+            return frozenset(names)
+        names |= found
+
+
+def _conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
+    if isinstance(condition, exp.And | exp.Paren):
+        for part in condition.args.values():
+            yield from _conjuncts(part)
+    elif isinstance(condition, exp.Expr):
+        yield condition

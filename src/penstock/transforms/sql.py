@@ -95,10 +95,11 @@ class Sql(Relation[SqlConfig]):
     def sql_texts(self) -> Sequence[SqlText]:
         return [SqlText(("sql",), self.config.sql, self._bound.translation)]
 
-    def bind(self, relations: Mapping[str, ReadRelation]) -> Sql:
+    def bind(self, relations: Mapping[str, ReadRelation], *, by_window: bool = True) -> Sql:
         bound = copy.copy(self)
+        by_batch = self.config.scope == "batch" or not by_window
         try:
-            bound._bound = bind(self._translated, relations, by_batch=self.config.scope == "batch")
+            bound._bound = bind(self._translated, relations, by_batch=by_batch)
         except DialectError as error:
             raise error.located(self.config.sql, "sql") from None
         return bound

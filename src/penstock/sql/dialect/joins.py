@@ -2,36 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.dialect.lineage import Outputs
 from penstock.sql.dialect.query import Part, Select, Source
+from penstock.sql.dialect.relation import Spec
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Sql
 
+Windows = Mapping[Source, tuple[str, Spec]]
+"""The columns of windows of relations."""
 
-def join_edits(sql: Sql, select: Select, outputs: Outputs) -> Iterator[Edit]:
+
+def join_edits(sql: Sql, select: Select, outputs: Outputs, windows: Windows) -> Iterator[Edit]:
     """Yields the equality of windows where the condition of a join does not have it."""
-    windowed = [source for source in select.sources if outputs[source].windows]
-    for left, right in pairwise(windowed):
-        columns = next(iter(outputs[left].windows)), next(iter(outputs[right].windows))
-        specs = [outputs[left].windows[columns[0]], outputs[right].windows[columns[1]]]
-        owners = left.alias or left.name, right.alias or right.name
-        if specs[0] != specs[1] or specs[0] is None or not all(owners):
+    left: list[Source] = []
+    known: list[Source] = []
+    filters: list[str] = []
+    for source in select.sources:
+        if source not in windows or not (source.alias or source.name):
             continue
-        if right.using is not None and columns[0] == columns[1]:
-            yield from _using_edits(sql, right.using, columns[0])
-        if right.condition is None or _compares(sql, right, columns):
-            continue
-        first, last = right.condition
-        equal = " = ".join(
-            f"{quoted(owner or '')}.{quoted(column)}"
-            for owner, column in zip(owners, columns, strict=True)
-        )
-        yield Edit(sql[first].start, sql[first].start, "(")
-        yield Edit(sql[last - 1].end, sql[last - 1].end, f") AND {equal}")
+        is_same = not known or windows[source][1] == windows[known[0]][1]
+        if known and is_same:
+            equality = _equality(known, source, windows)
+            if (
+                source.using is not None
+                and len({windows[each][0] for each in (*known, source)}) == 1
+            ):
+                yield from _using_edits(sql, source.using, windows[source][0])
+            elif source.condition is not None and not _compares(
+                sql, source.condition, source, left, windows, outputs
+            ):
+                yield from _and_edits(sql, source.condition, equality)
+            elif source.join == ",":
+                filters.append(equality)
+        words = (source.join or "").split()
+        if "RIGHT" in words:
+            known = [source]
+        elif is_same and (not known or "FULL" in words):
+            known = [*known, source]
+        left.append(source)
+    if filters and "WHERE" in select.clauses:
+        yield from _and_edits(sql, select.clauses["WHERE"], " AND ".join(filters))
+
+
+def _equality(known: Sequence[Source], right: Source, windows: Windows) -> str:
+    """Returns the equality of a relation's windows with those to its left.
+
+    `known` are the relations to its left of which at least one has a row where others have none.
+    """
+    first, *others = [_reference(each, windows) for each in known]
+    window = f"coalesce({', '.join([first, *others])})" if others else first
+    return f"{window} = {_reference(right, windows)}"
+
+
+def _reference(source: Source, windows: Windows) -> str:
+    owner = source.alias or source.name or ""
+    return f"{quoted(owner)}.{quoted(windows[source][0])}"
+
+
+def _and_edits(sql: Sql, part: Part, condition: str) -> Iterator[Edit]:
+    first, last = part
+    yield Edit(sql[first].start, sql[first].start, "(")
+    yield Edit(sql[last - 1].end, sql[last - 1].end, f") AND {condition}")
 
 
 def _using_edits(sql: Sql, using: Part, column: str) -> Iterator[Edit]:
@@ -73,8 +107,21 @@ def _references(sql: Sql, select: Select, name: str) -> Iterator[int]:
             yield index
 
 
-def _compares(sql: Sql, source: Source, columns: tuple[str, str]) -> bool:
-    """Returns whether the condition of a join names the windows."""
-    first, last = source.condition or (0, 0)
-    names = {token.value.lower() for token in sql.tokens[first:last] if token.is_name}
-    return all(column in names for column in columns)
+def _compares(
+    sql: Sql, part: Part, right: Source, left: Sequence[Source], windows: Windows, outputs: Outputs
+) -> bool:
+    """Returns whether a condition names the windows of a relation and those to its left."""
+
+    def names_windows(source: Source) -> bool:
+        columns = {windows[source][0], *outputs[source].bounds}
+        return any(names_column(sql, index, source, columns) for index in range(*part))
+
+    return names_windows(right) and any(map(names_windows, left))
+
+
+def names_column(sql: Sql, index: int, source: Source, columns: Set[str]) -> bool:
+    """Returns whether a token names a column of a relation. A name without owner may be its."""
+    if not sql[index].is_name or sql[index].value.lower() not in columns:
+        return False
+    owner = (source.alias or source.name or "").lower()
+    return not sql.is_sign(index - 1, ".") or sql[index - 2].value.lower() == owner

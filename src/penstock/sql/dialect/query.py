@@ -105,6 +105,23 @@ def read_query(sql: Sql, first: int = 0, last: int | None = None) -> Query | Non
     return query
 
 
+def subqueries(sql: Sql, select: Select) -> Iterator[Query]:
+    """Yields the queries in the expressions of a select, as in `EXISTS (SELECT ...)`."""
+    ends = {source.part[0]: source.part[1] for source in select.sources}
+    position, last = select.part
+    while position < last:
+        if position in ends:
+            position = ends[position]
+        elif sql.is_sign(position, "(") and sql.word(position + 1) in ("SELECT", "WITH"):
+            closing = sql.closing.get(position, last)
+            query = read_query(sql, position + 1, closing)
+            if query is not None:
+                yield query
+            position = closing
+        else:
+            position += 1
+
+
 def _read_ctes(sql: Sql, position: int, last: int, ctes: dict[str, Query]) -> int:
     """Reads `name AS (query), ...`. Returns the token after them."""
     while position + 2 < last and sql[position].is_name:

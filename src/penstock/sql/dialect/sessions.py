@@ -45,6 +45,20 @@ def session_edits(
         yield from _columns(sql, select)
 
 
+def groups_by_column(sql: Sql, select: Select, column: str) -> bool:
+    """Returns whether a query groups by a column of its input: by its name, alias or number."""
+    for first, last in select.groups:
+        name = (column_name(sql, (first, last)) or "").lower()
+        number = sql[first].value if last - first == 1 else ""
+        if name == column:
+            return True
+        for index, item in enumerate(select.items, 1):
+            is_column = (column_name(sql, item.expression) or "").lower() == column
+            if is_column and (number == str(index) or name == (item.name or "").lower()):
+                return True
+    return False
+
+
 def _struct(window: str) -> str:
     return f"named_struct('start', {window}.start, 'end', {window}.end{_LATER})"
 

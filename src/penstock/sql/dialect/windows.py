@@ -7,12 +7,12 @@ have windows, the same window is the column of the windows, and another one is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from penstock.core.text import did_you_mean
 from penstock.sql.dialect.distinct import distinct_edits
 from penstock.sql.dialect.identifiers import HIDDEN, quoted
-from penstock.sql.dialect.joins import join_edits, reference_edits
+from penstock.sql.dialect.joins import join_edits, names_column, reference_edits
 from penstock.sql.dialect.lineage import (
     is_aggregate,
     merge,
@@ -20,9 +20,16 @@ from penstock.sql.dialect.lineage import (
     whole_call,
     window_calls,
 )
-from penstock.sql.dialect.query import Query, Select, Source, column_name, read_query
+from penstock.sql.dialect.query import (
+    Query,
+    Select,
+    Source,
+    column_name,
+    read_query,
+    subqueries,
+)
 from penstock.sql.dialect.relation import Output, Relation, Spec
-from penstock.sql.dialect.sessions import session_edits
+from penstock.sql.dialect.sessions import groups_by_column, session_edits
 from penstock.sql.dialect.text import DialectError, Edit, Translation
 from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.dialect.window_calls import (
@@ -61,6 +68,8 @@ class Windows:
     def _visit_select(self, select: Select, ctes: Ctes) -> Output:
         for source in select.sources:
             self.outputs[source] = self._source_output(source, ctes)
+        for query in subqueries(self.sql, select):
+            self._visit(query, ctes)
         for call in self.sql.calls(*SPARK_WINDOWS, first=select.part[0], last=select.part[1]):
             check_spark_window(self.sql, call)
         spec = self._translate_calls(select)
@@ -69,9 +78,34 @@ class Windows:
         windowed = spec is not None or self._groups_by_window(select)
         if windowed:
             self.edits += distinct_edits(self.sql, select)
-        self.edits += join_edits(self.sql, select, self.outputs)
+        self.edits += join_edits(self.sql, select, self.outputs, self._join_windows(select))
         self.edits += reference_edits(self.sql, select, self.outputs)
         return output
+
+    def _join_windows(self, select: Select) -> dict[Source, tuple[str, Spec]]:
+        """Returns the columns of windows of the relations of a join, which may not select them."""
+        found: dict[Source, tuple[str, Spec]] = {}
+        has_star = any(self.sql.is_sign(item.part[1] - 1, "*") for item in select.items)
+        for source in select.sources if len(select.sources) > 1 else ():
+            output = self.outputs[source]
+            if output.windows:
+                column, spec = next(iter(output.windows.items()))
+            elif output.time or has_star or self._joins_by(select, source, output.bounds.keys()):
+                continue
+            else:
+                column, spec = HIDDEN, self._expose_window(source)
+            if spec is not None and not (column == HIDDEN and spec[0] == "session"):
+                found[source] = column, spec
+        return found
+
+    def _joins_by(self, select: Select, source: Source, columns: Set[str]) -> bool:
+        """Returns whether the condition of a join names one of the columns of a relation."""
+        parts = [each.condition or each.using for each in select.sources]
+        return any(
+            names_column(self.sql, index, source, columns)
+            for part in parts if part is not None
+            for index in range(*part)
+        )  # fmt: skip
 
     def _source_output(self, source: Source, ctes: Ctes) -> Output:
         if source.query is not None:
@@ -100,20 +134,34 @@ class Windows:
         nested = [source.part for source in select.sources if source.query is not None]
         calls = [c for c in calls if not any(a <= c.name < b for a, b in nested)]
         if not calls:
+            self._group_by_sessions(select)
             return None
         specs = [read_window(self.sql, call) for call in calls]
         self._check_calls(select, calls, specs)
         text = self._window(select, calls[0], specs[0])
+        self._grouped[select] = text, specs[0]
         if specs[0][0] == "session":
             is_global = len(select.groups) == 1
             time = self._time(select, calls[0]) if is_global else None
             self.edits += session_edits(self.sql, select, calls, text, time)
         else:
-            self._grouped[select] = text, specs[0]
             for call in calls:
                 self._replace(select, call, text)
             self._replace_window(select, text)
         return specs[0]
+
+    def _group_by_sessions(self, select: Select) -> None:
+        """Groups by the sessions of Spark too where a query groups by a struct of their bounds."""
+        for source in select.sources:
+            for column, spec in self.outputs[source].windows.items():
+                is_session = spec is not None and spec[0] == "session"
+                if not is_session or not groups_by_column(self.sql, select, column):
+                    continue
+                if self._expose_window(source):
+                    end = self.sql[select.groups[-1][1] - 1].end
+                    window = self._reference(select, source, HIDDEN)
+                    self.edits.append(Edit(end, end, f", {window}"))
+                return
 
     def _check_calls(self, select: Select, calls: list[Call], specs: list[Spec]) -> None:
         """Checks that a query has one window, which it groups by. Raises DialectError."""
@@ -169,16 +217,23 @@ class Windows:
     def _window(self, select: Select, call: Call, spec: Spec) -> str:
         """Returns the window in Spark SQL. Raises DialectError without an event time."""
         for source in select.sources:
-            windows = self.outputs[source].windows
-            if windows and not self.outputs[source].time:
-                column, known = next(iter(windows.items()))
+            column, known = self._window_column(source)
+            if column and not self.outputs[source].time:
                 reference = self._reference(select, source, column)
                 return reference if known == spec else window_sql(spec, reference)
         for source in select.sources:
             if not self.outputs[source].time and (known := self._expose_window(source)):
                 reference = self._reference(select, source, HIDDEN)
-                return reference if known == spec else window_sql(spec, reference)
+                is_same = known == spec and spec[0] != "session"
+                return reference if is_same else window_sql(spec, reference)
         return window_sql(spec, self._time(select, call))
+
+    def _window_column(self, source: Source) -> tuple[str | None, Spec | None]:
+        """Returns a column of windows of Spark, and the window. Sessions are structs without it."""
+        for column, spec in self.outputs[source].windows.items():
+            if spec is None or spec[0] != "session":
+                return column, spec
+        return None, None
 
     def _time(self, select: Select, call: Call | None = None) -> str:
         """Returns the event time of the rows that a select reads. Raises DialectError."""
@@ -187,10 +242,12 @@ class Windows:
             if output.time:
                 return self._reference(select, source, output.time)
         for source in select.sources:
-            windows = self.outputs[source].windows
-            if windows:
-                return f"window_time({self._reference(select, source, next(iter(windows)))})"
+            column, _ = self._window_column(source)
+            if column:
+                return f"window_time({self._reference(select, source, column)})"
         for source in select.sources:
+            if self.outputs[source].windows and self._expose_window(source):
+                return f"window_time({self._reference(select, source, HIDDEN)})"
             if self._expose(source):
                 self._leave_out(select)
                 return self._reference(select, source, HIDDEN)
@@ -274,14 +331,30 @@ class Windows:
 
     def _expose_window_of(self, query: Query) -> Spec | None:
         select = query.selects[0] if len(query.selects) == 1 else None
-        if select is None or select not in self._grouped:
+        if select is None:
             return None
-        text, spec = self._grouped[select]
-        if not self._exposed.setdefault(query, False):
+        text, spec = self._grouped.get(select) or self._passed_window(select)
+        if text is not None and not self._exposed.setdefault(query, False):
             self._exposed[query] = True
             end = self.sql[select.items[-1].part[1] - 1].end
             self.edits.append(Edit(end, end, f", {text} AS {HIDDEN}"))
         return spec
+
+    def _passed_window(self, select: Select) -> tuple[str | None, Spec | None]:
+        """Returns the window of the rows of a select without groups, and its specification.
+
+        The text is None if the rows have the column without an edit, by a wildcard.
+        """
+        is_plain = not select.groups and not select.distinct and not is_aggregate(self.sql, select)
+        if not is_plain or len(select.sources) != 1:
+            return None, None
+        (source,) = select.sources
+        column, spec = self._window_column(source)
+        if column is not None:
+            return self._reference(select, source, column), spec
+        spec = self._expose_window(source)
+        has_star = any(self.sql.is_sign(item.part[1] - 1, "*") for item in select.items)
+        return (None if has_star or spec is None else HIDDEN), spec
 
     def _expose_view(self, source: Source, relation: Relation) -> bool:
         """Reads the query of a view with its event time, in place of the view."""
