@@ -40,6 +40,7 @@ from penstock.sql.dialect.window_calls import (
     window_sql,
 )
 
+_SECOND: Spec = ("tumble", 1, 1)
 Ctes = Mapping[str, tuple[Query, Output]]
 
 
@@ -151,7 +152,11 @@ class Windows:
         return specs[0]
 
     def _group_by_sessions(self, select: Select) -> None:
-        """Groups by the sessions of Spark too where a query groups by a struct of their bounds."""
+        """Groups by the second of a session too where a query groups by a struct of its bounds.
+
+        The second has an event time. Spark merges no rows below if a query groups by sessions
+        again.
+        """
         for source in select.sources:
             for column, spec in self.outputs[source].windows.items():
                 is_session = spec is not None and spec[0] == "session"
@@ -159,8 +164,8 @@ class Windows:
                     continue
                 if self._expose_window(source):
                     end = self.sql[select.groups[-1][1] - 1].end
-                    window = self._reference(select, source, HIDDEN)
-                    self.edits.append(Edit(end, end, f", {window}"))
+                    session = self._reference(select, source, HIDDEN)
+                    self.edits.append(Edit(end, end, f", {window_sql(_SECOND, session)}"))
                 return
 
     def _check_calls(self, select: Select, calls: list[Call], specs: list[Spec]) -> None:
@@ -223,9 +228,11 @@ class Windows:
                 return reference if known == spec else window_sql(spec, reference)
         for source in select.sources:
             if not self.outputs[source].time and (known := self._expose_window(source)):
+                if spec[0] == known[0] == "session":
+                    message, hint = "there are no sessions of sessions", "group by tumble(...)"
+                    raise self._error(call, message, hint)
                 reference = self._reference(select, source, HIDDEN)
-                is_same = known == spec and spec[0] != "session"
-                return reference if is_same else window_sql(spec, reference)
+                return reference if known == spec else window_sql(spec, reference)
         return window_sql(spec, self._time(select, call))
 
     def _window_column(self, source: Source) -> tuple[str | None, Spec | None]:
