@@ -242,8 +242,10 @@ class TestCluster:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "expected either stream, or list, or channel and pattern"),
-        ({"stream": "s", "list": "l"}, "expected either"),
+        (
+            {"stream": "s", "list": "l"},
+            "expected either stream, or list, or channel and pattern, or key, or hash",
+        ),
         ({"list": "l", "group": "g"}, "group requires stream"),
         ({"stream": "s", "claim_after": "1s"}, "claim_after requires group"),
         ({"stream": "s", "group": "g", "on_data_loss": "continue"}, "group excludes on_data_loss"),

@@ -70,8 +70,9 @@ def _optional(type_: str) -> Mapping[Capability, str]:
 def check_stream(source: Source[Any], spec: SourceSpec) -> None:
     """Checks that a source that is only a lookup table is read as one. Raises PlanError."""
     if Capability.LOOKUP_BY_KEY in source.capabilities and spec.lookup_table is None:
+        options = _optional(spec.type)[Capability.LOOKUP_BY_KEY]
         raise PlanError(
-            f"these options of {spec.type} describe a lookup table, and not a stream",
+            f"these options of {spec.type} describe a lookup table ({options}), and not a stream",
             code="lookup-only",
             hint="Set lookup: true, in SQL CREATE TEMPORARY TABLE, or describe a stream.",
         )
