@@ -267,14 +267,8 @@ RANKED = f"SELECT k, rank() OVER (PARTITION BY window ORDER BY n) AS r FROM ({CO
             "not-streamable",
             "group by a window of its column",
         ),
-        (
-            f"SELECT a.k FROM ({COUNTS}) a LEFT SEMI JOIN ({SUMS}) b "
-            "ON a.k = b.k AND a.window = b.window",
-            "not-streamable",
-            "Write JOIN, with one row for each key on the right.",
-        ),
     ],
-    ids=["ranks and rows", "groups without a window", "semi join of groups"],
+    ids=["ranks and rows", "groups without a window"],
 )
 def test_queries_that_are_no_streams(
     query: str, code: str, hint: str, tmp_path: Path, penstock_spark: SparkSession

@@ -6,7 +6,7 @@ have lost. The window itself is added to the columns that are compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from penstock.engine.spark_plan import (
 
 _MOMENT = 1_000_000_000_000_000
 _INNER = ("Cross", "Inner")
+_EQUALITIES = ("EqualNullSafe", "EqualTo")
 
 
 def by_whole_windows(frame: DataFrame) -> DataFrame:
@@ -79,9 +80,12 @@ class _WholeWindows:
                 return plan.withNewChildren(scala_sequence(self.java, [joined]))
         return plan
 
-    def _join(self, join: Any, conjuncts: Iterator[Any]) -> Any:
+    def _join(self, join: Any, conjuncts: Iterable[Any]) -> Any:
         """Returns a join with the equality of the windows whose bounds are equal."""
         if not all(side.isStreaming() for side in scala_items(join.children())):
+            return join
+        conjuncts = list(conjuncts)
+        if any(map(_compares_event_times, conjuncts)):
             return join
         pairs = [pair for each in conjuncts if (pair := self._equal_bounds(each, join)) is not None]
         for left, right in pairs:
@@ -104,7 +108,7 @@ class _WholeWindows:
 
     def _equal_bounds(self, conjunct: Any, join: Any) -> tuple[_Bound, _Bound] | None:
         """Returns the bounds of both sides of a join that a conjunct compares."""
-        if class_name(conjunct) not in ("EqualTo", "EqualNullSafe"):
+        if class_name(conjunct) not in _EQUALITIES:
             return None
         sides = scala_items(conjunct.children())
         for first, second in (sides, reversed(sides)):
@@ -116,7 +120,7 @@ class _WholeWindows:
     def _aggregate(self, plan: Any) -> Any:
         """Returns an aggregation by the window whose bounds it groups by."""
         groups = scala_items(plan.groupingExpressions())
-        if any(_is_column(group) and has_metadata(group, WATERMARK_DELAY) for group in groups):
+        if any(map(_is_event_time, groups)):
             return plan
         bounds = [bound for group in groups if (bound := self._trace(group, plan.child()))]
         for bound in bounds:
@@ -238,9 +242,19 @@ def _is_column(expression: Any) -> bool:
 
 def _is_window(expression: Any) -> bool:
     """Returns whether an expression is a column of windows that a watermark completes."""
-    if not _is_column(expression) or not has_metadata(expression, WATERMARK_DELAY):
+    return _is_event_time(expression) and has_metadata(expression, *WINDOWS)
+
+
+def _is_event_time(expression: Any) -> bool:
+    """Returns whether an expression is a column that has a watermark."""
+    return _is_column(expression) and has_metadata(expression, WATERMARK_DELAY)
+
+
+def _compares_event_times(conjunct: Any) -> bool:
+    """Returns whether a conjunct is the equality of two columns that have a watermark."""
+    if class_name(conjunct) not in _EQUALITIES:
         return False
-    return has_metadata(expression, *WINDOWS)
+    return all(map(_is_event_time, scala_items(conjunct.children())))
 
 
 def _has_column(plan: Any, column: Any) -> bool:
