@@ -20,6 +20,7 @@ from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql.functions import BUILTINS
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
+_NEAR = re.compile(r"Syntax error at or near '(.+?)'")
 _QUERY_ECHO = re.compile(r"\s*(== SQL.*|;\n'.*)", re.DOTALL)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
 _STREAMS = re.compile(r"(?:two )?streaming DataFrames?/Data[Ss]ets?")
@@ -215,13 +216,30 @@ def _locate(plan: Plan, node: Node, error: PySparkException) -> Location | None:
     if where is not None:
         return where
     for sql in texts:
-        path = (f"{node.kind}s", node.name, *sql.route)
-        match = _POSITION.search(str(error))
-        if match and (len(texts) == 1 or f"\n{sql.text.strip()}\n" in str(error)):
-            return plan.inside(path, *sql.position(sql.index(int(match[1]), int(match[2]) + 1)))
+        if len(texts) > 1 and f"\n{sql.text.strip()}\n" not in str(error):
+            continue
+        index = _syntax_error_index(sql, str(error))
+        if index is not None:
+            path = (f"{node.kind}s", node.name, *sql.route)
+            return plan.inside(path, *sql.position(index))
     if len(texts) == 1:
         return plan.inside((f"{node.kind}s", node.name, *texts[0].route), 1, 1)
     return node.where
+
+
+def _syntax_error_index(sql: SqlText, message: str) -> int | None:
+    """Returns the index in a text of the token in a message of Spark's parser; None if unknown.
+
+    Some messages have no position. Their token is found if the text has it once.
+    """
+    position = _POSITION.search(message)
+    if position is not None:
+        return sql.index(int(position[1]), int(position[2]) + 1)
+    token = _NEAR.search(message)
+    if token is None:
+        return None
+    found = list(re.finditer(rf"(?<!\w){re.escape(token[1])}(?!\w)", sql.text))
+    return found[0].start() if len(found) == 1 else None
 
 
 def _locate_fragment(plan: Plan, node: Node, index: int, fragment: str) -> Location | None:

@@ -23,6 +23,7 @@ from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
 from penstock.engine.lookup_joins import join_lookups
 from penstock.engine.null_keys import by_known_keys
+from penstock.engine.same_type_casts import without_same_type_casts
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
@@ -98,7 +99,7 @@ class Derivation(BuildContext):
             frame = node.relation.relate(inputs, session)
             if self.plan.keyed_lookups and node.name in self.plan.streams:
                 frame = join_lookups(frame)
-            return by_known_keys(by_windows_only(frame))
+            return by_known_keys(by_windows_only(without_same_type_casts(frame)))
         try:
             if self.updating is not None:
                 return self.updating.derive(node, inputs)

@@ -13,6 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
+from penstock.engine.same_type_casts import without_cast
 from penstock.engine.spark_plan import (
     SESSION_WINDOW,
     WATERMARK_DELAY,
@@ -134,6 +135,7 @@ class _WholeWindows:
 
     def _trace(self, expression: Any, plan: Any) -> _Bound | None:
         """Returns the bound of a window that an expression over the columns of a plan is."""
+        expression = without_cast(expression)
         if class_name(expression) == "GetStructField":
             window = expression.child()
             if not _is_window(window) or not _has_column(plan, window):

@@ -241,10 +241,27 @@ def _output_mode(
 ) -> OutputMode:
     if not nodes[root].stateful or not sink.can(Capability.UPSERT):
         return "append"
+    if not updates_as_stream(root, nodes, streams):
+        return "append"
     mode = getattr(sink.spec, "mode", None)
     final = is_final(root, nodes) if _is_endless(root, nodes) else not _never_final(root, nodes)
     updates = not final and not _joins_sources(root, nodes, streams)
     return "update" if mode == "upsert" or (mode is None and updates) else "append"
+
+
+def updates_as_stream(root: str, nodes: Mapping[str, Node], streams: frozenset[str]) -> bool:
+    """Returns whether Spark computes the new results of a stateful root as a stream.
+
+    The root is one aggregation, and reads no groups and no outer joins.
+    """
+    relation = nodes[root].relation
+    if relation is None or not relation.simply_aggregates:
+        return False
+    above = (nodes[name] for name in upstream([root], nodes) & streams)
+    return all(
+        not node.stateful or (node.relation is not None and node.relation.emits_final_rows)
+        for node in above
+    )
 
 
 def _is_endless(root: str, nodes: Mapping[str, Node]) -> bool:

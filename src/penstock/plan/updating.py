@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from penstock.plan.changes import inherit
 from penstock.plan.model import Node
-from penstock.plan.queries import is_final, upstream
+from penstock.plan.queries import is_final, updates_as_stream, upstream
 from penstock.sdk import Capability
 from penstock.spec.node_models import TransformSpec
 
@@ -106,7 +106,7 @@ def _needs_updates(node: Node, nodes: Mapping[str, Node], streams: frozenset[str
     streaming = frozenset(node.inputs) & streams
     if node.relation.only_joins(streaming) or is_final(node.name, nodes):
         return False
-    return not node.relation.simply_aggregates or not _upserted(node.name, nodes)
+    return not updates_as_stream(node.name, nodes, streams) or not _upserted(node.name, nodes)
 
 
 def _upserted(name: str, nodes: Mapping[str, Node]) -> bool:

@@ -8,25 +8,30 @@ that may have a time counts as one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from sqlglot import exp
 
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
 
+Columns = Mapping[str, Sequence[str | None]]
+"""The columns of relations in order, by the name of the relation in lower case."""
+
 WINDOW_FUNCTIONS = frozenset(
     {"window", "session_window", "window_time", "tumble", "hop", "session"}
 )
 
 
-def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None) -> bool:
+def needs_whole_input(
+    facts: Facts, streaming: Set[str], times: Set[str] | None, columns: Columns
+) -> bool:
     """Returns whether rows of a query are final at the end of the input only.
 
     That is so with ORDER BY, LIMIT, OFFSET or OVER, for subqueries of streams, for joins of streams
     without an equality, and for groups, distinct rows and outer, semi and anti joins without an
     event time. `times` are the columns of the inputs with event times; None stands for unknown
-    columns.
+    columns. `columns` are the columns of inputs, as far as they are known.
     """
     tree = facts.tree
     if tree is None:
@@ -41,7 +46,7 @@ def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None)
         return True
     if times is None:
         return False
-    names, direct = time_columns(facts, times), _event_times(facts, times)
+    names, direct = time_columns(facts, times, columns), _event_times(facts, times, columns)
     return (
         _groups_without_time(facts, streams, names)
         or _is_distinct_without_time(facts, streams, names)
@@ -51,18 +56,16 @@ def needs_whole_input(facts: Facts, streaming: Set[str], times: Set[str] | None)
     )
 
 
-def time_columns(facts: Facts, times: Set[str]) -> frozenset[str]:
+def time_columns(facts: Facts, times: Set[str], columns: Columns) -> frozenset[str]:
     """Returns the names that may be columns with event times, in lower case."""
     names = {"window", *(name.lower() for name in times)}
     tree = facts.tree
     if tree is None:
         return frozenset(names)
-    for alias in tree.find_all(exp.TableAlias):
-        if not _is_of_function(alias):
-            names |= {column.name.lower() for column in alias.args.get("columns") or ()}
     aliases = [alias for alias in tree.find_all(exp.Alias) if alias.alias]
     while True:
         found = {alias.alias.lower() for alias in aliases if _has_time(alias.this, names)}
+        found |= _renamed(tree, names, columns)
         if found <= names:
             return frozenset(names)
         names |= found
@@ -81,6 +84,34 @@ def _has_time(expression: exp.Expr, names: Set[str]) -> bool:
     return any(each.name.lower() in names for each in identifiers) or any(
         call.name.lower() in WINDOW_FUNCTIONS for call in calls
     )
+
+
+def _renamed(tree: exp.Expr, names: Set[str], columns: Columns) -> set[str]:
+    """Returns the names after aliases of relations that are other names of `names`.
+
+    All names after an alias are if the columns of the relation are not known.
+    """
+    found: set[str] = set()
+    for alias in tree.find_all(exp.TableAlias):
+        new = [column.name.lower() for column in alias.args.get("columns") or ()]
+        if not new or _is_of_function(alias):
+            continue
+        old = _columns_of(alias.parent, columns)
+        if old is None or len(old) != len(new):
+            found.update(new)
+        else:
+            found.update(name for name, before in zip(new, old, strict=True) if before in names)
+    return found
+
+
+def _columns_of(relation: exp.Expr | None, columns: Columns) -> Sequence[str | None] | None:
+    """Returns the columns of a relation in order; None if they are not known."""
+    if isinstance(relation, exp.Table):
+        return columns.get(relation.name.lower())
+    query = relation.this if isinstance(relation, exp.Subquery | exp.CTE) else None
+    if isinstance(query, exp.Query) and not query.is_star:
+        return [name.lower() for name in query.named_selects]
+    return None
 
 
 def _is_of_function(alias: exp.Expr) -> bool:
@@ -175,17 +206,16 @@ def _is_event_time(column: exp.Expr, direct: Set[str]) -> bool:
     return isinstance(column, exp.Column) and column.name.lower() in direct
 
 
-def _event_times(facts: Facts, times: Set[str]) -> frozenset[str]:
+def _event_times(facts: Facts, times: Set[str], columns: Columns) -> frozenset[str]:
     """Returns the names that may be columns with event times, without those of windows."""
     names = {name.lower() for name in times}
     assert facts.tree is not None
     aliases = [alias for alias in facts.tree.find_all(exp.Alias) if alias.alias]
-    for alias in facts.tree.find_all(exp.TableAlias):
-        names |= {column.name.lower() for column in alias.args.get("columns") or ()}
     calls = {alias.alias.lower() for alias in aliases if alias.find(exp.Anonymous)}
     names |= calls
     while True:
         found = {alias.alias.lower() for alias in aliases if _is_event_time(alias.this, names)}
+        found |= _renamed(facts.tree, names, columns)
         if found <= names:
             return frozenset(names)
         names |= found

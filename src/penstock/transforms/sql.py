@@ -134,10 +134,10 @@ class Sql(Relation[SqlConfig]):
         return keeps_columns(self._bound_facts, names)
 
     def needs_whole_input(self, streaming: Set[str], times: Set[str] | None) -> bool:
-        return needs_whole_input(self._bound_facts, streaming, times)
+        return needs_whole_input(self._bound_facts, streaming, times, self._bound.columns)
 
     def time_columns(self, times: Set[str]) -> Set[str] | None:
-        return time_columns(self._bound_facts, times)
+        return time_columns(self._bound_facts, times, self._bound.columns)
 
     def has_subqueries(self, streaming: frozenset[str]) -> bool:
         return self._bound_facts.has_subqueries(streaming)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from penstock.sql.dialect.over import computed_by_window
 from penstock.sql.dialect.query import read_query
@@ -21,6 +21,8 @@ class Bound:
     output: Output = NOTHING
     by_window: bool = False
     """Whether the query is computed on the rows of complete windows, batch by batch."""
+    columns: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    """The columns of relations whose columns are known, by name in lower case."""
 
 
 def bind(query: Translation, relations: Mapping[str, Relation], *, by_batch: bool = False) -> Bound:
@@ -38,4 +40,10 @@ def bind(query: Translation, relations: Mapping[str, Relation], *, by_batch: boo
         by_window = not by_batch and computed_by_window(sql, clauses, relations, windows.outputs)
     except DialectError as error:
         raise error.moved(query) from None
-    return Bound(query.edit(dict.fromkeys(windows.edits)), windows.output, by_window)
+    columns = {
+        name: relation.output.names
+        for name, relation in relations.items()
+        if relation.output.names is not None
+    }
+    edited = query.edit(dict.fromkeys(windows.edits))
+    return Bound(edited, windows.output, by_window, columns)

@@ -41,7 +41,32 @@ def select_output(sql: Sql, select: Select, outputs: Outputs) -> Output:
             time = item.name
         elif item.name and (bound := _item_bound(sql, item, select, outputs, known)):
             bounds[item.name.lower()] = bound
-    return Output(time, found, frozenset(unnamed), bounds)
+    return Output(time, found, frozenset(unnamed), bounds, _names(sql, select, outputs))
+
+
+def _names(sql: Sql, select: Select, outputs: Outputs) -> tuple[str | None, ...] | None:
+    """Returns the names of the columns of a select; None if it has a `*` of unknown columns."""
+    names: list[str | None] = []
+    for item in select.items:
+        first, last = item.part
+        is_owned = sql.is_sign(first + 1, ".") and sql.is_sign(first + 2, "*")
+        if not is_owned and not sql.is_sign(first, "*"):
+            call = whole_call(sql, item.expression, *WINDOWS, *SPARK_WINDOWS)
+            name = item.name or (_window_name(sql, call) if call is not None else None)
+            names.append(name.lower() if name is not None else None)
+            continue
+        for source in _starred(sql, item, select.sources):
+            columns = outputs[source].names
+            if columns is None or last - first not in (1, 3):
+                return None
+            names += columns
+    return tuple(names)
+
+
+def _window_name(sql: Sql, call: Call) -> str:
+    """Returns the name of the column of a window without an alias."""
+    function = sql[call.name].value.lower()
+    return "window" if function in WINDOWS else function
 
 
 def is_aggregate(sql: Sql, select: Select) -> bool:
@@ -111,10 +136,8 @@ def _item_window(
     """Returns the name and the window of an item that is a window."""
     call = whole_call(sql, item.expression, *WINDOWS, *SPARK_WINDOWS)
     if call is not None:
-        function = sql[call.name].value.lower()
-        if function in WINDOWS:
-            return item.name or "window", read_window(sql, call)
-        return item.name or function, spark_window(sql, call)
+        read = read_window if sql[call.name].value.lower() in WINDOWS else spark_window
+        return item.name or _window_name(sql, call), read(sql, call)
     column = column_name(sql, item.expression)
     if column is not None and column.lower() in known:
         return item.name or column, known[column.lower()]
@@ -124,17 +147,24 @@ def _item_window(
 def _is_time(sql: Sql, item: Item, select: Select, outputs: Outputs, grouped: bool) -> bool:
     if whole_call(sql, item.expression, "window_time", "row_time") is not None:
         return True
-    column = column_name(sql, item.expression)
+    column = column_name(sql, _without_cast(sql, item.expression))
     times = {(outputs[source].time or "").lower() for source in select.sources} - {""}
     return column is not None and not grouped and column.lower() in times
+
+
+def _without_cast(sql: Sql, part: Part) -> Part:
+    """Returns the expression that a part casts to a timestamp, or the part itself."""
+    first, last = part
+    is_cast = sql.word(first) == "CAST" and sql.closing.get(first + 1) == last - 1
+    return (first + 2, last - 3) if is_cast and sql.word(last - 2) == "TIMESTAMP" else part
 
 
 def _item_bound(
     sql: Sql, item: Item, select: Select, outputs: Outputs, known: Mapping[str, Spec | None]
 ) -> Bound | None:
     """Returns the start or the end of a window of fixed width that an item is."""
-    first, last = item.expression
-    column = (column_name(sql, item.expression) or "").lower()
+    first, last = _without_cast(sql, item.expression)
+    column = (column_name(sql, (first, last)) or "").lower()
     if column in ("start", "end") and last - first >= 3:
         spec = known.get(sql[last - 3].value.lower())
         return (column, spec) if spec is not None and spec[0] != "session" else None
@@ -168,4 +198,4 @@ def merge(query: Query, outputs: Sequence[Output]) -> Output:
         for name, bound in first.bounds.items()
         if all(other.bounds.get(name) == bound for other in others)
     }
-    return Output(time, windows, first.unnamed, bounds)
+    return Output(time, windows, first.unnamed, bounds, first.names)

@@ -42,6 +42,8 @@ class Source:
     """The condition after ON."""
     using: Part | None = None
     """The columns after USING, without parentheses."""
+    columns: Part | None = None
+    """The columns after the alias, without parentheses."""
 
 
 @dataclass(eq=False)
@@ -66,6 +68,8 @@ class Query:
     selects: list[Select]
     ctes: dict[str, Query] = field(default_factory=dict)
     operators: list[str] = field(default_factory=list)
+    columns: Part | None = None
+    """The columns after the name of a table expression, without parentheses."""
 
     def walk(self) -> Iterator[Select]:
         """Yields all selects: of the query, of its relations and of its table expressions."""
@@ -123,17 +127,19 @@ def subqueries(sql: Sql, select: Select) -> Iterator[Query]:
 
 
 def _read_ctes(sql: Sql, position: int, last: int, ctes: dict[str, Query]) -> int:
-    """Reads `name AS (query), ...`. Returns the token after them."""
+    """Reads `name (columns) AS (query), ...`. Returns the token after them."""
     while position + 2 < last and sql[position].is_name:
-        name = sql[position].value.lower()
+        name, columns = sql[position].value.lower(), None
         position += 1
         if sql.is_sign(position, "("):
-            position = sql.closing.get(position, position) + 1
+            opening, closing = position, sql.closing.get(position, position)
+            columns, position = (opening + 1, closing), closing + 1
         if sql.word(position) != "AS" or not sql.is_sign(position + 1, "("):
             break
         closing = sql.closing.get(position + 1, last)
         query = read_query(sql, position + 2, closing)
         if query is not None:
+            query.columns = columns
             ctes[name] = query
         position = closing + 1
         if not sql.is_sign(position, ","):
@@ -247,6 +253,9 @@ def _source(sql: Sql, position: int, last: int) -> tuple[Source, int]:
         position += 1
     if position < last and sql[position].is_name and sql.word(position) not in _NO_ALIASES:
         source.alias, position = sql[position].value, position + 1
+        if position < last and sql.is_sign(position, "("):
+            closing = sql.closing.get(position, last - 1)
+            source.columns, position = (position + 1, closing), closing + 1
     if position < last and sql.word(position) == "ON":
         end = _end_of_condition(sql, position + 1, last)
         source.condition, position = (position + 1, end), end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Spec = tuple[str, float, float]
@@ -24,6 +24,27 @@ class Output:
     """The columns of windows that have their name only in Penstock: calls without an alias."""
     bounds: Mapping[str, Bound] = field(default_factory=dict)
     """The columns in lower case that are the start or the end of a window of fixed width."""
+    names: tuple[str | None, ...] | None = None
+    """All columns in lower case, in order, with None for a column without a known name. None if the
+    columns are not known."""
+
+    def rename(self, columns: Sequence[str]) -> Output:
+        """Returns the output with other names of its columns, by position."""
+        if self.names is None or len(self.names) != len(columns):
+            return Output()
+        known = {
+            old: new
+            for old, new in zip(self.names, columns, strict=True)
+            if old is not None and self.names.count(old) == 1
+        }
+        windows = {
+            known[name].lower(): spec for name, spec in self.windows.items() if name in known
+        }
+        bounds = {
+            known[name].lower(): bound for name, bound in self.bounds.items() if name in known
+        }
+        names = tuple(name.lower() for name in columns)
+        return Output(known.get((self.time or "").lower()), windows, bounds=bounds, names=names)
 
 
 NOTHING = Output()

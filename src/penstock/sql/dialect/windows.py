@@ -1,36 +1,34 @@
 """Windows of event time: `tumble`, `hop` and `session` over the relations of a query.
 
-The event time is that of the relation: a column of its rows, or a column that a query or a view
-below does not select, which is then read below the window by the name `_event_time`. Over rows that
-have windows, the same window is the column of the windows, and another one is a window of windows.
+Over rows that have windows, the same window is the column of the windows, and another one is a
+window of windows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from penstock.core.text import did_you_mean
 from penstock.sql.dialect.distinct import distinct_edits
-from penstock.sql.dialect.identifiers import HIDDEN, quoted
+from penstock.sql.dialect.event_times import EventTimes
+from penstock.sql.dialect.identifiers import HIDDEN
 from penstock.sql.dialect.joins import join_edits, names_column, reference_edits
 from penstock.sql.dialect.lineage import (
-    is_aggregate,
     merge,
     select_output,
     whole_call,
     window_calls,
 )
 from penstock.sql.dialect.query import (
+    Part,
     Query,
     Select,
     Source,
     column_name,
-    read_query,
     subqueries,
 )
 from penstock.sql.dialect.relation import Output, Relation, Spec
 from penstock.sql.dialect.sessions import groups_by_column, session_edits
-from penstock.sql.dialect.text import DialectError, Edit, Translation
+from penstock.sql.dialect.text import DialectError, Edit
 from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.dialect.window_calls import (
     SPARK_WINDOWS,
@@ -44,31 +42,23 @@ _SECOND: Spec = ("tumble", 1, 1)
 Ctes = Mapping[str, tuple[Query, Output]]
 
 
-class Windows:
+class Windows(EventTimes):
     """The edits of the windows of one query. `output` is what its rows have."""
 
     def __init__(self, sql: Sql, query: Query, relations: Mapping[str, Relation]) -> None:
         """Visits all selects of a query. Raises DialectError."""
-        self.sql, self.query, self.relations = sql, query, relations
-        self.edits: list[Edit] = []
-        self.outputs: dict[Source, Output] = {}
-        self._exposed: dict[Source | Query, bool] = {}
-        self._grouped: dict[Select, tuple[str, Spec]] = {}
-        self._ctes: dict[Source, Query] = {}
+        super().__init__(sql, query, relations)
         self.output = self._visit(query, {})
-
-    def translation(self) -> Translation:
-        """Returns the text after the edits."""
-        return Translation.of(self.sql.text).edit(dict.fromkeys(self.edits))
 
     def _visit(self, query: Query, ctes: Ctes) -> Output:
         for name, cte in query.ctes.items():
-            ctes = {**ctes, name: (cte, self._visit(cte, ctes))}
+            output = self._renamed(self._visit(cte, ctes), cte.columns)
+            ctes = {**ctes, name: (cte, output)}
         return merge(query, [self._visit_select(select, ctes) for select in query.selects])
 
     def _visit_select(self, select: Select, ctes: Ctes) -> Output:
         for source in select.sources:
-            self.outputs[source] = self._source_output(source, ctes)
+            self.outputs[source] = self._renamed(self._source_output(source, ctes), source.columns)
         for query in subqueries(self.sql, select):
             self._visit(query, ctes)
         for call in self.sql.calls(*SPARK_WINDOWS, first=select.part[0], last=select.part[1]):
@@ -117,6 +107,13 @@ class Windows:
             return ctes[name][1]
         relation = self.relations.get(name)
         return relation.output if relation else Output()
+
+    def _renamed(self, output: Output, columns: Part | None) -> Output:
+        """Returns an output with the names after its alias."""
+        if columns is None:
+            return output
+        parts = self.sql.split(*columns, ",")
+        return output.rename([self.sql[first].value for first, _ in parts])
 
     def _groups_by_window(self, select: Select) -> bool:
         """Returns whether a query groups by a window of Spark, or by a column of windows."""
@@ -234,162 +231,6 @@ class Windows:
                 reference = self._reference(select, source, HIDDEN)
                 return reference if known == spec else window_sql(spec, reference)
         return window_sql(spec, self._time(select, call))
-
-    def _window_column(self, source: Source) -> tuple[str | None, Spec | None]:
-        """Returns a column of windows of Spark, and the window. Sessions are structs without it."""
-        for column, spec in self.outputs[source].windows.items():
-            if spec is None or spec[0] != "session":
-                return column, spec
-        return None, None
-
-    def _time(self, select: Select, call: Call | None = None) -> str:
-        """Returns the event time of the rows that a select reads. Raises DialectError."""
-        for source in select.sources:
-            output = self.outputs[source]
-            if output.time:
-                return self._reference(select, source, output.time)
-        for source in select.sources:
-            column, _ = self._window_column(source)
-            if column:
-                return f"window_time({self._reference(select, source, column)})"
-        for source in select.sources:
-            if self.outputs[source].windows and self._expose_window(source):
-                return f"window_time({self._reference(select, source, HIDDEN)})"
-            if self._expose(source):
-                self._leave_out(select)
-                return self._reference(select, source, HIDDEN)
-        names = [source.name for source in select.sources if source.name]
-        start = self.sql[call.name].start if call else self.sql[select.part[0]].start
-        end = self.sql[call.closing].end if call else self.sql[select.part[0]].end
-        raise DialectError(
-            "a window needs an event time" + (f', and "{names[0]}" has none' if names else ""),
-            start, end, self._time_hint(names), "no-event-time",
-        )  # fmt: skip
-
-    def _leave_out(self, select: Select) -> None:
-        """Leaves the event time that was added to an input out of the columns of `*`."""
-        for item in select.items:
-            last = item.part[1] - 1
-            if self.sql.is_sign(last, "*") and (item.part[1] - item.part[0]) in (1, 3):
-                end = self.sql[last].end
-                self.edits.append(Edit(end, end, f" EXCEPT ({HIDDEN})"))
-
-    def _time_hint(self, names: list[str]) -> str:
-        unknown = [name for name in names if name.lower() not in self.relations]
-        if unknown and self.relations:
-            similar = did_you_mean(unknown[0], [r.name for r in self.relations.values()])
-            return similar or "read a table with a watermark"
-        return "add WATERMARK FOR time AS time - INTERVAL '5 seconds' to the table"
-
-    def _expose(self, source: Source) -> bool:
-        """Adds the event time to the rows of a relation, as `_event_time`, if it has one."""
-        if source not in self._exposed:
-            self._exposed[source] = False
-            query = source.query or self._ctes.get(source)
-            relation = self.relations.get((source.name or "").lower())
-            if query is not None:
-                self._exposed[source] = self._expose_query(query)
-            elif relation is not None and relation.text is not None:
-                self._exposed[source] = self._expose_view(source, relation)
-        return self._exposed[source]
-
-    def _expose_query(self, query: Query) -> bool:
-        if query in self._exposed:
-            return self._exposed[query]
-        plain = all(
-            not select.groups and not select.distinct and not is_aggregate(self.sql, select)
-            for select in query.selects
-        )
-        if not plain or any(operator != "UNION ALL" for operator in query.operators):
-            return False
-        try:
-            times = [self._time(select) for select in query.selects]
-        except DialectError:
-            return False
-        for select, time in zip(query.selects, times, strict=True):
-            start = self.sql[select.first_item].start
-            self.edits.append(Edit(start, start, f"{time} AS {HIDDEN}, "))
-        self._exposed[query] = True
-        return True
-
-    def _expose_window(self, source: Source) -> Spec | None:
-        """Adds the window of the groups of a relation to its rows, as `_event_time`, if it has one.
-
-        Returns the window.
-        """
-        query = source.query or self._ctes.get(source)
-        relation = self.relations.get((source.name or "").lower())
-        if query is not None:
-            return self._expose_window_of(query)
-        if relation is None or relation.text is None:
-            return None
-        sql = Sql(relation.text)
-        query = read_query(sql)
-        if query is None:
-            return None
-        try:
-            view = Windows(sql, query, relation.relations)
-        except DialectError:
-            return None
-        spec = view._expose_window_of(query)
-        if spec is not None:
-            self._read_view(source, relation, view)
-        return spec
-
-    def _expose_window_of(self, query: Query) -> Spec | None:
-        select = query.selects[0] if len(query.selects) == 1 else None
-        if select is None:
-            return None
-        text, spec = self._grouped.get(select) or self._passed_window(select)
-        if text is not None and not self._exposed.setdefault(query, False):
-            self._exposed[query] = True
-            end = self.sql[select.items[-1].part[1] - 1].end
-            self.edits.append(Edit(end, end, f", {text} AS {HIDDEN}"))
-        return spec
-
-    def _passed_window(self, select: Select) -> tuple[str | None, Spec | None]:
-        """Returns the window of the rows of a select without groups, and its specification.
-
-        The text is None if the rows have the column without an edit, by a wildcard.
-        """
-        is_plain = not select.groups and not select.distinct and not is_aggregate(self.sql, select)
-        if not is_plain or len(select.sources) != 1:
-            return None, None
-        (source,) = select.sources
-        column, spec = self._window_column(source)
-        if column is not None:
-            return self._reference(select, source, column), spec
-        spec = self._expose_window(source)
-        has_star = any(self.sql.is_sign(item.part[1] - 1, "*") for item in select.items)
-        return (None if has_star or spec is None else HIDDEN), spec
-
-    def _expose_view(self, source: Source, relation: Relation) -> bool:
-        """Reads the query of a view with its event time, in place of the view."""
-        sql = Sql(relation.text or "")
-        query = read_query(sql)
-        if query is None:
-            return False
-        try:
-            view = Windows(sql, query, relation.relations)
-        except DialectError:
-            return False
-        if not view._expose_query(query):
-            return False
-        self._read_view(source, relation, view)
-        return True
-
-    def _read_view(self, source: Source, relation: Relation, view: Windows) -> None:
-        """Reads the query of a view in place of the view."""
-        first, last = source.part
-        alias = "" if source.alias else f" AS {quoted(source.name or relation.name)}"
-        text = f"({view.translation().text}){alias}"
-        self.edits.append(Edit(self.sql[first].start, self.sql[last - 1].end, text))
-
-    def _reference(self, select: Select, source: Source, column: str) -> str:
-        owner = source.alias or source.name
-        if len(select.sources) == 1 or owner is None:
-            return quoted(column)
-        return f"{quoted(owner)}.{quoted(column)}"
 
     def _replace(self, select: Select, call: Call, text: str) -> None:
         """Writes a call in Spark SQL, and names its column."""
