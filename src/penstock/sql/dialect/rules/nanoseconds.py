@@ -22,7 +22,7 @@ _TYPES = ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
 
 
 def edits(sql: Sql) -> Iterator[list[Edit]]:
-    """Yields nothing. Raises DialectError at a type or a function of nanoseconds."""
+    """Yields nothing. Raises DialectError at a type, a function or a literal of nanoseconds."""
     for call in sql.calls(*_HINTS):
         name = sql[call.name].value.lower()
         text = literal(sql, call.arguments[0]) if call.arguments else None
@@ -41,6 +41,11 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
             if digits.isdecimal() and int(digits) > _MICROSECONDS:
                 name = f"the type {sql.word(index)}({digits})"
                 raise _error(sql, index, index + 3, name, "use TIMESTAMP(6)")
+    for index in range(1, len(sql)):
+        text = literal(sql, (index, index + 1)) if sql.word(index - 1) in _TYPES else None
+        if text is not None and _FRACTION.search(text):
+            name, hint = f"the time '{text}'", "write at most six digits of seconds"
+            raise _error(sql, index - 1, index, name, hint)
     yield from ()
 
 
