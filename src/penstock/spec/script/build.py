@@ -54,8 +54,18 @@ def list_node(file: File, items: Sequence[Node]) -> SequenceNode:
     return SequenceNode(tuple(items), where, file.base)
 
 
+def names_node(file: File, names: Sequence[Text]) -> SequenceNode:
+    """Returns a list of names."""
+    return list_node(file, [derived_node(file, name.value, name) for name in names])
+
+
 def map_node(file: File, values: Mapping[Text, Node]) -> MappingNode:
     """Returns a map. The location of a key is the location of its text."""
     entries = tuple(Entry(text_node(file, key), value) for key, value in values.items())
     where = entries[0].key.location if entries else Location(file.name, 1, 1)
     return MappingNode(entries, where, file.base)
+
+
+def key(name: str) -> Text:
+    """Returns a key that is not in the script itself."""
+    return Text(name, 0, 0)

@@ -1,0 +1,98 @@
+"""The sections of a pipeline, to which the statements of a script add nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from penstock.core.errors import SpecError
+from penstock.spec.script.arroyo import translate_query
+from penstock.spec.script.assignment import unique_names
+from penstock.spec.script.build import derived_node, key, map_node, query_node
+from penstock.spec.script.lift import lift_windows
+from penstock.spec.script.row_times import window_columns
+from penstock.spec.script.tokens import Text
+from penstock.spec.yaml.nodes import File, Node
+from penstock.sql.dialect.text import Translation
+
+
+class Sections:
+    """Nodes by section and name. Two nodes have different names."""
+
+    def __init__(self, file: File, *, is_of_arroyo: bool) -> None:
+        self._file, self._is_of_arroyo = file, is_of_arroyo
+        self._count: Counter[str] = Counter()
+        self._names_seen: dict[str, Text] = {}
+        self.functions: dict[Text, Node] = {}
+        self.nodes: dict[str, dict[Text, Node]] = {
+            section: {} for section in ("sources", "transforms", "sinks")
+        }
+
+    def add_node(self, section: str, name: Text, node: Node) -> None:
+        """Adds a node. Raises SpecError if its name is taken."""
+        first = self._names_seen.setdefault(name.value.lower(), name)
+        if first is not name:
+            raise SpecError(
+                f'duplicate name "{name.value}"',
+                code="duplicate-name",
+                where=self._file.location(name.start, name.end),
+                hint=f"rename one of them; the first is at "
+                f"{self._file.location(first.start, first.end)}",
+            )
+        self.nodes[section][name] = node
+
+    def add_transform(
+        self,
+        name: Text,
+        query: Text,
+        sql: str | None = None,
+        *,
+        by_position: bool = False,
+        is_written: bool = False,
+        is_timed: bool = False,
+    ) -> None:
+        """Adds a query. `sql` replaces the text of the script.
+
+        Columns of a query that are read by position may have the same name. `is_written` is whether
+        a sink writes the rows, and `is_timed` whether their event time follows from a window.
+        """
+        if sql is None:
+            query, parts = lift_windows(query, name)
+            for part, part_query in parts:
+                self.add_query(part, self.query_node(part_query), part)
+            text = self.query_node(
+                query, is_written=is_written, by_position=by_position, is_timed=is_timed
+            )
+        else:
+            text = derived_node(self._file, sql, query)
+        self.add_query(name, text, name)
+
+    def query_node(
+        self,
+        query: Text,
+        *,
+        is_written: bool = False,
+        by_position: bool = False,
+        is_timed: bool = False,
+    ) -> Node:
+        """Returns the text of a query or an expression; of Arroyo in its meaning there."""
+        edited = Translation.of(query.value)
+        if self._is_of_arroyo:
+            edited = translate_query(query.value, is_written=is_written)
+        if by_position:
+            edited = edited.edit(unique_names(edited.text))
+        if is_timed:
+            edited = edited.edit(window_columns(edited.text))
+        return query_node(self._file, query, edited)
+
+    def add_query(self, name: Text, text: Node, origin: Text) -> None:
+        """Adds a transform of type `sql`."""
+        type_ = derived_node(self._file, "sql", origin)
+        entries: dict[Text, Node] = {key("type"): type_, key("sql"): text}
+        self.add_node("transforms", name, map_node(self._file, entries))
+
+    def helper(self, name: Text, suffix: str) -> Text:
+        """Returns the name of a node that the script does not name."""
+        base = f"{name.value}_{suffix}"
+        self._count[base] += 1
+        count = self._count[base]
+        return name._replace(value=base if count == 1 else f"{base}_{count}")
