@@ -16,6 +16,7 @@ from pyspark.sql.functions import struct, when
 
 from penstock.engine.fallible import OPAQUE, find_failures
 from penstock.engine.function_calls import innermost_calls, replace_call
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
@@ -35,7 +36,7 @@ _EQUALITIES = frozenset({"EqualNullSafe", "EqualTo"})
 
 def without_ctes(frame: DataFrame) -> Any:
     """Returns the analyzed plan of a frame with its common table expressions in place."""
-    java: Any = frame.sparkSession._jvm
+    java: Any = java_names(frame.sparkSession)
     inline = java.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False, False)
     return inline.apply(analyzed_plan(frame))
 
@@ -50,7 +51,7 @@ class CheckedPlan(ABC):
         self.session, self.input = session, analyzed_plan(input_)
         self.identified = analyzed_plan(identified)
         self.row = scala_items(self.identified.output())[-1]
-        java: Any = session._jvm
+        java: Any = java_names(session)
         self.java = java
         catalyst = self.java.org.apache.spark.sql.catalyst
         self.expressions, self.plans = catalyst.expressions, catalyst.plans.logical

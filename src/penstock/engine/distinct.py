@@ -12,11 +12,13 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
     frame_of,
     map_children,
+    rewrite_streams,
     scala_items,
     scala_sequence,
 )
@@ -31,16 +33,14 @@ def by_distinct_values(frame: DataFrame) -> DataFrame:
     session = frame.sparkSession
     plan = analyzed_plan(frame)
     try:
-        rewritten = _rewrite(plan, session._jvm)
+        java = java_names(session)
+        rewritten = rewrite_streams(plan, lambda part: _rewrite(part, java), java, "AGGREGATE")
     except Py4JError:
         return frame
     return frame if rewritten is plan else frame_of(rewritten, session)
 
 
 def _rewrite(plan: Any, java: Any) -> Any:
-    if not plan.isStreaming():
-        return plan
-    plan = map_children(plan, lambda child: _rewrite(child, java), java)
     if class_name(plan) != "Aggregate":
         return plan
     items = scala_items(plan.aggregateExpressions())

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     WATERMARK_DELAY,
     WINDOWS,
@@ -18,6 +19,7 @@ from penstock.engine.spark_plan import (
     frame_of,
     has_metadata,
     map_children,
+    rewrite_streams,
     scala_items,
     scala_sequence,
 )
@@ -27,14 +29,12 @@ def by_windows_only(frame: DataFrame) -> DataFrame:
     """Returns a stream whose groups have a single event-time column, which has the same rows."""
     session = frame.sparkSession
     plan = analyzed_plan(frame)
-    rewritten = _rewrite(plan, session._jvm)
+    java = java_names(session)
+    rewritten = rewrite_streams(plan, lambda part: _rewrite(part, java), java, "AGGREGATE")
     return frame if rewritten is plan else frame_of(rewritten, session)
 
 
 def _rewrite(plan: Any, java: Any) -> Any:
-    if not plan.isStreaming():
-        return plan
-    plan = map_children(plan, lambda child: _rewrite(child, java), java)
     if class_name(plan) != "Aggregate":
         return plan
     times = [

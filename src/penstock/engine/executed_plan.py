@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 
 _OPERATORS = frozenset({
@@ -61,7 +62,7 @@ class ExecutedPlan:
         Returns None for other frames, and if Spark's optimizer chooses values for the batch, as the
         current time. Reads no data. A plan with random values is the matter of the caller.
         """
-        java: Any = frame.sparkSession._jvm
+        java: Any = java_names(frame.sparkSession)
         spark = java.org.apache.spark
         leaf, analyzed = analyzed_plan(input_), analyzed_plan(frame)
         clock = spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()

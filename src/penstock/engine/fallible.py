@@ -23,6 +23,7 @@ _SAFE = frozenset({
     "Substring", "TruncDate", "TruncTimestamp", "TryEval", "Upper", "XxHash64", "Year",
 })  # fmt: skip
 """Expressions that do not fail, whatever the values of their inputs."""
+_LEAVES = frozenset({"AttributeReference", "Literal"})
 _REPLACED = frozenset({
     "NullIf", "Nvl", "Nvl2", "TryAdd", "TryDivide", "TryMultiply", "TrySubtract",
 })  # fmt: skip
@@ -54,10 +55,11 @@ def find_failures(expression: Any) -> set[str]:
     pending = [expression]
     while pending:
         expression = pending.pop()
-        if not expression.foldable():
-            if _may_fail(expression):
-                found.add(class_name(expression))
-            pending += _inputs(expression)
+        name = class_name(expression)
+        if name not in _LEAVES and not expression.foldable():
+            if _may_fail(expression, name):
+                found.add(name)
+            pending += _inputs(expression, name)
     return found
 
 
@@ -78,8 +80,7 @@ def _expressions(frame: DataFrame) -> Iterator[Any]:
         yield from scala_items(plan.expressions())
 
 
-def _inputs(expression: Any) -> list[Any]:
-    name = class_name(expression)
+def _inputs(expression: Any, name: str) -> list[Any]:
     if name == "TryEval":
         return []
     if name == "PreciseTimestampConversion":
@@ -102,8 +103,7 @@ def _is_number(expression: Any) -> bool:
     return class_name(expression.dataType()) == "LongType"
 
 
-def _may_fail(expression: Any) -> bool:
-    name = class_name(expression)
+def _may_fail(expression: Any, name: str) -> bool:
     if name in _ARITHMETIC:
         return class_name(expression.dataType()) not in _FLOATING
     if name == "Cast":

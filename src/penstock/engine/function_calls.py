@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.engine.fallible import is_function_call
+from penstock.engine.java_names import names_of_client
 from penstock.engine.spark_plan import map_children, scala_items
 
 
@@ -13,7 +14,9 @@ def innermost_calls(values: Sequence[Any]) -> list[Any]:
     """Returns the calls of user-defined functions whose arguments call no such function."""
     found: list[Any] = []
     for value in values:
-        _add_calls(value, found)
+        java = names_of_client(value._gateway_client)
+        if value.containsPattern(java.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
+            _add_calls(value, found)
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
+from penstock.engine.java_names import java_names
 from penstock.engine.pushdown import NODE
 from penstock.engine.spark_plan import (
     WATERMARK_DELAY,
@@ -63,7 +64,7 @@ class LatePath:
         `rows` have the columns of the node and `ROW`. An input row may have several output rows.
         """
         session = rows.sparkSession
-        java: Any = session._jvm
+        java: Any = java_names(session)
         plan, row = _with_columns(rows, self.leaf, java)
         for operator, index in reversed(self.above):
             plan = _replace_input(operator, index, plan, row, java)
@@ -85,7 +86,7 @@ def find_late_paths(root: DataFrame, nodes: Mapping[str, str]) -> list[LatePath]
     session: Any = root.sparkSession
     analyzed = analyzed_plan(root)
     if analyzed.containsPattern(
-        session._jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+        java_names(session).org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
     ):
         raise NotExact("the SQL depends on the current time")
     optimized = session._jsparkSession.sessionState().optimizer().execute(analyzed)

@@ -13,13 +13,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     WINDOWS,
     analyzed_plan,
     class_name,
     frame_of,
     has_metadata,
-    map_children,
+    rewrite_streams,
     scala_items,
 )
 
@@ -28,14 +29,12 @@ def by_known_keys(frame: DataFrame) -> DataFrame:
     """Returns a stream whose full outer joins match no null keys."""
     session = frame.sparkSession
     plan = analyzed_plan(frame)
-    rewritten = _rewrite(plan, session._jvm)
+    java = java_names(session)
+    rewritten = rewrite_streams(plan, lambda part: _rewrite(part, java), java, "OUTER_JOIN")
     return frame if rewritten is plan else frame_of(rewritten, session)
 
 
 def _rewrite(plan: Any, java: Any) -> Any:
-    if not plan.isStreaming():
-        return plan
-    plan = map_children(plan, lambda child: _rewrite(child, java), java)
     if class_name(plan) != "Join" or plan.joinType().toString() != "FullOuter":
         return plan
     if not all(child.isStreaming() for child in scala_items(plan.children())):

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import lit, when
 
+from penstock.engine.java_names import java_names
 from penstock.engine.pane_rows import Kind
 from penstock.engine.spark_plan import class_name, scala_items, scala_sequence
 
@@ -143,7 +144,7 @@ class Aggregates:
 
     @property
     def _java(self) -> Any:
-        return self.session._jvm
+        return java_names(self.session)
 
     def _column(self, expression: Any) -> Column:
         return Column(self._java.org.apache.spark.sql.classic.ExpressionUtils.column(expression))

@@ -20,6 +20,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.columns import to_arrow
+from penstock.engine.java_names import java_names
 from penstock.engine.pane_aggregates import Aggregates, Unsupported
 from penstock.engine.pane_rows import PaneRows
 from penstock.engine.spark_plan import (
@@ -29,7 +30,7 @@ from penstock.engine.spark_plan import (
     class_name,
     frame_of,
     has_metadata,
-    map_children,
+    rewrite_streams,
     scala_items,
     scala_sequence,
 )
@@ -44,7 +45,8 @@ def by_panes(frame: DataFrame) -> DataFrame:
     """Returns a stream whose sliding windows are computed by panes where this is exact."""
     session = frame.sparkSession
     plan = analyzed_plan(frame)
-    rewritten = _Panes(session, session._jvm).visit(plan)
+    java = java_names(session)
+    rewritten = rewrite_streams(plan, _Panes(session, java).rewrite, java, "AGGREGATE")
     return frame if rewritten is plan else frame_of(rewritten, session)
 
 
@@ -63,11 +65,8 @@ class _Panes:
     session: SparkSession
     java: Any
 
-    def visit(self, plan: Any) -> Any:
-        """Returns a plan with panes, or the plan itself."""
-        if not plan.isStreaming():
-            return plan
-        plan = map_children(plan, self.visit, self.java)
+    def rewrite(self, plan: Any) -> Any:
+        """Returns an aggregation with panes, or the operator itself."""
         if class_name(plan) != "Aggregate":
             return plan
         try:

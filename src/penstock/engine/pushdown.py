@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import analyzed_plan, scala_items
 from penstock.plan.pushdown import Pushdown
 from penstock.sdk import Conjunct
@@ -37,7 +38,7 @@ def find_pushdowns(frames: Iterable[DataFrame]) -> dict[str, Pushdown]:
     for frame in frames:
         analyzed = analyzed_plan(frame)
         session: Any = frame.sparkSession
-        patterns = session._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+        patterns = java_names(session).org.apache.spark.sql.catalyst.trees.TreePattern
         timeless = not analyzed.containsPattern(patterns.CURRENT_LIKE())
         optimized = session._jsparkSession.sessionState().optimizer().execute(analyzed)
         for name, scan in _scan_pushdowns(optimized):

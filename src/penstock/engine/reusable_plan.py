@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.engine.fallible import OPAQUE
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
 
 _OPERATORS = frozenset({
@@ -43,7 +44,7 @@ class ReusablePlan:
         Returns None if the plan has other inputs, or if its analysis chooses values for the batch,
         as the seeds of `rand()` and `uuid()`.
         """
-        java: Any = frame.sparkSession._jvm
+        java: Any = java_names(frame.sparkSession)
         spark = java.org.apache.spark
         leaf = analyzed_plan(input_)
         analysis = spark.sql.catalyst.analysis

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import monotonically_increasing_id
 
 from penstock.engine.checked_plan import ROW, CheckedPlan, without_ctes
+from penstock.engine.java_names import java_names
 from penstock.engine.row_errors import row_errors
 from penstock.engine.spark_plan import frame_of, scala_items, scala_sequence
 
@@ -36,7 +37,7 @@ class Check:
         yield from row_errors(rows, self.expression)
 
     def _select(self, attributes: Sequence[Any]) -> DataFrame:
-        java: Any = self.session._jvm
+        java: Any = java_names(self.session)
         plans = java.org.apache.spark.sql.catalyst.plans.logical
         return frame_of(plans.Project(scala_sequence(java, attributes), self.failing), self.session)
 

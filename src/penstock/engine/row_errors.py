@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import analyzed_plan, scala_sequence
 
 _EVALUATOR = """
@@ -41,7 +42,7 @@ def row_errors(rows: DataFrame, expression: Any) -> Iterator[tuple[int, str]]:
 
     The error is that of evaluating a Catalyst expression on the row; empty if it does not fail.
     """
-    java: Any = rows.sparkSession._jvm
+    java: Any = java_names(rows.sparkSession)
     projection = java.org.apache.spark.sql.catalyst.expressions.InterpretedMutableProjection(
         scala_sequence(java, [expression]), analyzed_plan(rows).output()
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     WATERMARK_DELAY,
     analyzed_plan,
@@ -25,7 +26,7 @@ def without_same_type_casts(frame: DataFrame) -> DataFrame:
     plan = analyzed_plan(frame)
     if not plan.isStreaming() or class_name(plan) != "Project":
         return frame
-    java: Any = frame.sparkSession._jvm
+    java: Any = java_names(frame.sparkSession)
     items = scala_items(plan.projectList())
     uncast = [_without_cast(item, java) for item in items]
     if all(new is old for new, old in zip(uncast, items, strict=True)):

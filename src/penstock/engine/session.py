@@ -39,6 +39,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.offsetLog.formatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.python.daemon.module": "penstock.engine.worker_daemon",
 }
 """Settings for every master. State uses Spark's in-memory provider by default."""

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.engine.checked_plan import without_ctes
+from penstock.engine.java_names import java_names
 from penstock.engine.pushdown import NODE
 from penstock.engine.spark_plan import (
     class_name,
@@ -37,9 +38,9 @@ def read_once(frame: DataFrame) -> DataFrame:
     if all(count == 1 for count in counts.values()):
         return frame
     session: Any = frame.sparkSession
-    sharing = _Sharing(session._jvm, {name for name, count in counts.items() if count > 1})
+    sharing = _Sharing(java_names(session), {name for name, count in counts.items() if count > 1})
     shared = sharing.replace(plan)
-    definitions = scala_sequence(session._jvm, list(sharing.definitions.values()))
+    definitions = scala_sequence(java_names(session), list(sharing.definitions.values()))
     return frame_of(sharing.plans.WithCTE(shared, definitions), session)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.engine.java_names import java_names, names_of_client
+
 WATERMARK_DELAY = "spark.watermarkDelayMs"
 """The key of Spark's metadata of a column with a watermark."""
 TIME_WINDOW = "spark.timeWindow"
@@ -18,7 +20,7 @@ WINDOWS = (TIME_WINDOW, SESSION_WINDOW)
 def analyzed_plan(frame: DataFrame) -> Any:
     """Returns the analyzed logical plan of a DataFrame, a Java object. Reads no data."""
     java_frame: Any = frame._jdf
-    return java_frame.queryExecution().analyzed()
+    return java_frame.logicalPlan()
 
 
 def scala_items(sequence: Any) -> list[Any]:
@@ -28,7 +30,8 @@ def scala_items(sequence: Any) -> list[Any]:
 
 def class_name(node: Any) -> str:
     """Returns the name of the Scala class or object of a plan, an expression or a type."""
-    return str(node.getClass().getSimpleName()).rstrip("$")
+    java = names_of_client(node._gateway_client)
+    return str(java.org.apache.commons.lang3.ClassUtils.getSimpleName(node)).rstrip("$")
 
 
 def scala_sequence(java: Any, items: Sequence[Any]) -> Any:
@@ -45,6 +48,23 @@ def map_children(node: Any, function: Callable[[Any], Any], java: Any) -> Any:
     return node.withNewChildren(scala_sequence(java, mapped))
 
 
+def rewrite_streams(plan: Any, rewrite: Callable[[Any], Any], java: Any, *patterns: str) -> Any:
+    """Returns a plan in which `rewrite` replaced operators over streams, from below upwards.
+
+    Parts that have none of the operators are skipped: `patterns` are names of Spark's TreePattern,
+    as `AGGREGATE`. Returns the plan itself if `rewrite` changes none.
+    """
+    known = java.org.apache.spark.sql.catalyst.trees.TreePattern
+    found = [getattr(known, pattern)() for pattern in patterns]
+
+    def visit(part: Any) -> Any:
+        if not any(map(part.containsPattern, found)) or not part.isStreaming():
+            return part
+        return rewrite(map_children(part, visit, java))
+
+    return visit(plan)
+
+
 def has_metadata(column: Any, *keys: str) -> bool:
     """Returns whether the metadata of a named expression has one of the keys."""
     return any(column.metadata().contains(key) for key in keys)
@@ -52,7 +72,7 @@ def has_metadata(column: Any, *keys: str) -> bool:
 
 def frame_of(plan: Any, session: SparkSession) -> DataFrame:
     """Returns the DataFrame of a logical plan, a Java object. Reads no data."""
-    java: Any = session._jvm
+    java: Any = java_names(session)
     spark: Any = session._jsparkSession
     return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(spark, plan), session)
 

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.analysis import semi_join_error, streaming_error
 from penstock.engine.distinct import by_distinct_values
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
@@ -21,7 +22,7 @@ from penstock.plan.model import Plan, Query
 
 def check_streamable(plan: Plan, query: Query, root: DataFrame, session: SparkSession) -> None:
     """Raises PlanError if Spark cannot compute the root as a stream in the query's mode."""
-    jvm = session.sparkContext._jvm
+    jvm = java_names(session)
     assert jvm is not None
     modes = jvm.org.apache.spark.sql.streaming.OutputMode
     mode = modes.Update() if query.output_mode == "update" else modes.Append()

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.core.errors import PlanError
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import analyzed_plan, scala_items
 from penstock.plan.model import Node
 
@@ -34,7 +35,7 @@ def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFram
     relation = node.relation
     assert relation is not None
     session: Any = frame.sparkSession
-    patterns = session._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    patterns = java_names(session).org.apache.spark.sql.catalyst.trees.TreePattern
     analysis = _Analysis(
         [analyzed_plan(stream) for stream in streams.values()],
         frozenset(map(str.lower, streams)),

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, lit, spark_partition_id, when
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
@@ -19,6 +19,7 @@ from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.columns import to_arrow, to_spark
 from penstock.engine.event_time import find_out_of_range, out_of_range
 from penstock.engine.function import Chain, Step
+from penstock.engine.java_names import java_names
 from penstock.engine.late_candidates import LateCapture
 from penstock.engine.sentinel import END_OF_TIME, sentinel
 from penstock.engine.spark_plan import (
@@ -26,7 +27,7 @@ from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
     frame_of,
-    map_children,
+    rewrite_streams,
 )
 from penstock.engine.spool import Spool
 from penstock.plan.model import Node
@@ -101,15 +102,15 @@ def keep_filters_above(frame: DataFrame) -> DataFrame:
     advance the watermark. No filter passes another one whose value is not deterministic.
     """
     plan = analyzed_plan(frame)
-    kept = _keep_filters_above(plan, frame.sparkSession)
-    return frame if kept is plan else frame_of(kept, frame.sparkSession)
+    session = frame.sparkSession
 
+    def keep(part: Any) -> Any:
+        if class_name(part) != "EventTimeWatermark":
+            return part
+        return analyzed_plan(frame_of(part, session).where(spark_partition_id() >= 0))
 
-def _keep_filters_above(plan: Any, session: SparkSession) -> Any:
-    plan = map_children(plan, lambda child: _keep_filters_above(child, session), session._jvm)
-    if class_name(plan) != "EventTimeWatermark":
-        return plan
-    return analyzed_plan(frame_of(plan, session).where(spark_partition_id() >= 0))
+    kept = rewrite_streams(plan, keep, java_names(session), "EVENT_TIME_WATERMARK")
+    return frame if kept is plan else frame_of(kept, session)
 
 
 def _bound(frame: DataFrame, event_time: str, expression: str) -> Column:
@@ -122,7 +123,7 @@ def _bound(frame: DataFrame, event_time: str, expression: str) -> Column:
             code="wrong-type",
             hint="Write an expression of a time, as in at - INTERVAL 5 SECONDS.",
         )
-    java: Any = frame.sparkSession._jvm
+    java: Any = java_names(frame.sparkSession)
     columns = java.org.apache.spark.sql.classic.ExpressionUtils
     given: Any = value
     tried = Column(

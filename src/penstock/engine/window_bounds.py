@@ -13,6 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
+from penstock.engine.java_names import java_names
 from penstock.engine.same_type_casts import without_cast
 from penstock.engine.spark_plan import (
     SESSION_WINDOW,
@@ -22,7 +23,7 @@ from penstock.engine.spark_plan import (
     class_name,
     frame_of,
     has_metadata,
-    map_children,
+    rewrite_streams,
     scala_items,
     scala_sequence,
 )
@@ -36,7 +37,9 @@ def by_whole_windows(frame: DataFrame) -> DataFrame:
     """Returns a stream whose joins and groups by bounds of windows are also by the windows."""
     session = frame.sparkSession
     plan = analyzed_plan(frame)
-    rewritten = _WholeWindows(session._jvm).visit(plan)
+    java = java_names(session)
+    rewrite = _WholeWindows(java).rewrite
+    rewritten = rewrite_streams(plan, rewrite, java, "AGGREGATE", "DISTINCT_LIKE", "JOIN")
     return frame if rewritten is plan else frame_of(rewritten, session)
 
 
@@ -58,11 +61,8 @@ class _Bound:
 class _WholeWindows:
     java: Any
 
-    def visit(self, plan: Any) -> Any:
-        """Returns a plan with windows among its join conditions and groups, or the plan itself."""
-        if not plan.isStreaming():
-            return plan
-        plan = map_children(plan, self.visit, self.java)
+    def rewrite(self, plan: Any) -> Any:
+        """Returns an operator with windows in its join condition or its groups, or itself."""
         kind = class_name(plan)
         if kind == "Aggregate":
             return self._aggregate(plan)

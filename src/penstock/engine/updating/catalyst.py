@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col, lit
 from pyspark.sql.types import DataType, StructType
 
+from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import analyzed_plan, frame_of, scala_items, scala_sequence
 from penstock.engine.updating.rows import WEIGHT
 
@@ -30,7 +31,7 @@ class Catalyst:
     @cached_property
     def java(self) -> Any:
         """The JVM of the session."""
-        return self.session._jvm
+        return java_names(self.session)
 
     @cached_property
     def expressions(self) -> Any:

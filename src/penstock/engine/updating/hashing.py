@@ -18,6 +18,8 @@ from pyspark.sql.functions import (
 )
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
+from penstock.engine.java_names import java_names
+
 _SEED = 7
 
 
@@ -64,7 +66,7 @@ def _digest(value: Column, type_: DataType, seed: int) -> Column:
 
 def _collation_key(value: Column) -> Column:
     """Returns bytes that are the same for strings that are equal by their collation."""
-    java: Any = SparkSession.active()._jvm
+    java: Any = java_names(SparkSession.active())
     utils = java.org.apache.spark.sql.classic.ExpressionUtils
     java_column: Any = value._jc
     key = java.org.apache.spark.sql.catalyst.expressions.CollationKey

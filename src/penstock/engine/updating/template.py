@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.checked_plan import without_ctes
+from penstock.engine.java_names import java_names
 from penstock.engine.lookup_joins import join_lookups
 from penstock.plan.model import Node
 
@@ -53,5 +54,5 @@ def rewritten(plan: Any, session: SparkSession) -> Any:
 
 
 def _catalyst(session: SparkSession) -> Any:
-    java: Any = session._jvm
+    java: Any = java_names(session)
     return java.org.apache.spark.sql.catalyst

@@ -1,0 +1,48 @@
+"""Names of Java classes. py4j asks the JVM for each part of a name, each time; these are kept."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from py4j.java_gateway import JavaClass, JavaMember
+from pyspark.sql import SparkSession
+
+
+class JavaNames:
+    """Packages and classes below a package, as attributes: `names.org.apache.spark.SparkEnv`.
+
+    A name with a capital letter is a class. An unknown class is an error of its first use.
+    """
+
+    def __init__(self, client: Any, package: str = "") -> None:
+        self._client, self._package = client, package
+
+    def __getattr__(self, name: str) -> Any:
+        path = f"{self._package}.{name}" if self._package else name
+        is_class = name[:1].isupper()
+        found = _Class(path, self._client) if is_class else JavaNames(self._client, path)
+        self.__dict__[name] = found
+        return found
+
+
+class _Class(JavaClass):  # type: ignore[misc]
+    """A class whose methods are kept."""
+
+    def __getattr__(self, name: str) -> Any:
+        member = super().__getattr__(name)
+        if isinstance(member, JavaMember):
+            self.__dict__[name] = member
+        return member
+
+
+def java_names(session: SparkSession) -> JavaNames:
+    """Returns the Java packages of a session."""
+    java: Any = session._jvm
+    return names_of_client(java._gateway_client)
+
+
+@lru_cache(maxsize=1)
+def names_of_client(client: Any) -> JavaNames:
+    """Returns the Java packages that a client of py4j reads, as a Java object has one."""
+    return JavaNames(client)
