@@ -241,11 +241,12 @@ def _output_mode(
 ) -> OutputMode:
     if not nodes[root].stateful or not sink.can(Capability.UPSERT):
         return "append"
-    if not updates_as_stream(root, nodes, streams):
+    joins = _joins_sources(root, nodes, streams)
+    if not joins and not updates_as_stream(root, nodes, streams):
         return "append"
     mode = getattr(sink.spec, "mode", None)
     final = is_final(root, nodes) if _is_endless(root, nodes) else not _never_final(root, nodes)
-    updates = not final and not _joins_sources(root, nodes, streams)
+    updates = not final and not joins
     return "update" if mode == "upsert" or (mode is None and updates) else "append"
 
 

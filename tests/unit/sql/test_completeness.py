@@ -50,7 +50,7 @@ NOT_COMPLETED = [
 
 
 def needs(sql: str) -> bool:
-    return needs_whole_input(parse_facts(sql), frozenset("ab"), frozenset({"at"}))
+    return needs_whole_input(parse_facts(sql), frozenset("ab"), frozenset({"at"}), {})
 
 
 @pytest.mark.parametrize("sql", COMPLETED)
@@ -64,5 +64,5 @@ def test_no_watermark_completes_other_rows(sql: str) -> None:
 
 
 def test_times_have_names_of_aliases() -> None:
-    found = time_columns(parse_facts(f"SELECT start AS hour, n FROM ({WINDOWED}) w"), {"at"})
+    found = time_columns(parse_facts(f"SELECT start AS hour, n FROM ({WINDOWED}) w"), {"at"}, {})
     assert {"window", "at", "start", "hour"} <= found and not found & {"n", "k"}
