@@ -31,6 +31,7 @@ from penstock.runtime.stop import Stopped
 from penstock.sdk import Capability
 
 POLL_SECONDS = 0.01
+"""The time between two looks at the queries, for each query."""
 IDLE_SECONDS = 2.0
 """An unbounded input counts as caught up after as many seconds without data."""
 
@@ -133,7 +134,7 @@ class PreviewRun:
             idle_since = None if busy else idle_since or time.monotonic()
             if idle_since and time.monotonic() - idle_since > IDLE_SECONDS:
                 return True
-            time.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS * len(self._queries))
         return self.error is None
 
     def _alive(self) -> bool:

@@ -101,7 +101,7 @@ class Runtime(StrictModel):
 
     The first run pins the value.
     """
-    updating_ttl: Duration | None = None
+    updating_ttl: PositiveDuration | None = None
     """The time after which an updating query removes a key that gets no new rows.
 
     The key is deleted from the result as well. By default rows stay for ever. Rows are removed
