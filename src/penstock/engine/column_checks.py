@@ -35,7 +35,7 @@ def _missing_key(sink: Node, column: str) -> PlanError:
         f'{sink.label} inherits the primary key "{", ".join(sink.sink.primary_key)}", and its '
         f'rows have no column "{column}"',
         code="missing-option",
-        hint="Set primary_key: [COLUMN, ...] on the sink.",
+        hint="Set primary_key: [COLUMN, ...] on the sink, in SQL PRIMARY KEY (COLUMN, ...).",
     )
 
 

@@ -186,7 +186,8 @@ def _unknown_rows(node: Node, changing: Sequence[Node]) -> PlanError | None:
         f'{node.label} combines the rows of "{keyless.name}", which are changes (column '
         f'"{keyless.operation}") without a primary key',
         code="missing-option",
-        hint=f"Set primary_key: [COLUMN, ...] on {keyless.label}.",
+        hint=f"Set primary_key: [COLUMN, ...] on {keyless.label}, in SQL PRIMARY KEY "
+        "(COLUMN, ...).",
         where=node.where,
     )
 

@@ -129,7 +129,10 @@ def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
             yield error
         elif mode == "upsert" and not node.sink.primary_key:
             problem = "has mode: upsert and no primary key"
-            hint = "Set primary_key: [COLUMN, ...] on the sink or on a node upstream."
+            hint = (
+                "Set primary_key: [COLUMN, ...] on the sink or on a node upstream, in SQL "
+                "PRIMARY KEY (COLUMN, ...)."
+            )
             yield _error(node, problem, "missing-option", hint)
 
 
@@ -204,7 +207,7 @@ def deletes_have_keys(plan: Plan) -> Iterator[PlanError]:
     for node in plan.of("source"):
         if node.source.deletes_by_key and not node.primary_key:
             problem = "has tombstones: delete and no primary key, whose columns the keys hold"
-            hint = "Set primary_key: [COLUMN, ...]."
+            hint = "Set primary_key: [COLUMN, ...], in SQL PRIMARY KEY (COLUMN, ...)."
             yield _error(node, problem, "missing-option", hint)
 
 

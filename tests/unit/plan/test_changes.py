@@ -57,7 +57,8 @@ def test_an_upsert_without_a_primary_key_is_an_error(tmp_path: Path) -> None:
     (error,) = mistakes(tmp_path, UPSERT, source={"primary_key": []})
     assert (error.code, error.hint) == (
         "missing-option",
-        "Set primary_key: [COLUMN, ...] on the sink or on a node upstream.",
+        "Set primary_key: [COLUMN, ...] on the sink or on a node upstream, in SQL "
+        "PRIMARY KEY (COLUMN, ...).",
     )
 
 
