@@ -100,6 +100,12 @@ QUERIES = {
         "SELECT a.k, a.s, a.n, b.n FROM counts a JOIN counts b "
         "ON a.s + INTERVAL '10 seconds' = b.s AND a.k = b.k",
     ),
+    "consecutive windows without JOIN": (
+        f"SELECT a.k, a.s, a.n, b.n AS m FROM ({STARTS.format('count(*) AS n', '')}) a, "
+        f"({STARTS.format('count(*) AS n', '')}) b WHERE a.e = b.s AND a.k = b.k AND a.n > 0",
+        "SELECT a.k, a.s, a.n, b.n FROM counts a JOIN counts b "
+        "ON a.s + INTERVAL '10 seconds' = b.s AND a.k = b.k",
+    ),
     "three relations": (
         f"SELECT a.k, a.window.start AS s, a.n, b.m, c.n AS o FROM ({COUNTS}) a JOIN ({SUMS}) b "
         f"ON a.k = b.k JOIN ({COUNTS.replace('FROM t', 'FROM u')}) c ON a.k = c.k",

@@ -117,7 +117,7 @@ class EventTimes:
         return True
 
     def _name_first(self, columns: Part | None) -> None:
-        """Adds `_event_time` at the begin of the names after an alias."""
+        """Adds `_event_time` at the start of the names after an alias."""
         if columns is not None:
             start = self.sql[columns[0]].start
             self.edits.append(Edit(start, start, f"{HIDDEN}, "))

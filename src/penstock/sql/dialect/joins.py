@@ -35,7 +35,10 @@ def join_edits(sql: Sql, select: Select, outputs: Outputs, windows: Windows) -> 
                 sql, source.condition, source, left, windows, outputs
             ):
                 yield from _and_edits(sql, source.condition, equality)
-            elif source.join == ",":
+            elif source.join == "," and not any(
+                _compares(sql, conjunct, source, left, windows, outputs)
+                for conjunct in conjuncts(sql, select.clauses.get("WHERE"))
+            ):
                 filters.append(equality)
         words = (source.join or "").split()
         if "RIGHT" in words:
@@ -45,6 +48,20 @@ def join_edits(sql: Sql, select: Select, outputs: Outputs, windows: Windows) -> 
         left.append(source)
     if filters and "WHERE" in select.clauses:
         yield from _and_edits(sql, select.clauses["WHERE"], " AND ".join(filters))
+
+
+def conjuncts(sql: Sql, condition: Part | None) -> Iterator[Part]:
+    """Yields the parts of a condition between AND. The bounds of BETWEEN are two parts."""
+    if condition is None:
+        return
+    first, last = condition
+    position = first
+    while position < last:
+        if sql.word(position) == "AND":
+            yield first, position
+            first = position + 1
+        position = sql.closing.get(position, position) + 1
+    yield first, last
 
 
 def _equality(known: Sequence[Source], right: Source, windows: Windows) -> str:

@@ -6,12 +6,12 @@ window of windows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 
 from penstock.sql.dialect.distinct import distinct_edits
 from penstock.sql.dialect.event_times import EventTimes
 from penstock.sql.dialect.identifiers import HIDDEN
-from penstock.sql.dialect.joins import join_edits, names_column, reference_edits
+from penstock.sql.dialect.joins import conjuncts, join_edits, names_column, reference_edits
 from penstock.sql.dialect.lineage import (
     merge,
     select_output,
@@ -81,7 +81,7 @@ class Windows(EventTimes):
             output = self.outputs[source]
             if output.windows:
                 column, spec = next(iter(output.windows.items()))
-            elif output.time or has_star or self._joins_by(select, source, output.bounds.keys()):
+            elif output.time or has_star or self._joins_by_bounds(select, source):
                 continue
             else:
                 column, spec = HIDDEN, self._expose_window(source)
@@ -89,14 +89,24 @@ class Windows(EventTimes):
                 found[source] = column, spec
         return found
 
-    def _joins_by(self, select: Select, source: Source, columns: Set[str]) -> bool:
-        """Returns whether the condition of a join names one of the columns of a relation."""
+    def _joins_by_bounds(self, select: Select, source: Source) -> bool:
+        """Returns whether a relation is joined by bounds of its windows.
+
+        The condition of a join names them, or WHERE compares them with those of another relation.
+        """
         parts = [each.condition or each.using for each in select.sources]
+        if any(self._names_bounds(part, source) for part in parts if part is not None):
+            return True
+        others = [each for each in select.sources if each is not source]
         return any(
-            names_column(self.sql, index, source, columns)
-            for part in parts if part is not None
-            for index in range(*part)
-        )  # fmt: skip
+            self._names_bounds(part, source)
+            and any(self._names_bounds(part, other) for other in others)
+            for part in conjuncts(self.sql, select.clauses.get("WHERE"))
+        )
+
+    def _names_bounds(self, part: Part, source: Source) -> bool:
+        columns = self.outputs[source].bounds.keys()
+        return any(names_column(self.sql, index, source, columns) for index in range(*part))
 
     def _source_output(self, source: Source, ctes: Ctes) -> Output:
         if source.query is not None:
