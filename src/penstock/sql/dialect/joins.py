@@ -25,28 +25,26 @@ def join_edits(sql: Sql, select: Select, outputs: Outputs, windows: Windows) -> 
             continue
         is_same = not known or windows[source][1] == windows[known[0]][1]
         if known and is_same:
-            equality = _equality(known, source, windows)
-            if (
-                source.using is not None
-                and len({windows[each][0] for each in (*known, source)}) == 1
-            ):
+            is_comma = source.join == ","
+            condition = select.clauses.get("WHERE") if is_comma else source.condition
+            columns = {windows[each][0] for each in (*known, source)}
+            if source.using is not None and len(columns) == 1:
                 yield from _using_edits(sql, source.using, windows[source][0])
-            elif source.condition is not None and not _compares(
-                sql, source.condition, source, left, windows, outputs
+            elif condition is not None and not _compares(
+                sql, condition, source, left, windows, outputs
             ):
-                yield from _and_edits(sql, source.condition, equality)
-            elif source.join == "," and not any(
-                _compares(sql, conjunct, source, left, windows, outputs)
-                for conjunct in conjuncts(sql, select.clauses.get("WHERE"))
-            ):
-                filters.append(equality)
+                equality = _equality(known, source, windows)
+                if is_comma:
+                    filters.append(equality)
+                else:
+                    yield from _and_edits(sql, condition, equality)
         words = (source.join or "").split()
         if "RIGHT" in words:
             known = [source]
         elif is_same and (not known or "FULL" in words):
             known = [*known, source]
         left.append(source)
-    if filters and "WHERE" in select.clauses:
+    if filters:
         yield from _and_edits(sql, select.clauses["WHERE"], " AND ".join(filters))
 
 
@@ -125,15 +123,23 @@ def _references(sql: Sql, select: Select, name: str) -> Iterator[int]:
 
 
 def _compares(
-    sql: Sql, part: Part, right: Source, left: Sequence[Source], windows: Windows, outputs: Outputs
+    sql: Sql,
+    condition: Part,
+    right: Source,
+    left: Sequence[Source],
+    windows: Windows,
+    outputs: Outputs,
 ) -> bool:
-    """Returns whether a condition names the windows of a relation and those to its left."""
+    """Returns whether a condition compares the windows of a relation with those to its left."""
 
-    def names_windows(source: Source) -> bool:
+    def names_windows(part: Part, source: Source) -> bool:
         columns = {windows[source][0], *outputs[source].bounds}
         return any(names_column(sql, index, source, columns) for index in range(*part))
 
-    return names_windows(right) and any(map(names_windows, left))
+    return any(
+        names_windows(part, right) and any(names_windows(part, each) for each in left)
+        for part in conjuncts(sql, condition)
+    )
 
 
 def names_column(sql: Sql, index: int, source: Source, columns: Set[str]) -> bool:

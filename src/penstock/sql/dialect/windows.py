@@ -6,7 +6,7 @@ window of windows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from penstock.sql.dialect.distinct import distinct_edits
 from penstock.sql.dialect.event_times import EventTimes
@@ -90,22 +90,29 @@ class Windows(EventTimes):
         return found
 
     def _joins_by_bounds(self, select: Select, source: Source) -> bool:
-        """Returns whether a relation is joined by bounds of its windows.
+        """Returns whether a condition compares bounds of a relation's windows with another time.
 
-        The condition of a join names them, or WHERE compares them with those of another relation.
+        USING names them.
         """
-        parts = [each.condition or each.using for each in select.sources]
-        if any(self._names_bounds(part, source) for part in parts if part is not None):
+        bounds = self.outputs[source].bounds.keys()
+        using = [each.using for each in select.sources if each.using is not None]
+        if any(self._names(part, source, bounds) for part in using):
             return True
         others = [each for each in select.sources if each is not source]
+        conditions = [*(each.condition for each in select.sources), select.clauses.get("WHERE")]
         return any(
-            self._names_bounds(part, source)
-            and any(self._names_bounds(part, other) for other in others)
-            for part in conjuncts(self.sql, select.clauses.get("WHERE"))
+            self._names(part, source, bounds)
+            and any(self._names(part, other, self._times(other)) for other in others)
+            for condition in conditions
+            for part in conjuncts(self.sql, condition)
         )
 
-    def _names_bounds(self, part: Part, source: Source) -> bool:
-        columns = self.outputs[source].bounds.keys()
+    def _times(self, source: Source) -> Set[str]:
+        """Returns the columns of a relation that are event times, windows or their bounds."""
+        output = self.outputs[source]
+        return {(output.time or "").lower(), *output.windows, *output.bounds} - {""}
+
+    def _names(self, part: Part, source: Source, columns: Set[str]) -> bool:
         return any(names_column(self.sql, index, source, columns) for index in range(*part))
 
     def _source_output(self, source: Source, ctes: Ctes) -> Output:
