@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -102,8 +103,8 @@ class MqttSender(Sender):
         waiting.clear()
 
     def _await_session(self) -> None:
-        """The broker keeps messages for those whom it knows."""
-        while "penstock-received-mqtt" not in self._broker.log.read_text():
+        """The broker keeps messages of a subscription, from its start."""
+        while not re.search(r"penstock-received-mqtt \S* ?\d ", self._broker.log.read_text()):
             if self.ended.wait(PAUSE):
                 return
 

@@ -26,6 +26,11 @@ persistence_location {data}/
 max_queued_messages 0
 max_inflight_messages 0
 allow_anonymous false
+log_type error
+log_type warning
+log_type notice
+log_type information
+log_type subscribe
 password_file {data}/passwords
 acl_file {data}/rights
 """
