@@ -20,6 +20,7 @@ from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
+    conjuncts,
     frame_of,
     scala_items,
     scala_sequence,
@@ -190,12 +191,8 @@ class CheckedPlan(ABC):
     def check_join(self, plan: Any, side: Any, passing: Any) -> Any | None:
         """Checks the sides of the equalities in a join's condition that read only one input."""
         values = []
-        pending = [plan.condition().get()]
-        while pending:
-            condition = pending.pop()
-            if class_name(condition) == "And":
-                pending += scala_items(condition.children())
-            elif find_failures(condition):
+        for condition in conjuncts(plan.condition().get()):
+            if find_failures(condition):
                 sides = scala_items(condition.children())
                 mine = [each for each in sides if each.references().subsetOf(side.outputSet())]
                 others = [each for each in sides if each not in mine]

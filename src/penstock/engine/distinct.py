@@ -12,11 +12,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
-from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
-    analyzed_plan,
     class_name,
-    frame_of,
     map_children,
     rewrite_streams,
     scala_items,
@@ -30,14 +27,10 @@ def by_distinct_values(frame: DataFrame) -> DataFrame:
     A query stays as it is if its aggregates are of different distinct values, which Spark's form
     has in no stable order, or if it also has `listagg` of sorted values.
     """
-    session = frame.sparkSession
-    plan = analyzed_plan(frame)
     try:
-        java = java_names(session)
-        rewritten = rewrite_streams(plan, lambda part: _rewrite(part, java), java, "AGGREGATE")
+        return rewrite_streams(frame, _rewrite, "AGGREGATE")
     except Py4JError:
         return frame
-    return frame if rewritten is plan else frame_of(rewritten, session)
 
 
 def _rewrite(plan: Any, java: Any) -> Any:

@@ -10,13 +10,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     WATERMARK_DELAY,
     WINDOWS,
-    analyzed_plan,
     class_name,
-    frame_of,
     has_metadata,
     map_children,
     rewrite_streams,
@@ -27,11 +24,7 @@ from penstock.engine.spark_plan import (
 
 def by_windows_only(frame: DataFrame) -> DataFrame:
     """Returns a stream whose groups have a single event-time column, which has the same rows."""
-    session = frame.sparkSession
-    plan = analyzed_plan(frame)
-    java = java_names(session)
-    rewritten = rewrite_streams(plan, lambda part: _rewrite(part, java), java, "AGGREGATE")
-    return frame if rewritten is plan else frame_of(rewritten, session)
+    return rewrite_streams(frame, _rewrite, "AGGREGATE")
 
 
 def _rewrite(plan: Any, java: Any) -> Any:

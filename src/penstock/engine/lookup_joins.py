@@ -21,7 +21,7 @@ from penstock.core.errors import PlanError
 from penstock.engine.checked_plan import without_ctes
 from penstock.engine.columns import to_spark
 from penstock.engine.key_lookup import KeyLookup
-from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
 from penstock.engine.updating.catalyst import Catalyst, named
 
 _MARK = "penstock lookup "
@@ -135,7 +135,7 @@ class _Rewriting:
 
     def _filter(self, plan: Any) -> Any:
         """Returns a filter above a join. Its conditions on the stream are evaluated first."""
-        join, conditions = plan.child(), _conjuncts(plan.condition())
+        join, conditions = plan.child(), conjuncts(plan.condition())
         kind, children = class_name(join.joinType()), scala_items(join.children())
         if kind in _INNER and all(each.deterministic() for each in conditions):
             return self._join(join, conditions)
@@ -168,7 +168,7 @@ class _Rewriting:
                 "no row of the stream matches, and single keys are looked up", join,
                 "Write stream JOIN table, or stream LEFT JOIN table.",
             )  # fmt: skip
-        on = _conjuncts(join.condition().get()) if join.condition().isDefined() else []
+        on = conjuncts(join.condition().get()) if join.condition().isDefined() else []
         if kind in _INNER:
             on, conditions = [*on, *conditions], []
         stream = self._where(stream, conditions)
@@ -318,7 +318,7 @@ class _Rewriting:
             return None
         pairs = table.output
         if kind == "Filter":
-            conditions = [self._replaced(each, pairs) for each in _conjuncts(plan.condition())]
+            conditions = [self._replaced(each, pairs) for each in conjuncts(plan.condition())]
             return _Table(table.name, table.symbol, pairs, (*table.filters, *conditions))
         if kind == "Project":
             values = [
@@ -353,12 +353,6 @@ def _tables_in(plan: Any) -> Iterator[str]:
 
 def _reads(plan: Any) -> bool:
     return next(_tables_in(plan), None) is not None
-
-
-def _conjuncts(condition: Any) -> list[Any]:
-    if class_name(condition) == "And":
-        return [part for side in scala_items(condition.children()) for part in _conjuncts(side)]
-    return [condition]
 
 
 def _over(expression: Any, plan: Any) -> bool:

@@ -13,12 +13,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.java_names import java_names
 from penstock.engine.spark_plan import (
     WINDOWS,
-    analyzed_plan,
     class_name,
-    frame_of,
+    conjuncts,
     has_metadata,
     rewrite_streams,
     scala_items,
@@ -27,11 +25,7 @@ from penstock.engine.spark_plan import (
 
 def by_known_keys(frame: DataFrame) -> DataFrame:
     """Returns a stream whose full outer joins match no null keys."""
-    session = frame.sparkSession
-    plan = analyzed_plan(frame)
-    java = java_names(session)
-    rewritten = rewrite_streams(plan, lambda part: _rewrite(part, java), java, "OUTER_JOIN")
-    return frame if rewritten is plan else frame_of(rewritten, session)
+    return rewrite_streams(frame, _rewrite, "OUTER_JOIN")
 
 
 def _rewrite(plan: Any, java: Any) -> Any:
@@ -70,12 +64,9 @@ def _and_known(condition: Any, left: Any, right: Any, java: Any) -> Any:
 def _nullable_equalities(join: Any) -> Iterator[Any]:
     """Yields the equalities in the condition of a join whose sides are both nullable."""
     inputs = scala_items(join.children())
-    pending = [join.condition().get()] if join.condition().isDefined() else []
-    while pending:
-        expression = pending.pop()
-        if expression.nodeName() == "And":
-            pending += scala_items(expression.children())
-        elif expression.nodeName() == "EqualTo" and all(
+    condition = join.condition()
+    for expression in conjuncts(condition.get()) if condition.isDefined() else ():
+        if class_name(expression) == "EqualTo" and all(
             _can_be_null(side, inputs) for side in scala_items(expression.children())
         ):
             yield expression

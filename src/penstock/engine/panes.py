@@ -20,7 +20,6 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.columns import to_arrow
-from penstock.engine.java_names import java_names
 from penstock.engine.pane_aggregates import Aggregates, Unsupported
 from penstock.engine.pane_rows import PaneRows
 from penstock.engine.spark_plan import (
@@ -44,10 +43,9 @@ _FEWEST_WINDOWS = 4
 def by_panes(frame: DataFrame) -> DataFrame:
     """Returns a stream whose sliding windows are computed by panes where this is exact."""
     session = frame.sparkSession
-    plan = analyzed_plan(frame)
-    java = java_names(session)
-    rewritten = rewrite_streams(plan, _Panes(session, java).rewrite, java, "AGGREGATE")
-    return frame if rewritten is plan else frame_of(rewritten, session)
+    return rewrite_streams(
+        frame, lambda plan, java: _Panes(session, java).rewrite(plan), "AGGREGATE"
+    )
 
 
 @dataclass(frozen=True)

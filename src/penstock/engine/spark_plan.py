@@ -48,21 +48,34 @@ def map_children(node: Any, function: Callable[[Any], Any], java: Any) -> Any:
     return node.withNewChildren(scala_sequence(java, mapped))
 
 
-def rewrite_streams(plan: Any, rewrite: Callable[[Any], Any], java: Any, *patterns: str) -> Any:
-    """Returns a plan in which `rewrite` replaced operators over streams, from below upwards.
+def rewrite_streams(
+    frame: DataFrame, rewrite: Callable[[Any, Any], Any], *patterns: str
+) -> DataFrame:
+    """Returns a frame in which `rewrite` replaced operators over streams, from below upwards.
 
-    Parts that have none of the operators are skipped: `patterns` are names of Spark's TreePattern,
-    as `AGGREGATE`. Returns the plan itself if `rewrite` changes none.
+    `rewrite` receives an operator and the Java packages, and returns the operator itself or another
+    one. Parts of the plan that have none of the operators are skipped: `patterns` are names of
+    Spark's TreePattern, as `AGGREGATE`. Reads no data.
     """
+    java: Any = java_names(frame.sparkSession)
     known = java.org.apache.spark.sql.catalyst.trees.TreePattern
     found = [getattr(known, pattern)() for pattern in patterns]
 
     def visit(part: Any) -> Any:
         if not any(map(part.containsPattern, found)) or not part.isStreaming():
             return part
-        return rewrite(map_children(part, visit, java))
+        return rewrite(map_children(part, visit, java), java)
 
-    return visit(plan)
+    plan = analyzed_plan(frame)
+    rewritten = visit(plan)
+    return frame if rewritten is plan else frame_of(rewritten, frame.sparkSession)
+
+
+def conjuncts(condition: Any) -> list[Any]:
+    """Returns the parts of a condition that AND combines."""
+    if class_name(condition) != "And":
+        return [condition]
+    return [part for side in scala_items(condition.children()) for part in conjuncts(side)]
 
 
 def has_metadata(column: Any, *keys: str) -> bool:

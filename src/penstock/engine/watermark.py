@@ -101,16 +101,14 @@ def keep_filters_above(frame: DataFrame) -> DataFrame:
     Spark evaluates a filter below the watermark if it can. The rows that do not pass would then not
     advance the watermark. No filter passes another one whose value is not deterministic.
     """
-    plan = analyzed_plan(frame)
     session = frame.sparkSession
 
-    def keep(part: Any) -> Any:
-        if class_name(part) != "EventTimeWatermark":
-            return part
-        return analyzed_plan(frame_of(part, session).where(spark_partition_id() >= 0))
+    def keep(plan: Any, _: Any) -> Any:
+        if class_name(plan) != "EventTimeWatermark":
+            return plan
+        return analyzed_plan(frame_of(plan, session).where(spark_partition_id() >= 0))
 
-    kept = rewrite_streams(plan, keep, java_names(session), "EVENT_TIME_WATERMARK")
-    return frame if kept is plan else frame_of(kept, session)
+    return rewrite_streams(frame, keep, "EVENT_TIME_WATERMARK")
 
 
 def _bound(frame: DataFrame, event_time: str, expression: str) -> Column:

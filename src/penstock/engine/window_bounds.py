@@ -6,22 +6,20 @@ have lost. The window itself is added to the columns that are compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
-from penstock.engine.java_names import java_names
 from penstock.engine.same_type_casts import without_cast
 from penstock.engine.spark_plan import (
     SESSION_WINDOW,
     WATERMARK_DELAY,
     WINDOWS,
-    analyzed_plan,
     class_name,
-    frame_of,
+    conjuncts,
     has_metadata,
     rewrite_streams,
     scala_items,
@@ -35,12 +33,13 @@ _EQUALITIES = ("EqualNullSafe", "EqualTo")
 
 def by_whole_windows(frame: DataFrame) -> DataFrame:
     """Returns a stream whose joins and groups by bounds of windows are also by the windows."""
-    session = frame.sparkSession
-    plan = analyzed_plan(frame)
-    java = java_names(session)
-    rewrite = _WholeWindows(java).rewrite
-    rewritten = rewrite_streams(plan, rewrite, java, "AGGREGATE", "DISTINCT_LIKE", "JOIN")
-    return frame if rewritten is plan else frame_of(rewritten, session)
+    return rewrite_streams(
+        frame,
+        lambda plan, java: _WholeWindows(java).rewrite(plan),
+        "AGGREGATE",
+        "DISTINCT_LIKE",
+        "JOIN",
+    )
 
 
 @dataclass(frozen=True)
@@ -72,23 +71,25 @@ class _WholeWindows:
             windows = self._aggregate(groups)
             return plan if windows is groups else windows
         if kind == "Join":
-            return self._join(plan, _conjuncts(plan.condition()))
+            condition = plan.condition()
+            return self._join(plan, conjuncts(condition.get()) if condition.isDefined() else [])
         if kind == "Filter" and class_name(plan.child()) == "Join":
             if class_name(plan.child().joinType()) not in _INNER:
                 return plan
-            joined = self._join(plan.child(), _split(plan.condition()))
+            joined = self._join(plan.child(), conjuncts(plan.condition()))
             if joined is not plan.child():
                 return plan.withNewChildren(scala_sequence(self.java, [joined]))
         return plan
 
-    def _join(self, join: Any, conjuncts: Iterable[Any]) -> Any:
+    def _join(self, join: Any, conditions: Sequence[Any]) -> Any:
         """Returns a join with the equality of the windows whose bounds are equal."""
         if not all(side.isStreaming() for side in scala_items(join.children())):
             return join
-        conjuncts = list(conjuncts)
-        if any(map(_compares_event_times, conjuncts)):
+        if any(map(_compares_event_times, conditions)):
             return join
-        pairs = [pair for each in conjuncts if (pair := self._equal_bounds(each, join)) is not None]
+        pairs = [
+            pair for each in conditions if (pair := self._equal_bounds(each, join)) is not None
+        ]
         for left, right in pairs:
             names = {
                 other.name
@@ -223,19 +224,6 @@ def _definition(window: Any, plan: Any) -> Any | None:
         if _has_column(child, window):
             return _definition(window, child)
     return None
-
-
-def _conjuncts(condition: Any) -> Iterator[Any]:
-    if condition.isDefined():
-        yield from _split(condition.get())
-
-
-def _split(condition: Any) -> Iterator[Any]:
-    if class_name(condition) != "And":
-        yield condition
-        return
-    for part in scala_items(condition.children()):
-        yield from _split(part)
 
 
 def _is_column(expression: Any) -> bool:

@@ -258,11 +258,7 @@ def updates_as_stream(root: str, nodes: Mapping[str, Node], streams: frozenset[s
     relation = nodes[root].relation
     if relation is None or not relation.simply_aggregates:
         return False
-    above = (nodes[name] for name in upstream([root], nodes) & streams)
-    return all(
-        not node.stateful or (node.relation is not None and node.relation.emits_final_rows)
-        for node in above
-    )
+    return not any(_has_groups(name, nodes) for name in nodes[root].inputs if name in streams)
 
 
 def _is_endless(root: str, nodes: Mapping[str, Node]) -> bool:
@@ -273,9 +269,8 @@ def _is_endless(root: str, nodes: Mapping[str, Node]) -> bool:
 
 def _updates_rows(root: str, nodes: Mapping[str, Node]) -> bool:
     """Returns whether a stateful root updates its rows without a watermark that completes them."""
-    relation = nodes[root].relation
-    final = relation is not None and relation.emits_final_rows
-    return nodes[root].stateful and not final and not watermarks_above(root, nodes)
+    node = nodes[root]
+    return node.stateful and not _emits_final_rows(node) and not watermarks_above(root, nodes)
 
 
 def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
@@ -284,7 +279,20 @@ def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
     if node.relation is None or not node.stateful:
         return False
     streaming = frozenset(name for name in node.inputs if _is_stream(name, nodes))
-    return node.relation.needs_whole_input(streaming, _times_of_inputs(node, nodes))
+    grouped = frozenset(name for name in streaming if _has_groups(name, nodes))
+    return node.relation.needs_whole_input(streaming, _times_of_inputs(node, nodes), grouped)
+
+
+def _has_groups(name: str, nodes: Mapping[str, Node]) -> bool:
+    """Returns whether a node, or one upstream, has state other than rows that are final at once."""
+    return any(
+        nodes[each].stateful and not _emits_final_rows(nodes[each])
+        for each in upstream([name], nodes) | {name}
+    )
+
+
+def _emits_final_rows(node: Node) -> bool:
+    return node.relation is not None and node.relation.emits_final_rows
 
 
 def _times_of_inputs(node: Node, nodes: Mapping[str, Node]) -> frozenset[str] | None:

@@ -130,11 +130,14 @@ class Relation(Component[C]):
         """Returns whether each row of the output has the values of these columns of its input."""
         return True
 
-    def needs_whole_input(self, streaming: Set[str], times: Set[str] | None) -> bool:
+    def needs_whole_input(
+        self, streaming: Set[str], times: Set[str] | None, grouped: Set[str]
+    ) -> bool:
         """Returns whether rows are final at the end of the input only, in spite of watermarks.
 
-        `streaming` are the inputs that are streams. `times` are the columns of the inputs that may
-        have event times or windows, or None if they are unknown.
+        `streaming` are the inputs that are streams, and `grouped` those of them that have groups
+        upstream. `times` are the columns of the inputs that may have event times or windows, or
+        None if they are unknown.
         """
         return False
 

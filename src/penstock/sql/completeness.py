@@ -24,14 +24,19 @@ WINDOW_FUNCTIONS = frozenset(
 
 
 def needs_whole_input(
-    facts: Facts, streaming: Set[str], times: Set[str] | None, columns: Columns
+    facts: Facts,
+    streaming: Set[str],
+    times: Set[str] | None,
+    columns: Columns,
+    grouped: Set[str],
 ) -> bool:
     """Returns whether rows of a query are final at the end of the input only.
 
     That is so with ORDER BY, LIMIT, OFFSET or OVER, for subqueries of streams, for joins of streams
     without an equality, and for groups, distinct rows and outer, semi and anti joins without an
     event time. `times` are the columns of the inputs with event times; None stands for unknown
-    columns. `columns` are the columns of inputs, as far as they are known.
+    columns. `columns` are the columns of inputs, as far as they are known, and `grouped` the
+    streams that have groups upstream.
     """
     tree = facts.tree
     if tree is None:
@@ -41,7 +46,7 @@ def needs_whole_input(
         return True
     if tree.find(exp.Window):
         return True
-    streams = {name.lower() for name in streaming}
+    streams, groups = ({name.lower() for name in names} for names in (streaming, grouped))
     if facts.has_subqueries(frozenset(streaming)) or joins_without_equality(facts, streaming):
         return True
     if times is None:
@@ -53,6 +58,7 @@ def needs_whole_input(
         or any(
             _is_incomplete(facts, join, streams, names, direct) for join in tree.find_all(exp.Join)
         )
+        or any(_joins_groups(facts, join, streams, groups) for join in tree.find_all(exp.Join))
     )
 
 
@@ -167,22 +173,40 @@ def _is_incomplete(
         select, exp.Select
     ):  # fmt: skip
         return False
-    source = select.args.get("from_") or select.args.get("from")
-    joins = select.args.get("joins") or []
-    left = [source, *joins[: joins.index(join)]]
-    reads_left = any(side is not None and facts.count_reads_in(side, streams) for side in left)
-    if not reads_left or not facts.count_reads_in(join.this, streams):
+    if not _joins_streams(facts, join, streams):
         return False
     if kind == "ANTI":
         return True
     if kind == "SEMI":
-        # Spark computes no semi join of groups as a stream.
         names = direct
-        if any(side is not None and side.find(exp.Group) for side in (*left, join.this)):
-            return True
     on = join.args.get("on")
     conditions = [*_conjuncts(on), *(join.args.get("using") or ())]
     return not any(_limits_time(part, names, direct) for part in conditions)
+
+
+def _joins_groups(facts: Facts, join: exp.Join, streams: Set[str], groups: Set[str]) -> bool:
+    """Returns whether a join is a semi join of groups, which Spark does not compute as a stream."""
+    return (
+        join.kind.upper() == "SEMI"
+        and _joins_streams(facts, join, streams)
+        and any(side.find(exp.Group) or facts.count_reads_in(side, groups) for side in _sides(join))
+    )
+
+
+def _joins_streams(facts: Facts, join: exp.Join, streams: Set[str]) -> bool:
+    """Returns whether both sides of a join read streams."""
+    *left, right = (facts.count_reads_in(side, streams) for side in _sides(join))
+    return any(left) and right > 0
+
+
+def _sides(join: exp.Join) -> Iterator[exp.Expr]:
+    """Yields the relations to the left of a join, and then its own."""
+    assert join.parent is not None
+    select = join.parent.args
+    joins = select.get("joins") or []
+    source = select.get("from_") or select.get("from")
+    yield from (side for side in (source, *joins[: joins.index(join)]) if side is not None)
+    yield join.this
 
 
 def _limits_time(condition: exp.Expr, names: Set[str], direct: Set[str]) -> bool:

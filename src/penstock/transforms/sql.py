@@ -133,8 +133,11 @@ class Sql(Relation[SqlConfig]):
     def keeps_columns(self, names: Collection[str]) -> bool:
         return keeps_columns(self._bound_facts, names)
 
-    def needs_whole_input(self, streaming: Set[str], times: Set[str] | None) -> bool:
-        return needs_whole_input(self._bound_facts, streaming, times, self._bound.columns)
+    def needs_whole_input(
+        self, streaming: Set[str], times: Set[str] | None, grouped: Set[str]
+    ) -> bool:
+        columns = self._bound.columns
+        return needs_whole_input(self._bound_facts, streaming, times, columns, grouped)
 
     def time_columns(self, times: Set[str]) -> Set[str] | None:
         return time_columns(self._bound_facts, times, self._bound.columns)

@@ -50,7 +50,7 @@ NOT_COMPLETED = [
 
 
 def needs(sql: str) -> bool:
-    return needs_whole_input(parse_facts(sql), frozenset("ab"), frozenset({"at"}), {})
+    return needs_whole_input(parse_facts(sql), frozenset("ab"), frozenset({"at"}), {}, frozenset())
 
 
 @pytest.mark.parametrize("sql", COMPLETED)
@@ -66,3 +66,10 @@ def test_no_watermark_completes_other_rows(sql: str) -> None:
 def test_times_have_names_of_aliases() -> None:
     found = time_columns(parse_facts(f"SELECT start AS hour, n FROM ({WINDOWED}) w"), {"at"}, {})
     assert {"window", "at", "start", "hour"} <= found and not found & {"n", "k"}
+
+
+def test_a_semi_join_of_groups_upstream_is_final_at_the_end() -> None:
+    facts = parse_facts("SELECT 1 FROM a LEFT SEMI JOIN b ON a.at = b.at")
+    streams, times = frozenset("ab"), frozenset({"at"})
+    assert not needs_whole_input(facts, streams, times, {}, frozenset())
+    assert needs_whole_input(facts, streams, times, {}, frozenset("b"))

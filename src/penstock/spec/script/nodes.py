@@ -106,7 +106,7 @@ class ScriptNodes:
             case Select():
                 self._add_printed(statement.query)
             case CreateFunction():
-                self._add_function(statement)
+                self._sections.add_function(statement)
             case Set():
                 add_setting(self._file, self.settings, statement)
 
@@ -115,23 +115,6 @@ class ScriptNodes:
             self._connect(table, table.query)
         elif table.name.value.lower() not in self._written:
             self._sources.add(table, self._options(table, "source"))
-
-    def _add_function(self, function: CreateFunction) -> None:
-        """Adds a function. Raises SpecError if its name is taken."""
-        name = function.name
-        known = {key.value.lower(): key for key in self._sections.functions}
-        first = known.get(name.value.lower())
-        if first is not None:
-            raise SpecError(
-                f'duplicate function "{name.value}"',
-                code="duplicate-name",
-                where=self._file.location(name.start, name.end),
-                hint=f"rename one of them; the first is at "
-                f"{self._file.location(first.start, first.end)}",
-            )
-        if function.expression is not None:
-            function.add("sql", self._sections.query_node(function.expression))
-        self._sections.functions[name] = function.node(self._file)
 
     def _add_insert(self, insert: Insert) -> None:
         table = self._tables.get(insert.table.value.lower())

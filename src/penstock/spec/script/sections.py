@@ -8,6 +8,7 @@ from penstock.core.errors import SpecError
 from penstock.spec.script.arroyo import translate_query
 from penstock.spec.script.assignment import unique_names
 from penstock.spec.script.build import derived_node, key, map_node, query_node
+from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.row_times import window_columns
 from penstock.spec.script.tokens import Text
@@ -22,6 +23,7 @@ class Sections:
         self._file, self._is_of_arroyo = file, is_of_arroyo
         self._count: Counter[str] = Counter()
         self._names_seen: dict[str, Text] = {}
+        self._functions_seen: dict[str, Text] = {}
         self.functions: dict[Text, Node] = {}
         self.nodes: dict[str, dict[Text, Node]] = {
             section: {} for section in ("sources", "transforms", "sinks")
@@ -29,16 +31,26 @@ class Sections:
 
     def add_node(self, section: str, name: Text, node: Node) -> None:
         """Adds a node. Raises SpecError if its name is taken."""
-        first = self._names_seen.setdefault(name.value.lower(), name)
+        self._check_duplicate(name, self._names_seen, "name")
+        self.nodes[section][name] = node
+
+    def add_function(self, function: CreateFunction) -> None:
+        """Adds a function. Raises SpecError if its name is taken."""
+        self._check_duplicate(function.name, self._functions_seen, "function")
+        if function.expression is not None:
+            function.add("sql", self.query_node(function.expression))
+        self.functions[function.name] = function.node(self._file)
+
+    def _check_duplicate(self, name: Text, seen: dict[str, Text], kind: str) -> None:
+        first = seen.setdefault(name.value.lower(), name)
         if first is not name:
             raise SpecError(
-                f'duplicate name "{name.value}"',
+                f'duplicate {kind} "{name.value}"',
                 code="duplicate-name",
                 where=self._file.location(name.start, name.end),
                 hint=f"rename one of them; the first is at "
                 f"{self._file.location(first.start, first.end)}",
             )
-        self.nodes[section][name] = node
 
     def add_transform(
         self,
