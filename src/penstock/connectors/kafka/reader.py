@@ -55,7 +55,6 @@ class PartitionReader:
         self._tracker: ErrorTracker
         self._consumer, self._tracker = create_consumer(config.connection, config.properties)
         self._positions: dict[Partition, int] = {}
-        self._renews_tokens = config.connection.uses_msk_iam
 
     def read(self, ranges: Sequence[Range]) -> Iterator[list[PartitionRecords]]:
         """Yields the records of the ranges; records of a partition are in order.
@@ -63,8 +62,6 @@ class PartitionReader:
         Raises Transient after a timeout without records, Permanent for permanent errors.
         """
         unfinished = {range_.partition: range_ for range_ in ranges if range_.start < range_.end}
-        if self._renews_tokens:
-            self._drop_events()
         self._tracker.clear()
         self._tracker.partitions = {str(partition) for partition in unfinished}
         paused = self._seek(list(unfinished.values()))
@@ -99,17 +96,6 @@ class PartitionReader:
     def close(self) -> None:
         """Closes the consumer."""
         self._consumer.close()
-
-    def _drop_events(self) -> None:
-        """Drops the events since the last read, and renews the token.
-
-        librdkafka renews a token in a poll. Without one, the token expires and a broker that closes
-        the connection reports a failed authentication, which a new token resolves.
-        """
-        for partition, messages in _group_by_partition(self._consumer.consume(MAX_BATCH, 0)):
-            self._skip_records(
-                Partition(*partition), [each for each in messages if each.error() is None]
-            )
 
     def _seek(self, ranges: Sequence[Range]) -> list[Range]:
         """Assigns the ranges. Returns the ranges that were paused at their start."""
@@ -168,7 +154,7 @@ class PartitionReader:
             range_ = unfinished.get(partition)
             records = [message for message in messages if message.error() is None]
             if range_ is None:
-                self._skip(partition, messages, records)
+                self._skip(partition, records)
                 continue
             position = self._positions[partition]
             if records:
@@ -185,15 +171,12 @@ class PartitionReader:
                 del unfinished[partition]
         return selected
 
-    def _skip(
-        self, partition: Partition, messages: Sequence[Message], records: Sequence[Message]
-    ) -> None:
-        """Handles messages of a partition that is finished; the next range seeks back."""
-        self._skip_records(partition, records)
-        if not records and partition.topic is None:
-            self._raise_error(messages[0])
+    def _skip(self, partition: Partition, records: Sequence[Message]) -> None:
+        """Handles messages of a partition that is finished; the next range seeks back.
 
-    def _skip_records(self, partition: Partition, records: Sequence[Message]) -> None:
+        Errors without a partition are those of the group coordinator, which a reader does not use.
+        The tracker has all errors of brokers.
+        """
         if records:
             self._positions[partition] = records[-1].offset() + 1
 
