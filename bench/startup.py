@@ -208,9 +208,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--cases", type=Path, nargs="+", default=sorted(PIPELINES.glob("*.yaml")),
+        "--cases",
+        type=Path,
+        nargs="+",
+        default=sorted(set(PIPELINES.glob("*.yaml")) - set(PIPELINES.glob("*.test.yaml"))),
         help="pipelines with test cases",
-    )  # fmt: skip
+    )
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
