@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from minute_counts import MinuteCounts
 from pydantic import ValidationError
 
 from penstock.connectors.aws.kinesis import KinesisSink, KinesisSource
@@ -17,6 +19,9 @@ from penstock.connectors.aws.kinesis.config import KinesisSinkConfig, KinesisSou
 from penstock.core.errors import UserError
 from penstock.sdk import BatchId, Context, Permanent, Read
 from servers.aws import REGION, Aws
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FIRST = "shardId-000000000000"
 HALF, HIGH = str(2**127), str(2**127 + 1)
@@ -216,3 +221,16 @@ def written(sink: KinesisSink, rows: list[dict[str, Any]], texts: list[bytes]) -
         failures = writer.write(some, pa.array(texts, pa.binary()))
         assert writer.commit() == {"messages": len(rows) - len(failures)}
     return [(failure.index, failure.error.code) for failure in failures]
+
+
+@pytest.mark.spark
+def test_no_row_of_a_shard_that_is_behind_is_late(
+    aws: Aws, penstock_spark: SparkSession, tmp_path: Path
+) -> None:
+    stream = Made(aws, shards=2)
+
+    def write(shard: int, payloads: Sequence[bytes]) -> None:
+        stream.put(*payloads, shard=("0", HIGH)[shard])
+
+    source = {"type": "kinesis", **stream.options}
+    MinuteCounts(source, write, penstock_spark, tmp_path).check_partition_behind(40, 13)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from minute_counts import MinuteCounts
 
 from integration.redis_reading import Make, maker, payloads, read
 from penstock.sdk import Permanent, Read, Transient
 from servers.redis import Redis
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture
@@ -123,3 +127,16 @@ def test_large_entries_are_read_in_small_pages(client: Any, key: str, make: Make
     (partition,) = source.partitions(start, source.latest_offset(start))
     sizes = [batch.num_rows for batch in source.read(partition, Read())]
     assert sum(sizes) == 130 and max(sizes[1:]) < 30
+
+
+@pytest.mark.spark
+def test_no_row_of_a_stream_that_is_behind_is_late(
+    redis: Redis, client: Any, key: str, penstock_spark: SparkSession, tmp_path: Path
+) -> None:
+    def write(stream: int, payloads: Sequence[bytes]) -> None:
+        for payload in payloads:
+            client.xadd(f"{key}:{stream}", {"payload": payload})
+
+    streams = [f"{key}:{stream}" for stream in range(2)]
+    source = {"type": "redis", **redis.login, "stream": streams}
+    MinuteCounts(source, write, penstock_spark, tmp_path).check_partition_behind(40, 13)

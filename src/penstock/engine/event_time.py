@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -25,12 +26,21 @@ def find_out_of_range(times: pa.Array, latest: datetime = LATEST) -> list[int]:
     return [int(index) for index in pc.indices_nonzero(outside.fill_null(False)).to_numpy()]
 
 
-def latest_by_origin(times: pa.Array, origins: pa.Array) -> dict[str, int]:
-    """Returns the latest event time of each origin in microseconds since 1970."""
+def latest_by_partition(
+    times: pa.Array, origins: pa.Array, partition_of: Callable[[str], str]
+) -> dict[str, int]:
+    """Returns the latest event time of each partition in microseconds since 1970.
+
+    `partition_of` returns the partition of an origin.
+    """
     numbers = times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
     rows = pa.table({"origin": origins, "time": numbers}).filter(pc.is_valid(numbers))
-    latest = rows.group_by("origin").aggregate([("time", "max")])
-    return dict(zip(*(latest[name].to_pylist() for name in ("origin", "time_max")), strict=True))
+    by_origin = rows.group_by("origin").aggregate([("time", "max")])
+    latest: dict[str, int] = {}
+    for row in by_origin.to_pylist():
+        partition, time = partition_of(row["origin"]), row["time_max"]
+        latest[partition] = max(time, latest.get(partition, time))
+    return latest
 
 
 def out_of_range(name: str, time: pa.Scalar) -> DecodeError:

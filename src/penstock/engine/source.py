@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import Bug, RecordError
-from penstock.engine.event_time import find_out_of_range, latest_by_origin, out_of_range
+from penstock.engine.event_time import find_out_of_range, latest_by_partition, out_of_range
 from penstock.engine.isolated import decode_isolated, decode_record_isolated
 from penstock.engine.late_candidates import LateCapture, select_candidates
 from penstock.engine.sentinel import sentinel
@@ -206,7 +206,8 @@ class SourceTask:
             origins = payloads.column("origin")
             origins = origins if index is None else origins.take(index)
             valid = _valid(rows.num_rows, bad)
-            letters.observe(latest_by_origin(times.filter(valid), origins.filter(valid)))
+            times, origins = times.filter(valid), origins.filter(valid)
+            letters.observe(latest_by_partition(times, origins, self.source.partition_of))
         errors = {number: out_of_range(self.event_time, times[number]) for number in bad}
         return self._reject(rows, errors, payloads, index, letters)
 

@@ -102,7 +102,7 @@ class DeadLetterWriter:
 
     `read` counts the valid rows of a source, with rows that the query does not need. `untimed`
     counts the rows without an event time, which belong to no window, and `late` the late rows.
-    `latest` is the latest event time of each partition of a source (see `latest_by_origin`).
+    `latest` is the latest event time of each partition of a source (see `latest_by_partition`).
     `candidates` are rows that may be late (see `engine.late_candidates`).
     """
 

@@ -142,9 +142,10 @@ class ReplayableSource(Source[C]):
     acknowledges: str | None = None
 
     partitioned: bool = False
-    """Whether each record is of a partition, its `origin`, that has a watermark of its own.
+    """Whether each record is of a partition that has a watermark of its own.
 
     For sources that declare BYTES. The watermark of the source is the least of its partitions.
+    Define `partition_offsets`, and `partition_of` unless the origin of a record is its partition.
     """
 
     @abstractmethod
@@ -175,8 +176,12 @@ class ReplayableSource(Source[C]):
         """
 
     def partition_offsets(self, offset: Offset) -> Mapping[str, Any]:
-        """Returns the part of an offset of each partition, by the `origin` of its records."""
+        """Returns the part of an offset of each partition, by the name of the partition."""
         return {}
+
+    def partition_of(self, origin: str) -> str:
+        """Returns the name of the partition of records with an `origin`."""
+        return origin
 
     def table_version(self) -> Any:
         """Returns the version of the rows of a lookup table as JSON. Any other version is newer.

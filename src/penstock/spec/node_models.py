@@ -25,7 +25,7 @@ class Watermark(StrictModel):
     delay: Duration = 0.0
     """The time to wait for late rows."""
     idle: PositiveDuration | None = None
-    """The time without new rows after which a source, or a partition of a topic, is idle and does
+    """The time without new rows after which a source, or one of its partitions, is idle and does
     not hold back windows and joins.
 
     By default a source is never idle, and a partition is idle after 10 seconds. Rows that arrive

@@ -23,6 +23,7 @@ _MAX_PAGE_ENTRIES = 10_000
 class StreamSource(ReplayableSource[RedisSourceConfig]):
     """Reads streams by ID. An offset is the last ID that was read of each stream."""
 
+    partitioned = True
     parallelism = "a stream"
     capabilities = frozenset(
         {
@@ -120,6 +121,13 @@ class StreamSource(ReplayableSource[RedisSourceConfig]):
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         left, right = ids_of(first), ids_of(second)
         return offset_of({name: min(left[name], right[name]) for name in left if name in right})
+
+    def partition_offsets(self, offset: Offset) -> Mapping[str, str]:
+        streams: Mapping[str, str] = offset["streams"]
+        return streams
+
+    def partition_of(self, origin: str) -> str:
+        return origin.rpartition(":")[0]
 
     @property
     def _streams(self) -> tuple[str, ...]:

@@ -120,7 +120,10 @@ class SourceHarness(ComponentContract):
         return [row for batch in batches for row in batch], end
 
     def count_rows_with_metadata(self, source: Any) -> int:
-        """Reads a batch with all metadata and checks its columns. Returns the number of rows."""
+        """Reads a batch with all metadata, and checks its columns and the partitions of records.
+
+        Returns the number of rows.
+        """
         count = 0
         metadata = source.metadata_schema()
         start = source.initial_offset()
@@ -132,6 +135,9 @@ class SourceHarness(ComponentContract):
                 assert batch.schema.names == [*columns.names, *metadata.names]
                 assert pa.schema(list(batch.schema)[len(columns) :]).types == metadata.types
                 count += batch.num_rows
+                if source.partitioned:
+                    names = {*map(source.partition_of, batch.column("origin").unique().to_pylist())}
+                    assert names <= source.partition_offsets(end).keys()
         return count
 
     def assert_ordered(self, source: Any, first: Any, second: Any) -> None:

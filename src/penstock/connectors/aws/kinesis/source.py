@@ -51,6 +51,7 @@ class KinesisSource(ReplayableSource[KinesisSourceConfig]):
     ```
     """
 
+    partitioned = True
     parallelism = "a shard"
     capabilities = frozenset(
         {
@@ -133,6 +134,14 @@ class KinesisSource(ReplayableSource[KinesisSourceConfig]):
         left, right = first["shards"], second["shards"]
         common = [id_ for id_ in left if id_ in right]
         return {**first, "shards": {id_: min_position(left[id_], right[id_]) for id_ in common}}
+
+    def partition_offsets(self, offset: Offset) -> Positions:
+        positions: Positions = offset["shards"]
+        return positions
+
+    def partition_of(self, origin: str) -> str:
+        _, shard, _ = origin.rsplit("/", 2)
+        return shard
 
     def close(self) -> None:
         if self._client is not None:
