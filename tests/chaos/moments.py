@@ -115,7 +115,7 @@ def die_at_appearance(moment: Appearance) -> None:
 
     def look() -> None:
         while len(files() - before) < moment.nth:
-            time.sleep(0.001)
+            time.sleep(0.01)
         die()
 
     threading.Thread(target=look, daemon=True).start()

@@ -54,7 +54,7 @@ class Victim:
             if batches and self.commits() >= wanted:
                 time.sleep(dice.random())
                 break
-            time.sleep(0.005)
+            time.sleep(0.05)
         return batches
 
     def kill(self, process: subprocess.Popen[bytes], dice: random.Random) -> str:

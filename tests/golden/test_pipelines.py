@@ -1,4 +1,4 @@
-"""Pipelines whose cases hold as given; those with state also after a restart and row by row."""
+"""Pipelines whose cases hold as given; those with state also row by row, with a restart."""
 
 from __future__ import annotations
 

@@ -15,6 +15,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from penstock.engine.java_names import java_names
+
 TARGET = Path(__file__).parents[2] / "src/penstock/sql/functions.py"
 CLOCKS = ("CurrentTimestamp", "CurrentDate", "CurrentTime", "LocalTimestamp", "Now")
 """The expressions of Spark that read the clock."""
@@ -46,7 +48,7 @@ class Registry:
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self._plans: dict[str, Any | None] = {}
-        self._jvm: Any = session.sparkContext._jvm
+        self._jvm: Any = java_names(session)
         java_session: Any = session._jsparkSession
         registry = java_session.sessionState().functionRegistry()
         names = {name.funcName(): name for name in items(registry.listFunction())}
@@ -103,10 +105,11 @@ class Registry:
                 sets["NONDETERMINISTIC"].add(name)
             if any(self.reads_clock(e) for e in examples if f"{name}()" not in e):
                 sets["CLOCKS"].add(name)
-            if self.reads_clock(f"SELECT {name}()"):
+            documented = any(f"{name}()" in example for example in examples)
+            if documented and self.reads_clock(f"SELECT {name}()"):
                 sets["CLOCKS_WITHOUT_ARGUMENTS"].add(name)
-            if self.reads_clock(f"SELECT {name}"):
-                sets["CLOCKS_WITHOUT_PARENTHESES"].add(name)
+                if self.reads_clock(f"SELECT {name}"):
+                    sets["CLOCKS_WITHOUT_PARENTHESES"].add(name)
         return sets
 
 

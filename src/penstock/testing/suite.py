@@ -19,10 +19,13 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.ui.liveUpdate.period": "1h",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1",
 }
-"""Settings for a few rows: code generation would take longer than the query."""
+"""Settings for a few rows: generated code and Spark's UI would take longer than the query."""
 
 
 def load_cases(
