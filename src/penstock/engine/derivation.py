@@ -24,7 +24,7 @@ from penstock.engine.functions.register import name_columns, register_functions
 from penstock.engine.lookup_joins import join_lookups
 from penstock.engine.null_keys import by_known_keys
 from penstock.engine.same_type_casts import without_same_type_casts
-from penstock.engine.updating.batch import UpdatingBatch
+from penstock.engine.updating.batch import UpdatingBatch, check_transform
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
 from penstock.engine.variants import mark_variants, variants_to_json
@@ -104,6 +104,8 @@ class Derivation(BuildContext):
             if self.updating is not None:
                 return self.updating.derive(node, inputs)
             tables = {name: self.without_operation(name, frame) for name, frame in inputs.items()}
+            if node.name not in self._verified:
+                check_transform(node, tables, self.plan.streams, session)
             return as_inserts(table_of(node, tables, session), node.operation)
         finally:
             for name, frame in inputs.items():

@@ -216,7 +216,7 @@ class _Rewriting:
             plan, flag = self._catalyst.with_column(plan, self._catalyst.column(matches), _MATCHES)
             row = [self._where_matched(value, flag) for value in row]
         targets = [attribute for attribute, _ in table.output]
-        return plan, self._catalyst.rename(plan, row, targets)
+        return plan, self._catalyst.rename(row, targets)
 
     def _key_values(
         self, join: Any, table: _Table, stream: Any, on: list[Any]

@@ -233,7 +233,7 @@ def changes_have_no_order(plan: Plan) -> Iterator[PlanError]:
 
 
 def tables_are_joined_by_row(plan: Plan) -> Iterator[PlanError]:
-    """Checks that a join of each batch with a table does not depend on rows of other batches."""
+    """Checks that rows of a table are joined with each batch, not merged or kept."""
     at_once = {name for query in plan.queries if query.whole_input for name in query.batch_nodes}
     for node in plan.of("transform"):
         relation, streaming = node.relation, frozenset(node.inputs) & plan.streams
@@ -244,6 +244,10 @@ def tables_are_joined_by_row(plan: Plan) -> Iterator[PlanError]:
         if relation.keeps_table_rows(streaming):
             problem = "returns the rows of a table by whether the stream has a match for them"
             hint = "Join the table to the stream, as in FROM stream LEFT JOIN table."
+            yield _error(node, problem, "not-streamable", hint)
+        if relation.merges_table_rows(streaming):
+            problem = "merges the rows of a table with each batch of a stream"
+            hint = "Write the rows of the table by a query of their own."
             yield _error(node, problem, "not-streamable", hint)
 
 

@@ -156,6 +156,10 @@ class Relation(Component[C]):
         """Returns whether rows of a table are returned by whether a stream has a match."""
         return False
 
+    def merges_table_rows(self, streaming: frozenset[str]) -> bool:
+        """Returns whether the rows of a table are merged with those of a stream."""
+        return False
+
     def calls_windows(self) -> bool:
         """Returns whether rows are grouped by windows of event time."""
         return False

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
+from penstock.sql.table_joins import keeps_constant_rows
 
 Columns = Mapping[str, Sequence[str | None]]
 """The columns of relations in order, by the name of the relation in lower case."""
@@ -33,10 +34,10 @@ def needs_whole_input(
     """Returns whether rows of a query are final at the end of the input only.
 
     That is so with ORDER BY, LIMIT, OFFSET or OVER, for subqueries of streams, for joins of streams
-    without an equality, and for groups, distinct rows and outer, semi and anti joins without an
-    event time. `times` are the columns of the inputs with event times; None stands for unknown
-    columns. `columns` are the columns of inputs, as far as they are known, and `grouped` the
-    streams that have groups upstream.
+    without an equality, for EXCEPT and INTERSECT, for constant rows that are kept, and for groups,
+    distinct rows and outer, semi and anti joins without an event time. `times` are the columns of
+    the inputs with event times; None stands for unknown columns. `columns` are the columns of
+    inputs, as far as they are known, and `grouped` the streams that have groups upstream.
     """
     tree = facts.tree
     if tree is None:
@@ -49,6 +50,8 @@ def needs_whole_input(
     streams, groups = ({name.lower() for name in names} for names in (streaming, grouped))
     if facts.has_subqueries(frozenset(streaming)) or joins_without_equality(facts, streaming):
         return True
+    if keeps_constant_rows(facts, streaming) or _compares_queries(facts, streams):
+        return True
     if times is None:
         return False
     names, direct = time_columns(facts, times, columns), _event_times(facts, times, columns)
@@ -60,6 +63,13 @@ def needs_whole_input(
         )
         or any(_joins_groups(facts, join, streams, groups) for join in tree.find_all(exp.Join))
     )
+
+
+def _compares_queries(facts: Facts, streams: Set[str]) -> bool:
+    """Returns whether EXCEPT or INTERSECT compares rows of streams."""
+    assert facts.tree is not None
+    queries = facts.tree.find_all(exp.Except, exp.Intersect)
+    return any(facts.count_reads_in(query, streams) for query in queries)
 
 
 def time_columns(facts: Facts, times: Set[str], columns: Columns) -> frozenset[str]:
@@ -121,8 +131,11 @@ def _columns_of(relation: exp.Expr | None, columns: Columns) -> Sequence[str | N
 
 
 def _is_of_function(alias: exp.Expr) -> bool:
-    """Returns whether an alias names the columns of a table function, whose rows have no time."""
-    return isinstance(alias.parent, exp.Lateral) and not isinstance(alias.parent.this, exp.Subquery)
+    """Returns whether an alias names the columns of VALUES or of a table function: no times."""
+    relation = alias.parent
+    if isinstance(relation, exp.Table | exp.Lateral):
+        return not isinstance(relation.this, exp.Identifier | exp.Subquery)
+    return isinstance(relation, exp.Values)
 
 
 def _groups_without_time(facts: Facts, streams: Set[str], names: Set[str]) -> bool:

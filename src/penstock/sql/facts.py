@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,7 @@ _STATEFUL = (
     exp.AggFunc, exp.Group, exp.Distinct, exp.Window, exp.Limit, exp.Order, exp.Except,
     exp.Intersect, exp.Qualify, exp.Offset, exp.Having, exp.Fetch, exp.TableSample, exp.Pivot,
 )  # fmt: skip
-_RELATIONS = (exp.From, exp.Join, exp.CTE, exp.With, exp.Lateral, exp.Query)
+_RELATIONS = (exp.From, exp.Join, exp.CTE, exp.With, exp.Query)
 """The parents of a query that is a relation, not a value."""
 _WINDOW = re.compile(r"(?<!`)\b(window\b(?!\s+\w+\s+AS\s*\()|session\b(?=\s*\())", re.IGNORECASE)
 """The names `window` and `session` of windows, which sqlglot parses as clauses."""
@@ -113,22 +113,6 @@ class Facts:
             return None
         return int(count.this) if count.is_int else None
 
-    def group_columns(self) -> tuple[str, ...]:
-        """Returns the columns of the output that hold all groups of the query; none otherwise."""
-        tree = self.tree
-        if not isinstance(tree, exp.Select):
-            return ()
-        group = tree.args.get("group")
-        outputs = tree.expressions
-        if tree.args.get("distinct") and all(output.alias_or_name for output in outputs):
-            return tuple(output.alias_or_name for output in outputs)
-        if group is None or any(
-            value for name, value in group.args.items() if name != "expressions"
-        ):
-            return ()
-        names = [_output_name(key, outputs) for key in group.expressions]
-        return tuple(names) if all(names) else ()
-
     def describe_state(self, streaming: frozenset[str]) -> tuple[str, ...]:
         """Returns descriptions of the state of a stateful query."""
         if self.tree is None:
@@ -149,13 +133,14 @@ class Facts:
         return deterministic(self.text, functions=self.functions)
 
     @cached_property
-    def _ctes(self) -> dict[str, exp.Expr]:
+    def ctes(self) -> dict[str, exp.Expr]:
+        """The common table expressions, by their names in lower case."""
         assert self.tree is not None
         return {cte.alias.lower(): cte.this for cte in self.tree.find_all(exp.CTE)}
 
     def _tables(self, tree: exp.Expr) -> Iterator[exp.Table]:
         for table in tree.find_all(exp.Table):
-            if table.name and table.name.lower() not in self._ctes:
+            if table.name and table.name.lower() not in self.ctes:
                 yield table
 
     @cached_property
@@ -195,6 +180,17 @@ class Facts:
         """Returns the number of reads of streams, by name in lower case, in a part of the tree."""
         return self._reads(tree, set(streams))
 
+    def reads_relations(self, tree: exp.Expr, seen: frozenset[str] = frozenset()) -> bool:
+        """Returns whether a part of the tree reads relations, not only constants.
+
+        `seen` are the common table expressions around the part: one may read itself.
+        """
+        tables = {table.name.lower() for table in tree.find_all(exp.Table) if table.name} - seen
+        return any(
+            name not in self.ctes or self.reads_relations(self.ctes[name], seen | {name})
+            for name in tables
+        )
+
     @cached_property
     def subqueries(self) -> tuple[exp.Expr, ...]:
         """The queries in conditions and expressions, which compare rows with other rows."""
@@ -212,8 +208,8 @@ class Facts:
             name = table.name.lower()
             if _is_in_cte(table, tree):
                 continue
-            if name in self._ctes and name not in seen:
-                count += self._reads(self._ctes[name], streams, seen | {name})
+            if name in self.ctes and name not in seen:
+                count += self._reads(self.ctes[name], streams, seen | {name})
             elif name in streams:
                 count += 1
         return count
@@ -231,19 +227,6 @@ class Facts:
             else self._reads(parent, streams) > 1
             for parent in joined.values()
         )
-
-
-def _output_name(key: exp.Expr, outputs: Sequence[exp.Expr]) -> str:
-    """Returns the column of the output with the value of a group: by position, name or value."""
-    if isinstance(key, exp.Literal) and key.is_int:
-        return (
-            str(outputs[int(key.name) - 1].alias_or_name) if int(key.name) <= len(outputs) else ""
-        )
-    for output in outputs:
-        named = isinstance(key, exp.Column) and not key.table and key.name == output.alias
-        if named or output.unalias() == key:
-            return str(output.alias_or_name)
-    return ""
 
 
 def _sides(select: exp.Select) -> Iterator[exp.Expr]:
@@ -284,7 +267,10 @@ def _is_pattern(any_: exp.Any) -> bool:
 
 
 def _is_relation(query: exp.Expr) -> bool:
-    """Returns whether a query is a relation that another one reads, not a value or condition."""
+    """Returns whether a query is a relation that another one reads, not a value or condition.
+
+    A LATERAL query is none: it is computed for each row of another relation.
+    """
     parent = query.parent
     while isinstance(parent, exp.Subquery | exp.Paren):
         parent = parent.parent

@@ -1,8 +1,11 @@
-"""Joins of a stream with a table whose rows depend on all rows of the stream."""
+"""Tables whose rows a query returns beside those of a stream, or by whether the stream has a match.
+
+A join or union that is computed on each batch would return such rows in each batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from sqlglot import exp
 
@@ -12,27 +15,50 @@ _TESTED = ("SEMI", "ANTI")
 
 
 def keeps_table_rows(facts: Facts, streaming: Set[str]) -> bool:
-    """Returns whether a join returns rows of a table by whether the stream has a match.
+    """Returns whether a join keeps rows of a table by whether a stream has a match for them.
 
     `streaming` are the relations that are streams; the others are tables.
     """
-    if facts.tree is None:
-        return False
+    return any(map(facts.reads_relations, _kept_by_joins(facts, streaming)))
+
+
+def merges_table_rows(facts: Facts, streaming: Set[str]) -> bool:
+    """Returns whether UNION merges the rows of a table with those of a stream."""
+    return any(map(facts.reads_relations, _kept_by_unions(facts, streaming)))
+
+
+def keeps_constant_rows(facts: Facts, streaming: Set[str]) -> bool:
+    """Returns whether a join or UNION keeps rows that the query states itself, as in VALUES."""
+    kept = (*_kept_by_joins(facts, streaming), *_kept_by_unions(facts, streaming))
+    return not all(map(facts.reads_relations, kept))
+
+
+def _kept_by_unions(facts: Facts, streaming: Set[str]) -> Iterator[exp.Expr]:
+    """Yields the tables, parts of the query without streams, that UNION merges with a stream."""
     streams = {name.lower() for name in streaming}
-    return any(
-        _keeps_table_rows(facts, select, streams) for select in facts.tree.find_all(exp.Select)
-    )
+    for union in facts.tree.find_all(exp.Union) if facts.tree is not None else ():
+        sides = [union.left, union.right]
+        tables = [side for side in sides if facts.count_reads_in(side, streams) == 0]
+        if len(tables) == 1:
+            yield from tables
 
 
-def _keeps_table_rows(facts: Facts, select: exp.Select, streams: Set[str]) -> bool:
+def _kept_by_joins(facts: Facts, streaming: Set[str]) -> Iterator[exp.Expr]:
+    """Yields the tables, parts of the query without streams, whose rows joins keep."""
+    streams = {name.lower() for name in streaming}
+    for select in facts.tree.find_all(exp.Select) if facts.tree is not None else ():
+        yield from _kept_by_joins_of(select, facts, streams)
+
+
+def _kept_by_joins_of(select: exp.Select, facts: Facts, streams: Set[str]) -> Iterator[exp.Expr]:
     source = select.args.get("from_") or select.args.get("from")
-    left_streams = source is not None and facts.count_reads_in(source, streams) > 0
+    left = [source] if source is not None else []
     for join in select.args.get("joins") or ():
+        left_streams = any(facts.count_reads_in(side, streams) for side in left)
         right_streams = facts.count_reads_in(join.this, streams) > 0
         side = join.side.upper() or ("LEFT" if join.kind.upper() in _TESTED else "")
-        kept = {"LEFT": [left_streams], "RIGHT": [right_streams]}.get(side, [])
-        kept = [left_streams, right_streams] if side == "FULL" else kept
-        if left_streams != right_streams and not all(kept):
-            return True
-        left_streams = left_streams or right_streams
-    return False
+        if left_streams and not right_streams and side in ("RIGHT", "FULL"):
+            yield join.this
+        if right_streams and not left_streams and side in ("LEFT", "FULL"):
+            yield from left
+        left.append(join)

@@ -20,8 +20,8 @@ from penstock.sql.dialect.text import DialectError, Translation
 from penstock.sql.dialect.user_aggregates import collect_rows
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
-from penstock.sql.kept_columns import keeps_columns
-from penstock.sql.table_joins import keeps_table_rows
+from penstock.sql.kept_columns import group_columns, keeps_columns
+from penstock.sql.table_joins import keeps_constant_rows, keeps_table_rows, merges_table_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,11 +114,15 @@ class Sql(Relation[SqlConfig]):
         return self.facts.relations(known)
 
     def stateful(self, streaming: frozenset[str]) -> bool:
-        return not self.batch_scoped and self.facts.stateful(streaming)
+        return not self.batch_scoped and (
+            self.facts.stateful(streaming) or keeps_constant_rows(self.facts, streaming)
+        )
 
     def only_joins(self, streaming: frozenset[str]) -> bool:
         facts = self._bound_facts
-        return facts.only_joins(streaming) and not joins_without_equality(facts, streaming)
+        return facts.only_joins(streaming) and not (
+            joins_without_equality(facts, streaming) or keeps_constant_rows(facts, streaming)
+        )
 
     @property
     def simply_aggregates(self) -> bool:
@@ -128,7 +132,7 @@ class Sql(Relation[SqlConfig]):
         return self._bound_facts.sorts_without_limit
 
     def group_columns(self) -> tuple[str, ...]:
-        return self._bound_facts.group_columns()
+        return group_columns(self._bound_facts)
 
     def keeps_columns(self, names: Collection[str]) -> bool:
         return keeps_columns(self._bound_facts, names)
@@ -147,6 +151,9 @@ class Sql(Relation[SqlConfig]):
 
     def keeps_table_rows(self, streaming: frozenset[str]) -> bool:
         return keeps_table_rows(self._bound_facts, streaming)
+
+    def merges_table_rows(self, streaming: frozenset[str]) -> bool:
+        return merges_table_rows(self._bound_facts, streaming)
 
     def calls_windows(self) -> bool:
         return self._bound_facts.calls_windows

@@ -109,7 +109,7 @@ class Accumulation:
         columns = [value.alias(f"c{index}") for index, value in enumerate(values)]
         plan = analyzed_plan(touched.select(*columns, col(PHASE).cast("int").alias(WEIGHT)))
         *found, weight = scala_items(plan.output())
-        plan = self.catalyst.project(plan, [*self.catalyst.rename(plan, found, targets), weight])
+        plan = self.catalyst.project(plan, [*self.catalyst.rename(found, targets), weight])
         results = [(a, function_of(a).evaluateExpression()) for a, _ in self.functions]
         items = [
             _replaced(item, results, self.catalyst)

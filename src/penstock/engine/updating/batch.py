@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from penstock.engine.updating.changelog import to_changes, weigh
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
 from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
 from penstock.engine.updating.operator import Input, TouchedRows, touch
-from penstock.engine.updating.plan import IncrementalPlan
+from penstock.engine.updating.plan import IncrementalPlan, check_operators
 from penstock.engine.updating.rows import WEIGHT
+from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
 from penstock.engine.updating.task import UpdateState
 from penstock.engine.updating.template import table_of, template_of
 from penstock.plan.model import Node, Plan
@@ -82,8 +83,9 @@ class UpdatingBatch:
         if self.select is not None:
             weighted = self.select(node, weighted)
         leaves = leaves_of(weighted, self.session)
-        template = template_of(table_of(node, {**weighted, **leaves}, self.session))
         inputs = {rdd_of(leaf): weighted[name] for name, leaf in leaves.items()}
+        table = table_of(node, {**weighted, **leaves}, self.session)
+        template = ScalarSubqueries(catalyst, inputs.keys()).replace(template_of(table))
         inserts = frozenset(rdd_of(leaves[name]) for name in self._inserts_only & leaves.keys())
         rows = IncrementalPlan(catalyst, inputs, self, node.name, inserts).changes(template)
         plan = catalyst.project(rows.plan, [*scala_items(template.output()), rows.weight])
@@ -145,6 +147,11 @@ class UpdatingBatch:
         """Whether aggregates may accumulate: no rows expire."""
         return self.plan.spec.runtime.updating_ttl is None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no batch was computed before."""
+        return self.number == 0
+
     def accumulate(self, operator: str, accumulation: Accumulation) -> tuple[DataFrame, bool]:
         """Returns the groups that changes change, and whether the operator had state."""
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
@@ -177,6 +184,19 @@ class UpdatingBatch:
             rows.unpersist()
         for _, frame in self._operators.values():
             analyzed_plan(frame).rdd().unpersist(False)
+
+
+def check_transform(
+    node: Node, inputs: Mapping[str, DataFrame], streams: Collection[str], session: SparkSession
+) -> None:
+    """Checks that the changes of an updating transform can be computed. Raises PlanError.
+
+    `inputs` are its inputs without operations. Those of `streams` are changes.
+    """
+    leaves = {name: _empty(inputs[name], session) for name in inputs if name in streams}
+    rdds = frozenset(map(rdd_of, leaves.values()))
+    template = template_of(table_of(node, {**inputs, **leaves}, session))
+    check_operators(ScalarSubqueries(Catalyst(session), rdds).replace(template), rdds)
 
 
 def leaves_of(weighted: Mapping[str, DataFrame], session: SparkSession) -> dict[str, DataFrame]:

@@ -76,8 +76,8 @@ class Catalyst:
         """Returns a plan with only these attributes."""
         return self.plans.Project(self.sequence(attributes), plan)
 
-    def rename(self, plan: Any, columns: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
-        """Returns expressions of a plan as named expressions with the IDs of other attributes."""
+    def rename(self, columns: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
+        """Returns expressions as named expressions with the IDs of other attributes."""
         none = self.java.scala.Option.empty()
         empty = self.sequence([])
         return [
@@ -110,7 +110,7 @@ def weighted_leaf(
     plan = analyzed_plan(rows)
     *columns, weight = scala_items(plan.output())
     targets = scala_items(leaf.output())
-    named = catalyst.rename(plan, columns, targets)
+    named = catalyst.rename(columns, targets)
     return Weighted(catalyst.project(plan, [*named, weight]), weight, inserts_only)
 
 

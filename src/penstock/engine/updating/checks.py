@@ -77,7 +77,7 @@ class _Search(CheckSearch):
     def _rows(self, leaf: Any) -> Any:
         """Returns the numbered rows with the attributes of the leaf."""
         *columns, _, row = scala_items(self.identified.output())
-        renamed = self._catalyst.rename(self.identified, columns, scala_items(leaf.output()))
+        renamed = self._catalyst.rename(columns, scala_items(leaf.output()))
         return self._catalyst.project(self.identified, [*renamed, row])
 
     def visit_join(self, plan: Any) -> Any | None:

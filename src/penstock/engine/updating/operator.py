@@ -76,7 +76,7 @@ class TouchedRows:
             self.catalyst.expressions.GetStructField(values, index, none)
             for index in range(len(targets))
         ]
-        return plan, self.catalyst.rename(plan, fields, targets), phase
+        return plan, self.catalyst.rename(fields, targets), phase
 
 
 def touch(

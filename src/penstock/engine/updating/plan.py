@@ -7,19 +7,25 @@ after the batch, and as they were before. The rows of the second result are take
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
 
 from penstock.core.errors import PlanError
-from penstock.engine.function_calls import replace_call
-from penstock.engine.spark_plan import SESSION_WINDOW, class_name, has_metadata, scala_items
+from penstock.engine.spark_plan import (
+    SESSION_WINDOW,
+    analyzed_plan,
+    class_name,
+    has_metadata,
+    scala_items,
+)
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.catalyst import Catalyst, Weighted, signed, union, weighted_leaf
 from penstock.engine.updating.first_rows import first_rows, limited_window
 from penstock.engine.updating.operator import AFTER, BEFORE, Input, TouchedRows
-from penstock.engine.updating.template import rewritten
+from penstock.engine.updating.template import reads
 
 _TRANSPARENT = frozenset({
     "RebalancePartitions", "Repartition", "RepartitionByExpression", "ResolvedHint", "Sort",
@@ -29,6 +35,9 @@ _TRANSPARENT = frozenset({
 _ROW_BY_ROW = frozenset({"ArrowEvalPython", "BatchEvalPython", "Filter", "Generate"})
 """Operators that compute each row by itself, and keep the columns of their input."""
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
+_VISITED = frozenset({"Aggregate", "Expand", "Join", "Project", "Union", "Window"})
+"""Operators with a method of `IncrementalPlan`."""
+_SUPPORTED = frozenset({"LogicalRDD"}) | _TRANSPARENT | _ROW_BY_ROW | _LIMITS | _VISITED
 _WITH_TABLE = {
     0: ("Cross", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"),
     1: ("Cross", "Inner", "RightOuter"),
@@ -42,6 +51,10 @@ class State(Protocol):
     @property
     def accumulates(self) -> bool:
         """Whether aggregates may accumulate: no rows expire."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no batch was computed before."""
 
     def touch(self, operator: str, inputs: Sequence[Input]) -> tuple[TouchedRows, bool]:
         """Returns the rows of the keys that changes touch, and whether the operator had state."""
@@ -81,8 +94,6 @@ class IncrementalPlan:
             return weighted_leaf(self._catalyst, rows, plan, inserts_only=inserts_only)
         if kind in _LIMITS:
             return self._limit(plan)
-        if any(self._reads(query) for query in scala_items(plan.subqueries())):
-            return self.changes(self._joined(plan))
         if kind == "Filter" and (limited := limited_window(plan)) is not None:
             place, last = limited
             self._last_places[place] = last
@@ -93,47 +104,19 @@ class IncrementalPlan:
             return children[0]
         if kind in _ROW_BY_ROW:
             return self._over(plan, children)
-        visit = {
-            "Aggregate": self._aggregate,
-            "Expand": self._expand,
-            "Join": self._join,
-            "Project": self._project,
-            "Union": self._union,
-            "Window": self._window,
-        }.get(kind)
-        if visit is None:
-            raise _unsupported(kind)
-        return visit(plan, children)
+        assert kind in _VISITED, kind
+        changes: Weighted = getattr(self, f"_{kind.lower()}")(plan, children)
+        return changes
 
-    def _reads(self, plan: Any) -> bool:
-        """Returns whether a plan reads an input."""
-        if class_name(plan) == "LogicalRDD" and int(plan.rdd().id()) in self._inputs:
-            return True
-        below = [*scala_items(plan.children()), *scala_items(plan.subqueries())]
-        return any(map(self._reads, below))
-
-    def _joined(self, plan: Any) -> Any:
-        """Returns an operator with joins in place of scalar subqueries, which have one row."""
-        catalyst, kind = self._catalyst, class_name(plan)
-        found = next(_scalar_subqueries(plan), None)
-        if kind not in ("Filter", "Project") or found is None:
-            raise _unsupported("A subquery in this place")
-        plans = catalyst.java.org.apache.spark.sql.catalyst.plans
-        none = catalyst.java.scala.Option.empty()
-        hint = getattr(catalyst.plans, "JoinHint$").__getattr__("MODULE$").NONE()
-        outer = getattr(plans, "LeftOuter$").__getattr__("MODULE$")
-        row = rewritten(found.plan(), catalyst.session)
-        joined = catalyst.plans.Join(plan.child(), row, outer, none, hint)
-        value = scala_items(row.output())[0]
-        if kind == "Project":
-            items = [
-                replace_call(item, found, value, catalyst.java)
-                for item in scala_items(plan.projectList())
-            ]
-            return catalyst.project(joined, items)
-        condition = replace_call(plan.condition(), found, value, catalyst.java)
-        output = scala_items(plan.output())
-        return catalyst.project(catalyst.plans.Filter(condition, joined), output)
+    def _inserted(self, changes: Weighted) -> Weighted:
+        """Returns changes as they are; the rows of a static table are added by the first batch."""
+        if not changes.is_static:
+            return changes
+        rows = signed(self._catalyst, changes.plan, 1)
+        if not self._state.is_empty:
+            none = self._catalyst.frame(rows.plan).where(lit(False))
+            return Weighted(analyzed_plan(none), rows.weight)
+        return rows
 
     def _over(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
         """Returns an operator that computes each row by itself."""
@@ -159,8 +142,7 @@ class IncrementalPlan:
         return Weighted(expanded, child.weight, child.inserts_only)
 
     def _union(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
-        if any(child.is_static for child in children):
-            raise _unsupported("UNION ALL with a static table")
+        children = [self._inserted(child) for child in children]
         inputs = [
             self._catalyst.project(changes.plan, [*scala_items(child.output()), changes.weight])
             for child, changes in zip(scala_items(plan.children()), children, strict=True)
@@ -227,7 +209,7 @@ class IncrementalPlan:
             side = 1 if left.is_static else 0
             if kind in _WITH_TABLE[side]:
                 return self._over(plan, children)
-            raise _unsupported(f"{kind} join of a static table")
+            left, right = self._inserted(left), self._inserted(right)
         keys = self._catalyst.java.org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
         found = keys.unapply(plan)
         left_key = scala_items(found.get()._2()) if found.isDefined() else []
@@ -253,16 +235,6 @@ def _is_session(expression: Any) -> bool:
     )
 
 
-def _scalar_subqueries(plan: Any) -> Iterator[Any]:
-    """Yields the scalar subqueries in the expressions of an operator."""
-    pending = scala_items(plan.expressions())
-    while pending:
-        expression = pending.pop()
-        if class_name(expression) == "ScalarSubquery":
-            yield expression
-        pending += scala_items(expression.children())
-
-
 def _sorted_rows(plan: Any) -> Any:
     """Returns the plan of the rows that ORDER BY with LIMIT sorts, or that LIMIT alone reads."""
     below = plan
@@ -274,9 +246,35 @@ def _sorted_rows(plan: Any) -> Any:
     return below.child() if class_name(below) == "Sort" else limited
 
 
-def _unsupported(name: str) -> PlanError:
-    return PlanError(
-        f"{name} is not supported in an updating query",
-        code="unsupported-updating",
-        hint="Compute it in a transform before the updating query.",
-    )
+def check_operators(plan: Any, leaves: Collection[int]) -> None:
+    """Checks that all operators over `leaves`, RDDs, are supported. Raises PlanError."""
+    if not reads(plan, leaves):
+        return
+    kind = class_name(plan)
+    subqueries = any(reads(query, leaves) for query in scala_items(plan.subqueries()))
+    if subqueries or kind not in _SUPPORTED:
+        place = f"A subquery in {kind}" if subqueries else f"The operator {kind}"
+        raise PlanError(
+            f"{place} of Spark is not supported in an updating query",
+            code="unsupported-updating",
+            hint="Compute it in a transform before the updating query.",
+        )
+    if kind == "Window" and _numbers_unordered_rows(plan):
+        raise PlanError(
+            "LIMIT in a correlated subquery needs ORDER BY, by columns that the subquery selects",
+            code="unsupported-updating",
+            hint="Select the columns of ORDER BY, in a LATERAL subquery.",
+        )
+    for child in scala_items(plan.children()):
+        check_operators(child, leaves)
+
+
+def _numbers_unordered_rows(window: Any) -> bool:
+    """Returns whether a window, as of LIMIT in a correlated subquery, numbers rows by no order."""
+    functions = [
+        class_name(function)
+        for alias in scala_items(window.windowExpressions())
+        for expression in scala_items(alias.children())
+        for function in scala_items(expression.children())
+    ]
+    return "RowNumber" in functions and not scala_items(window.orderSpec())

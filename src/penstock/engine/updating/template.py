@@ -7,7 +7,7 @@ the same in each batch and after a restart.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.engine.checked_plan import without_ctes
 from penstock.engine.java_names import java_names
 from penstock.engine.lookup_joins import join_lookups
+from penstock.engine.spark_plan import class_name, scala_items
 from penstock.plan.model import Node
 
 _REWRITES = (
@@ -51,6 +52,14 @@ def rewritten(plan: Any, session: SparkSession) -> Any:
     for rule in (*_REWRITES, *_OPTIMIZATIONS * _ROUNDS):
         plan = getattr(rules, rule).apply(plan)
     return plan
+
+
+def reads(plan: Any, leaves: Collection[int]) -> bool:
+    """Returns whether a plan reads one of the RDDs `leaves`, also in a subquery."""
+    if class_name(plan) == "LogicalRDD" and int(plan.rdd().id()) in leaves:
+        return True
+    below = [*scala_items(plan.children()), *scala_items(plan.subqueries())]
+    return any(reads(each, leaves) for each in below)
 
 
 def _catalyst(session: SparkSession) -> Any:
