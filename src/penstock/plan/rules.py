@@ -233,15 +233,19 @@ def changes_have_no_order(plan: Plan) -> Iterator[PlanError]:
 
 
 def tables_are_joined_by_row(plan: Plan) -> Iterator[PlanError]:
-    """Checks that rows of a table are joined with each batch, not merged or kept."""
+    """Checks that rows of a table are joined with each batch, not merged or kept.
+
+    An updating transform merges and keeps the rows of a table that does not change.
+    """
     at_once = {name for query in plan.queries if query.whole_input for name in query.batch_nodes}
     for node in plan.of("transform"):
         relation, streaming = node.relation, frozenset(node.inputs) & plan.streams
-        if relation is None or not streaming or node.stateful or node.updating:
+        if relation is None or not streaming or relation.batch_scoped or node.name in at_once:
             continue
-        if relation.batch_scoped or node.name in at_once:
+        changing = any(plan.nodes[name].lookup for name in node.inputs)
+        if node.updating and not changing:
             continue
-        if relation.keeps_table_rows(streaming):
+        if (changing or not node.stateful) and relation.keeps_table_rows(streaming):
             problem = "returns the rows of a table by whether the stream has a match for them"
             hint = "Join the table to the stream, as in FROM stream LEFT JOIN table."
             yield _error(node, problem, "not-streamable", hint)
