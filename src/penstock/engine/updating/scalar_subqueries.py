@@ -78,14 +78,15 @@ class ScalarSubqueries:
         groups, calls, results = map(scala_items, (parts._1(), parts._2(), parts._3()))
         if any(found.equals(each) for each in _find(results)):
             named = self.catalyst.rename(calls, [call.resultAttribute() for call in calls])
-            items, below, value = [*groups, *named], plan.child(), None
-        else:
-            below, value = self._joined(plan.child(), found)
-            items = self._replaced(scala_items(plan.aggregateExpressions()), found, value)
-        aggregate = self.catalyst.plans.Aggregate(
-            plan.groupingExpressions(), self.catalyst.sequence(items), below, plan.hint()
-        )
-        return aggregate if value is not None else self.catalyst.project(aggregate, results)
+            aggregate = self._aggregated(plan, [*groups, *named], plan.child())
+            return self.catalyst.project(aggregate, results)
+        below, value = self._joined(plan.child(), found)
+        items = self._replaced(scala_items(plan.aggregateExpressions()), found, value)
+        return self._aggregated(plan, items, below)
+
+    def _aggregated(self, plan: Any, items: Sequence[Any], below: Any) -> Any:
+        groups, output = plan.groupingExpressions(), self.catalyst.sequence(items)
+        return self.catalyst.plans.Aggregate(groups, output, below, plan.hint())
 
     def _joined(self, plan: Any, subquery: Any) -> tuple[Any, Any]:
         """Returns a plan joined with the row of a subquery, and the attribute of its value."""
