@@ -207,7 +207,6 @@ def build(
 ) -> None:
     """Builds the archive from a class list. Does nothing while another process builds."""
     temporary = directory.archive.with_suffix(f".{os.getpid()}")
-    os.nice(10)
     try:
         with (directory.path / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -272,4 +271,5 @@ def _recent(path: Path) -> bool:
 
 
 if __name__ == "__main__":
+    os.nice(10)
     build(ArchiveDirectory(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3] == "1", sys.argv[4:])
