@@ -34,6 +34,24 @@ transforms:
 sinks:
   out: {type: files, from: counted, path: out, format: json}
 """
+UPDATING = """\
+sources:
+  readings:
+    {type: files, path: "in/*.jsonl", order: name, watch: true, schema: "sensor STRING, x INT"}
+  names: {type: files, path: names.csv, schema: "sensor STRING, room INT", static: true}
+transforms:
+  sums:
+    type: sql
+    sql: |
+      SELECT sensor, n FROM (
+        SELECT sensor, sum(n) AS n FROM (
+          SELECT sensor, 1 AS n FROM readings UNION ALL SELECT sensor, 10 AS n FROM names
+          UNION ALL SELECT sensor, 100 AS n FROM names LEFT ANTI JOIN readings USING (sensor)
+        ) GROUP BY sensor
+      ) WHERE n > 1
+sinks:
+  out: {type: files, from: sums, path: out, format: debezium_json}
+"""
 
 
 def test_bad_lines_are_dead_letters_once(tmp_path: Path, penstock_spark: SparkSession) -> None:
@@ -48,3 +66,26 @@ def test_bad_lines_are_dead_letters_once(tmp_path: Path, penstock_spark: SparkSe
     assert json.loads(written.read_text()) == {"floor": 7, "n": 1}
     letters = DeadLetters(plan.state / "dead_letters").read()
     assert sorted(letters.column("node").to_pylist()) == ["floors", "names"]
+
+
+def test_an_updating_query_keeps_the_rows_of_its_first_batch(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(UPDATING)
+    (tmp_path / "in").mkdir()
+    runs = (("a,1\nb,2\n", ["a", "c"]), ("a,1\nd,4\n", ["b", "c"]))
+    for number, (names, sensors) in enumerate(runs):
+        (tmp_path / "names.csv").write_text(f"sensor,room\n{names}")
+        rows = [json.dumps({"sensor": sensor, "x": 1}) for sensor in sensors]
+        (tmp_path / "in" / f"{number}.jsonl").write_text("\n".join(rows))
+        options = app.RunOptions(until="caught_up")
+        outcome = app.run(path, spark=penstock_spark.newSession(), options=options)
+        assert outcome.errors == {}
+    lines = [
+        json.loads(line)
+        for file in sorted((tmp_path / "out").glob("part-*"))
+        for line in file.read_text().splitlines()
+    ]
+    changes = sorted((line["op"], *(line["after"] or line["before"]).values()) for line in lines)
+    assert changes == [("c", "a", 11), ("c", "b", 110), ("c", "c", 2), ("u", "b", 11)]
