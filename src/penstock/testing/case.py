@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from penstock.runtime.preview import Preview
 
 
-RunMode = Literal["as_given", "row_by_row"]
-"""The batches of a run: as given, or one row per batch with a restart after the second batch."""
+RunMode = Literal["as_given", "restarted", "row_by_row"]
+"""The batches of a run: as given, with a restart after the first one, or one row per batch with a
+restart after the second one."""
+_RESTARTS: Mapping[RunMode, int] = {"restarted": 1, "row_by_row": 2}
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Case(CaseDefinition):
                 close_windows=close_windows, row_by_row=mode == "row_by_row"
             )
             plan = replace(replace_sources(plan, sources), state=directory)
-            for stop_before in (2, None) if mode == "row_by_row" else (None,):
+            for stop_before in (_RESTARTS[mode], None) if mode in _RESTARTS else (None,):
                 run = PreviewRun(plan, case_session, directory, stop_before=stop_before)
                 builder = Builder(
                     plan, case_session, run.state.spool, with_sentinel=close_windows,
