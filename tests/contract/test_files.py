@@ -73,6 +73,12 @@ class TestFilesSinkRolling(TestFilesSink):
         return {"path": str(tmp_path / "out"), "roll": {"max_size": "1 MB"}}
 
 
+class TestFilesSinkAppending(TestFilesSink):
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, Any]:
+        return {"path": str(tmp_path / "out" / "all.jsonl"), "append": True}
+
+
 class TestFilesSourceParquet(TestFilesSource):
     format = "parquet"
 

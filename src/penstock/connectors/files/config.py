@@ -210,7 +210,11 @@ def _check_time_pattern(pattern: str) -> str:
 
 class FilesSinkConfig(Config):
     path: StoragePath
-    """The directory, or its URL (`s3://`, `gs://`, `abfs://`, `file://`)."""
+    """The directory, or its URL (`s3://`, `gs://`, `abfs://`, `file://`). With `append` a file."""
+    append: bool = False
+    """Append all rows to the file `path` instead of writing several files to a directory. Other
+    programs can read, rotate and extend the file; they may see a part of a batch. Only for local
+    files and for formats without header and footer, such as `json`."""
     storage: StorageOptions | None = None
     """The connection to the object store of an `s3://` URL."""
     partition_by: list[str] = []
@@ -233,3 +237,16 @@ class FilesSinkConfig(Config):
     )
     """The suffix of file names, such as `.json`. By default that of the format and of the
     compression, by which sources recognize compressed files."""
+
+    @model_validator(mode="after")
+    def _check_append(self) -> Self:
+        if not self.append:
+            return self
+        if _scheme(self.path) != "file":
+            raise ValueError("append requires a local file: object stores cannot extend a file")
+        directory_options = self.model_fields_set & {
+            "partition_by", "partition_time", "roll", "prefix", "suffix",
+        }  # fmt: skip
+        if directory_options:
+            raise ValueError(f"append excludes {', '.join(sorted(directory_options))}")
+        return self

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,6 +19,7 @@ from penstock.core.durable import sync
 from penstock.core.errors import Permanent
 from penstock.core.regular_files import kind_of_file
 
+CHUNK_BYTES = 1 << 20
 logger = structlog.get_logger(__name__)
 
 
@@ -105,6 +108,16 @@ class LocalStorage(Storage):
             _create_directory(Path(target).parent)
             Path(source).replace(target)
 
+    def append(self, source: str, target: str, start: int) -> None:
+        _create_directory(Path(target).parent)
+        with Path(source).open("rb") as content, Path(target).open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            content.seek(_count_equal_bytes(content, file, start))
+            shutil.copyfileobj(content, file, CHUNK_BYTES)
+            file.flush()
+            os.fsync(file.fileno())
+        self.delete(source)
+
     def sync_directory(self, directory: str) -> None:
         handle = os.open(directory, os.O_RDONLY)
         try:
@@ -121,6 +134,18 @@ class LocalStorage(Storage):
                 Path(folder).rmdir()
             except OSError:
                 continue
+
+
+def _count_equal_bytes(content: BinaryIO, file: BinaryIO, start: int) -> int:
+    """Returns the number of bytes after `start` if `content` begins with them, otherwise 0."""
+    content.seek(0)
+    file.seek(start)
+    count = 0
+    while written := file.read(CHUNK_BYTES):
+        if content.read(len(written)) != written:
+            return 0
+        count += len(written)
+    return count
 
 
 def _create_directory(path: Path) -> None:

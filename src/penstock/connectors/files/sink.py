@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import threading
 import time
@@ -24,6 +25,7 @@ from penstock.connectors.files.staging import (
     Ledger,
     Part,
     StagingArea,
+    group_parts,
     sink_name,
     staging_name,
 )
@@ -52,6 +54,7 @@ class FilesSink(Sink[FilesSinkConfig]):
     batch is committed, so incomplete files, duplicates and uncommitted rows are never visible to
     readers. Several pipelines, or runs of a pipeline with different `runtime.state`, can write to
     one directory. Hidden files of a deleted state directory remain in `.penstock` and are logged.
+    With `append` the rows of all batches are in one file, also exactly once.
 
     ```yaml
     type: files
@@ -83,6 +86,12 @@ class FilesSink(Sink[FilesSinkConfig]):
         raise_all(errors)
         unstored = self._directories().unstored
         stored = pa.schema([field for field in columns if field.name not in unstored])
+        if self.config.append and not self._file_format().concatenable:
+            raise OptionError.of(
+                "append", message="append requires a format without header and footer",
+                hint="Set another format, such as json. Or write a directory: remove append (in "
+                "scripts of Arroyo use the connector filesystem).",
+            )  # fmt: skip
         writer = self._file_format().file_writer(io.BytesIO(), stored)
         writer.write(pa.RecordBatch.from_pylist([], stored))
         writer.close()
@@ -94,6 +103,8 @@ class FilesSink(Sink[FilesSinkConfig]):
         with storage.convert_errors("write to", storage.url(root)):
             storage.replace(probe, b"")
             storage.delete(probe)
+            if self.config.append and storage.is_directory(f"{root}/{self._file_name}"):
+                raise IsADirectoryError(errno.EISDIR, "expected a file, found a directory")
 
     def writer(
         self, client: None, batch: BatchId, partition: int, schema: pa.Schema
@@ -169,7 +180,11 @@ class FilesSink(Sink[FilesSinkConfig]):
         due, staged = self._select_due([*ledger.staged, *parts], all_parts)
         merger = Merger(area, self._file_format(), self._codec(), self._suffix())
         moves = tuple(merger.merge(ledger.batch, due, self.config.prefix))
-        committed = replace(ledger, moves=moves, staged=tuple(staged))
+        append_at = None
+        if self.config.append:
+            append_at = area.size(self._file_name)
+            moves = tuple((source, self._file_name) for source, _ in moves)
+        committed = replace(ledger, moves=moves, staged=tuple(staged), append_at=append_at)
         area.commit(committed)
         moved_paths = {source for source, _ in moves}
         area.discard(part for group in due for part in group if part.temp not in moved_paths)
@@ -179,6 +194,8 @@ class FilesSink(Sink[FilesSinkConfig]):
         self, parts: Sequence[Part], all_parts: bool = False
     ) -> tuple[list[list[Part]], list[Part]]:
         roll = self.config.roll
+        if self.config.append:
+            return group_parts(parts), []
         if roll is None:
             return [[part] for part in parts], []
         return select_due_parts(
@@ -210,7 +227,15 @@ class FilesSink(Sink[FilesSinkConfig]):
             raise OptionError.of("path", message="expected a directory, found a pattern")
         if self.config.path.startswith(("hdfs:", "viewfs:")):
             raise OptionError.of("path", message="HDFS is read-only: expected another file system")
-        return self.storage or location.storage, location.root
+        root = location.root
+        if self.config.append:
+            root = root.rpartition("/")[0] or "/"
+        return self.storage or location.storage, root
+
+    @property
+    def _file_name(self) -> str:
+        """The name of the file that `append` extends."""
+        return self.config.path.rpartition("/")[2]
 
     def _area(self, query: str) -> StagingArea:
         storage, root = self._storage_and_root()

@@ -48,12 +48,14 @@ class Ledger:
 
     `moves` are the files that the last commit publishes. Publishing is idempotent: a hidden file
     that is missing has been moved. `content` is the content of `batch`, empty in older ledgers.
+    `append_at` is the size of the published file before the commit if the sink appends to it.
     """
 
     batch: int = -1
     moves: tuple[tuple[str, str], ...] = ()
     staged: tuple[Part, ...] = ()
     content: str = ""
+    append_at: int | None = None
 
     def to_json(self) -> str:
         """Returns the ledger as JSON."""
@@ -65,7 +67,8 @@ class Ledger:
         values = json.loads(text)
         moves = tuple((source, target) for source, target in values["moves"])
         staged = tuple(Part(**part) for part in values["staged"])
-        return cls(values["batch"], moves, staged, values.get("content", ""))
+        content, append_at = values.get("content", ""), values.get("append_at")
+        return cls(values["batch"], moves, staged, content, append_at)
 
     def contains(self, temp: str) -> bool:
         """Returns whether a hidden file is staged or still to be published."""
@@ -104,6 +107,11 @@ class StagingArea:
         """Returns the absolute path of a path below the root."""
         return f"{self.root.rstrip('/')}/{path}"
 
+    def size(self, path: str) -> int:
+        """Returns the size of a file below the root; 0 if it does not exist."""
+        entry = self.storage.stat(self.path(path))
+        return entry.size if entry is not None else 0
+
     def ledger(self) -> Ledger:
         """Returns the last committed ledger."""
         path = self.path(f"{self.directory}/ledger.json")
@@ -136,7 +144,10 @@ class StagingArea:
             if self.storage.stat(self.path(source)) is None:
                 continue
             try:
-                self.storage.move(self.path(source), self.path(target))
+                if ledger.append_at is None:
+                    self.storage.move(self.path(source), self.path(target))
+                else:
+                    self.storage.append(self.path(source), self.path(target), ledger.append_at)
             except OSError as error:
                 failure = failure or self._publish_error(error, source, target)
             else:

@@ -95,6 +95,14 @@ class Storage(ABC):
     def move(self, source: str, target: str) -> None:
         """Moves a file. A complete file is visible at either path, or for a moment at both."""
 
+    def append(self, source: str, target: str, start: int) -> None:
+        """Appends `source` to `target` durably, then deletes it.
+
+        `start` is the size of `target` before the first attempt. A beginning of `source` that is
+        already there is not repeated. Raises OSError if the storage cannot extend files.
+        """
+        raise OSError(errno.ENOTSUP, "the storage cannot extend files")
+
     @abstractmethod
     def sync_directory(self, directory: str) -> None:
         """Syncs a directory to disk, so that moves into it are durable."""

@@ -66,7 +66,20 @@ def fused(kind: type, fuse: Fuse) -> type:
 
         return method
 
-    return type(f"Fused{kind.__name__}", (kind,), {name: guarded(name) for name in CHANGES})
+    def torn_append(self: Any, source: str, target: str, start: int) -> None:
+        """An append that the kill may end in the middle of a row."""
+        fuse.burn()
+        content = Path(source).read_bytes()
+        with Path(target).open("ab") as file:
+            if file.tell() == start:
+                file.write(content[: len(content) // 2 - 1])
+        fuse.burn()
+        kind.append(self, source, target, start)
+        fuse.burn()
+
+    return type(f"Fused{kind.__name__}", (kind,), {
+        **{name: guarded(name) for name in CHANGES}, "append": torn_append,
+    })  # fmt: skip
 
 
 class World:
@@ -76,9 +89,12 @@ class World:
         self.root, self.format, self.remote, self.options = root, lines, remote, options
         self.written = 0
         self.attempts = 0
+        self.appended_file = "all.gz" if options.get("compression") == "gzip" else "all.jsonl"
 
     def sink(self, fuse: Fuse) -> FilesSink:
         config = FilesSinkConfig.model_validate({"path": str(self.root / "out"), **self.options})
+        if config.append:
+            config = config.model_copy(update={"path": f"{config.path}/{self.appended_file}"})
         sink = FilesSink(config, Context("p", "n"))
         sink.format = self.format
         if self.remote:
@@ -186,11 +202,23 @@ def test_a_kill_at_every_operation(
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda handle: None)
     monkeypatch.setattr("time.time", lambda: clock[0])
-    form = request.getfixturevalue(form)
+    kill_everywhere(tmp_path, request.getfixturevalue(form), remote, options)
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_a_kill_at_every_operation_of_an_appended_file(
+    tmp_path: Path, lines: Any, monkeypatch: Any, compression: str
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    monkeypatch.setattr(World, "check", lambda world: None)
+    kill_everywhere(tmp_path, lines, False, {"append": True, "compression": compression})
+
+
+def kill_everywhere(root: Path, form: Any, remote: bool, options: dict[str, Any]) -> None:
     whole = Fuse(None)
-    World(tmp_path / "whole", form, remote, options).run(whole)
+    World(root / "whole", form, remote, options).run(whole)
     for first in range(whole.spent):
-        world = World(tmp_path / str(first), form, remote, options)
+        world = World(root / str(first), form, remote, options)
         with suppress(Killed):
             world.run(Fuse(first))
         world.check()

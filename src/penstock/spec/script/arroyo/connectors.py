@@ -87,6 +87,9 @@ _FILES_SINK: Rules = {
     "sink.version": Key("", {"v1": "", "v2": ""}),
 }
 _FILES = Connector("files", STORAGE, _FILES_SOURCE, _FILES_SINK, combine=combine_files)
+_SINGLE_FILE = Connector(
+    "files", STORAGE, _FILES_SOURCE, sink_defaults={"append": True}, combine=combine_files
+)
 _WITHOUT_PREFIX = Refused(
     "add 'target.key_prefix' = '...'", "the key is unknown without target.key_prefix"
 )
@@ -125,7 +128,7 @@ CONNECTORS: Mapping[str, Connector] = {
         },
     ),
     "filesystem": _FILES,
-    "single_file": _FILES,
+    "single_file": _SINGLE_FILE,
     "redis": Connector(
         "redis",
         {**_CREDENTIALS, "address": Key("url"),

@@ -61,6 +61,8 @@ class Connector:
     """Options of a source, where Arroyo has another default."""
     combine: Callable[[Sequence[Option], str], list[Option]] | None = None
     """Combines several options into one, for the table of this name."""
+    sink_defaults: Mapping[str, Value] = field(default_factory=dict)
+    """Options of a sink, where Arroyo has another default."""
 
     def rules(self, kind: Kind) -> dict[str, Rule]:
         """Returns the rules of a source, a lookup table or a sink."""

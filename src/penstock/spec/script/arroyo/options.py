@@ -53,6 +53,8 @@ def translate_options(
     defaults: dict[str, Value] = {}
     if kind == "source" and any(mark in named for mark in connector.marks):
         defaults |= connector.defaults
+    if kind == "sink":
+        defaults |= connector.sink_defaults
     if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
         defaults |= default_options(connector, kind, texts, types)
     origin = options[0].path[0] if options else Text("", 0, 0)
