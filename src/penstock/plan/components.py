@@ -172,6 +172,8 @@ class Components:
                 route, "a format is missing", "missing-option",
                 f"Set format to one of {', '.join(_message_formats())}.",
             )  # fmt: skip
+        if format_ is None or source.format is not None:
+            self._collect_errors(route, source.check_format)
         if spec.columns is None and source.format is not None:
             source.columns = self._collect_errors((*route, "format"), source.format.declared_schema)
         if spec.columns is None and source.columns is None:

@@ -61,6 +61,12 @@ class Source(Component[C]):
         """Returns the format type of a node without `format`; None without a default."""
         return "json" if Capability.BYTES in self.capabilities else None
 
+    def check_format(self) -> None:
+        """Checks that the source can read `format`, which may be None. Raises PlanError.
+
+        Called before a run, without external systems.
+        """
+
     def schema(self) -> pa.Schema | None:
         """Returns the columns of the rows, for sources that declare ROWS.
 

@@ -1,2 +1,2 @@
-CREATE TABLE a (id BIGINT UNIQUE) WITH (connector = 'files', path = 'x');
+CREATE TABLE a (id BIGINT UNIQUE) WITH (connector = 'files', path = 'x.csv');
 SELECT * FROM a;

@@ -218,7 +218,7 @@ def test_a_moved_project_has_the_same_fingerprint(tmp_path: Path) -> None:
 
 
 def test_a_path_outside_the_project_is_compared(tmp_path: Path) -> None:
-    before = fingerprint(planned(tmp_path, changed(FILES, {"sources.orders.path": "/data/in"})))
+    before = fingerprint(planned(tmp_path, changed(FILES, {"sources.orders.path": "/data/in.csv"})))
     assert effects(before, fingerprint(planned(tmp_path, FILES))) == ['compatible source "orders"']
 
 

@@ -87,6 +87,9 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
                 return FORMATS[extension]
         return None
 
+    def check_format(self) -> None:
+        self._file_format()
+
     def metadata_schema(self) -> pa.Schema:
         return METADATA
 
