@@ -22,6 +22,7 @@ from penstock.engine.source_tasks import make_source_task
 from penstock.engine.stream_checks import check_node, is_checkable, stage_of
 from penstock.engine.tables import TableReader
 from penstock.engine.variants import mark_variants
+from penstock.engine.views import create_view
 from penstock.engine.watermark import (
     add_event_time,
     add_watermark,
@@ -90,7 +91,7 @@ class Builder(TableReader, Derivation):
         starts = {name: divide(root, name) for name in query.merged} or {query.root: root}
         for name, start in starts.items():
             frames[name] = start
-            start.createOrReplaceTempView(name)
+            create_view(start, name)
         for name in query.batch_nodes:
             if name not in frames:
                 frames[name] = (derive or self.derive)(
@@ -129,13 +130,13 @@ class Builder(TableReader, Derivation):
                 with locate_errors(self.plan, node):
                     check_event_time_column(node, frame.schema, watermark)
                     frame = self._computed_event_time(node, watermark, frame, frames, query)
-                frame.createOrReplaceTempView(node.name)
+                create_view(frame, node.name)
             return frame
         if node.static:
             frame = self.read_table(node.name, query)
         else:
             frame = self._stream(node, query, pushdown)
-        frame.createOrReplaceTempView(node.name)
+        create_view(frame, node.name)
         return frame
 
     def can_check(self, node: Node, query: Query) -> bool:
@@ -151,7 +152,7 @@ class Builder(TableReader, Derivation):
         names = (node.name, *node.inputs)
         (input_,) = (frames[n] for n in names if n in frames and n in self.plan.streams)
         frame = check_node(node, frame, input_, self.make_spool(node, query, stage_of(node)))
-        frame.createOrReplaceTempView(node.name)
+        create_view(frame, node.name)
         return frame
 
     def _stream(self, node: Node, query: Query, pushdown: Pushdown) -> DataFrame:

@@ -29,6 +29,7 @@ from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
 from penstock.engine.variants import mark_variants, variants_to_json
 from penstock.engine.verification import check_decisions
+from penstock.engine.views import create_view
 from penstock.plan.model import Node, Query
 
 Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]
@@ -66,7 +67,7 @@ class Derivation(BuildContext):
             check_duplicate_columns(node, frame)
             check_primary_key(node, frame)
             check_operation(node, frame)
-            frame.createOrReplaceTempView(node.name)
+            create_view(frame, node.name)
         return frame
 
     def _relate_rows(
@@ -84,11 +85,11 @@ class Derivation(BuildContext):
         try:
             tables = {name: session.createDataFrame([], inputs[name].schema) for name in streams}
             for name, table in tables.items():
-                table.createOrReplaceTempView(name)
+                create_view(table, name)
             return self.relate(node, {**inputs, **tables}, session)
         finally:
             for name, frame in inputs.items():
-                frame.createOrReplaceTempView(name)
+                create_view(frame, name)
 
     def relate(
         self, node: Node, inputs: Mapping[str, DataFrame], session: SparkSession
@@ -109,7 +110,7 @@ class Derivation(BuildContext):
             return as_inserts(table_of(node, tables, session), node.operation)
         finally:
             for name, frame in inputs.items():
-                frame.createOrReplaceTempView(name)
+                create_view(frame, name)
 
     def without_operation(self, name: str, frame: DataFrame) -> DataFrame:
         """Returns the rows of a node without their operation."""

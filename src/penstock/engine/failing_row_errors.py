@@ -16,6 +16,7 @@ from penstock.engine.data_errors import parse_data_error
 from penstock.engine.failing_rows import failing_nodes, read_failing_rows, remove_failing_rows
 from penstock.engine.row_checks import find_checks
 from penstock.engine.stream_checks import stage_of
+from penstock.engine.views import create_view
 from penstock.engine.watermark import add_event_time
 from penstock.plan.model import Node, Query
 from penstock.sdk.columns.row_json import row_payload
@@ -73,7 +74,7 @@ class FailingRowErrors:
         for name in node.inputs:
             static = self.builder.plan.nodes[name].static
             frames[name] = self.builder.read_table(name, self.query) if static else input_
-            frames[name].createOrReplaceTempView(name)
+            create_view(frames[name], name)
         return self.builder.derive(node, frames, self.query, self.session)
 
 

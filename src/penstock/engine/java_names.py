@@ -8,6 +8,25 @@ from typing import Any
 from py4j.java_gateway import JavaClass, JavaMember
 from pyspark.sql import SparkSession
 
+_CLASSES_OF_PYSPARK = {
+    "PythonForeachBatchHelper": "org.apache.spark.sql.execution.streaming.sources."
+    "PythonForeachBatchHelper",
+    "PythonSQLUtils": "org.apache.spark.sql.api.python.PythonSQLUtils",
+    "PythonUtils": "org.apache.spark.api.python.PythonUtils",
+    "SimplePythonFunction": "org.apache.spark.api.python.SimplePythonFunction",
+    "functions": "org.apache.spark.sql.functions",
+    **{
+        name: name
+        for name in (
+            "org.apache.spark.sql.classic.SparkSession",
+            "org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource",
+            "org.apache.spark.sql.execution.python.UserDefinedPythonFunction",
+            "org.apache.spark.sql.functions",
+        )
+    },
+}
+"""The classes that PySpark uses for each expression, function and source, by its own names."""
+
 
 class JavaNames:
     """Packages and classes below a package, as attributes: `names.org.apache.spark.SparkEnv`.
@@ -34,6 +53,17 @@ class _Class(JavaClass):  # type: ignore[misc]
         if isinstance(member, JavaMember):
             self.__dict__[name] = member
         return member
+
+
+def keep_classes_of_pyspark(session: SparkSession) -> None:
+    """Keeps the classes that PySpark looks up by their names.
+
+    For a short name the JVM searches all packages that PySpark imports.
+    """
+    view: Any = session._jvm
+    view.__dict__ |= {
+        name: _Class(path, view._gateway_client) for name, path in _CLASSES_OF_PYSPARK.items()
+    }
 
 
 def java_names(session: SparkSession) -> JavaNames:

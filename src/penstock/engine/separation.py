@@ -25,6 +25,7 @@ from penstock.engine.sink_rows import computed
 from penstock.engine.spark_plan import analyzed_plan
 from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.checks import UpdatingChecks, added_rows
+from penstock.engine.views import create_view
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import upstream
 from penstock.sdk.columns.row_json import row_payload
@@ -151,11 +152,11 @@ class Separation:
             return frame
         self._failures.append(_Failures(node, rows, checks, numbers))
         valid = self._without(rows, numbers).drop(ROW)
-        valid.createOrReplaceTempView(name)
+        create_view(valid, name)
         try:
             return builder.derive(node, {**frames, name: valid}, query, session)
         finally:
-            frames[name].createOrReplaceTempView(name)
+            create_view(frames[name], name)
 
     def _without(self, rows: DataFrame, numbers: pa.Array) -> DataFrame:
         """Returns the rows without these numbers, as a leaf of plans.

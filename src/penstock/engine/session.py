@@ -146,13 +146,19 @@ class _RunningSession:
     def _attach(self, conf: Mapping[str, str]) -> SparkSession:
         from pyspark.sql import SparkSession
 
+        from penstock.engine.java_names import keep_classes_of_pyspark
+        from penstock.engine.java_releases import release_together
+
         silence_py4j()
         silence_accumulators()
         builder = SparkSession.Builder()
         for key, value in conf.items():
             builder.config(key, value)
         with _environment({**self._jvm.await_gateway(), **self._python}):
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
+        keep_classes_of_pyspark(session)
+        release_together(session)
+        return session
 
     @property
     def alive(self) -> bool:

@@ -19,6 +19,7 @@ from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
 from penstock.engine.source_tasks import make_source_task, source_rows, typed_source
 from penstock.engine.variants import mark_variants
+from penstock.engine.views import create_view
 from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Query
 from penstock.sdk import Capability, LookupSource
@@ -119,10 +120,10 @@ class TableReader(BuildContext):
         """Returns a static table without its rows."""
         if node.can(Capability.LOOKUP_BY_KEY):
             frame = self._read_keys(node, query)
-            frame.createOrReplaceTempView(node.name)
+            create_view(frame, node.name)
             return frame
         with locate_errors(self.plan, node):
             rows = table_columns(node, make_source_task(self, node, query).rows)
             frame = mark_variants(self.session.createDataFrame([], to_spark(rows)), rows)
-            frame.createOrReplaceTempView(node.name)
+            create_view(frame, node.name)
         return frame

@@ -14,6 +14,7 @@ from penstock.engine.columns import sink_schema, text_columns, to_arrow, to_spar
 from penstock.engine.late_rows import CODE as LATE
 from penstock.engine.source_tasks import make_source_task
 from penstock.engine.variants import json_to_variants, mark_variants
+from penstock.engine.views import create_view
 from penstock.engine.watermark import add_event_time
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import Format, registry
@@ -73,12 +74,12 @@ class ReplayRows:
         for node in self.plan.nodes.values():
             if node.kind == "source":
                 frames[node.name] = self._source(node, entering.get(node.name, ()))
-                frames[node.name].createOrReplaceTempView(node.name)
+                create_view(frames[node.name], node.name)
             elif node.kind == "transform":
                 frames[node.name] = self._derive(node, frames, entering)
             if node.name in outputs:
                 frames[node.name] = self._add(outputs[node.name], frames[node.name])
-                frames[node.name].createOrReplaceTempView(node.name)
+                create_view(frames[node.name], node.name)
         return frames, entering
 
     def _source(self, node: Node, letters: Sequence[DeadLetter]) -> DataFrame:
@@ -114,12 +115,12 @@ class ReplayRows:
             return self.builder.derive(node, frames, self.query, self.session)
         name = self._stream_input(node)
         union = self.entries[node.name] = self._input(node, frames, entering)
-        union.createOrReplaceTempView(name)
+        create_view(union, name)
         try:
             inputs = {**frames, name: union}
             return self.builder.derive(node, inputs, self.query, self.session)
         finally:
-            frames[name].createOrReplaceTempView(name)
+            create_view(frames[name], name)
 
     def _input(
         self,

@@ -16,6 +16,7 @@ from penstock.engine.checked_plan import without_ctes
 from penstock.engine.java_names import java_names
 from penstock.engine.lookup_joins import join_lookups
 from penstock.engine.spark_plan import class_name, scala_items
+from penstock.engine.views import create_view
 from penstock.plan.model import Node
 
 _REWRITES = (
@@ -35,7 +36,7 @@ def table_of(node: Node, inputs: Mapping[str, DataFrame], session: SparkSession)
     relation = copy.copy(node.relation)
     relation.operation_column = None
     for name, frame in inputs.items():
-        frame.createOrReplaceTempView(name)
+        create_view(frame, name)
     return join_lookups(relation.relate(inputs, session))
 
 
