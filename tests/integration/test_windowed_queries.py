@@ -84,13 +84,13 @@ def aggregates(name: str) -> tuple[str, str]:
     )
 
 
-def make_rows(count: int) -> list[Row]:
-    """Returns rows whose event times are up to 20 seconds out of order."""
+def make_rows(count: int, interval: int = 5) -> list[Row]:
+    """Returns rows with an interval in seconds, whose times are up to 20 seconds out of order."""
     chance = random.Random(11)
     return [
         {
             "id": number,
-            "ts": at(5 * number + chance.randrange(20_000) / 1000),
+            "ts": at(interval * number + chance.randrange(20_000) / 1000),
             "k": chance.choice("abc"),
             "s": chance.choice(["u", "v", "w", None]),
             "x": chance.choice([*range(1, 8), None]),
@@ -103,7 +103,7 @@ def make_rows(count: int) -> list[Row]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_of_batches_of_one_row(workspace: Workspace, name: str) -> None:
-    files = [[row] for row in make_rows(14)]
+    files = [[row] for row in make_rows(10, interval=12)]
     check(workspace, name, files, partitions=2)
 
 
