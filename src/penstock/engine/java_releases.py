@@ -16,8 +16,7 @@ RELEASED_TOGETHER = 200
 def release_together(session: SparkSession) -> None:
     """Makes py4j release the Java objects of a session `RELEASED_TOGETHER` at a time.
 
-    py4j sends a message for each object, which is a third of all messages between Python and Spark.
-    The last objects are held until there are as many.
+    py4j sends a message for each object. The last objects are held until there are as many.
     """
     gateway: Any = session.sparkContext._gateway
     client: Any = gateway._gateway_client

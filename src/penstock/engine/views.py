@@ -15,7 +15,7 @@ def create_view(frame: DataFrame, name: str) -> None:
     """Creates or replaces a temporary view in the session of a frame. Reads no data.
 
     Has the effect of `createOrReplaceTempView`. That method runs the command as an SQL execution,
-    whose plans and events take ten times as long as the command.
+    whose plans and events take longer than the command.
     """
     java_frame: Any = frame._jdf
     _command(java_frame._gateway_client).run(java_frame, name)
