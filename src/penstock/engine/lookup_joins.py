@@ -1,35 +1,34 @@
 """Joins with lookup tables whose rows are looked up by key, in Spark's plans.
 
-Such a table is a symbol: a projection of `lookup(key)` over all keys, which are not known. A join
-of a stream with it becomes a function over the stream: each row has its key, and the function
-appends the row of this key. All that is above and below the join remains as it is.
+A join of a stream with such a table becomes a function over the stream: each row has its key, and
+the function appends the row of this key. All that is above and below the join remains as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit, struct
-from pyspark.sql.pandas.functions import arrow_udf
 
 from penstock.core.errors import PlanError
 from penstock.engine.checked_plan import without_ctes
-from penstock.engine.columns import to_spark
-from penstock.engine.key_lookup import KeyLookup
+from penstock.engine.lookup_symbols import (
+    FOUND,
+    LookupTable,
+    find_table,
+    reads_lookup,
+    replace_columns,
+    symbol_name,
+    tables_in,
+)
 from penstock.engine.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
-from penstock.engine.updating.catalyst import Catalyst, named
+from penstock.engine.updating.catalyst import Catalyst
 
-_MARK = "penstock lookup "
-"""The start of the name of the RDD that stands for all keys of a table."""
-_FOUND, _KEY, _MATCHES = "_penstock_found", "_penstock_key", "_penstock_matches"
+_KEY, _MATCHES = "_penstock_key", "_penstock_matches"
 _INNER = ("Cross", "Inner")
-_ROW_BY_ROW = ("Filter", "Project", "ResolvedHint", "SubqueryAlias", "View")
-"""The operators that may be above a table: its rows remain single."""
 _JOINS = {
     "right": ("Cross", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"),
     "left": ("Cross", "Inner", "RightOuter"),
@@ -44,66 +43,12 @@ class LookupJoinError(PlanError):
     fragment: str = ""
 
 
-def lookup_table(lookup: KeyLookup, session: SparkSession) -> DataFrame:
-    """Returns a lookup table for queries whose joins `join_lookups` replaces. Reads no data."""
-    keys = to_spark(lookup.keys)
-    everything = session.createDataFrame(session.sparkContext.emptyRDD(), keys)
-    analyzed_plan(everything).rdd().setName(f"{_MARK}{lookup.spool.node}")
-    make_udf: Any = arrow_udf
-    found = make_udf(_typed(lookup), to_spark(lookup.rows)).asNondeterministic()
-    key_columns = [named(name) for name in keys.names]
-    symbol = everything.select(*key_columns, found(struct(*key_columns)).alias(_FOUND))
-    columns = [
-        named(name) if name in keys.names else named(_FOUND).getField(name).alias(name)
-        for name in lookup.rows.names
-    ]
-    return symbol.select(*columns)
-
-
-def _typed(lookup: KeyLookup) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
-    """Returns the function of a lookup with the type hints by which Spark selects its kind."""
-
-    def look_up(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        return lookup(arrays)
-
-    return look_up
-
-
 def join_lookups(frame: DataFrame) -> DataFrame:
     """Returns a DataFrame whose joins with lookup tables are lookups. Raises LookupJoinError."""
-    if next(_tables_in(analyzed_plan(frame)), None) is None:
+    if next(tables_in(analyzed_plan(frame)), None) is None:
         return frame
     catalyst = Catalyst(frame.sparkSession)
     return catalyst.frame(_Rewriting(catalyst).visit(without_ctes(frame)))
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A side of a join that is a lookup table, with projections and filters above.
-
-    `output` are its columns, each an expression over the columns of `symbol`, and `filters` are
-    conditions over these.
-    """
-
-    name: str
-    symbol: Any
-    output: tuple[tuple[Any, Any], ...]
-    filters: tuple[Any, ...]
-
-    @property
-    def keys(self) -> list[Any]:
-        """The columns of the key."""
-        return list(scala_items(self.symbol.output())[:-1])
-
-    @property
-    def found(self) -> Any:
-        """The column of the found row."""
-        return scala_items(self.symbol.output())[-1]
-
-    @property
-    def call(self) -> Any:
-        """The call of the function."""
-        return scala_items(self.symbol.projectList())[-1].child()
 
 
 class _Rewriting:
@@ -114,7 +59,7 @@ class _Rewriting:
 
     def visit(self, plan: Any) -> Any:
         """Returns a plan without lookup tables."""
-        name = next(_tables_in(plan), None)
+        name = next(tables_in(plan), None)
         if name is None:
             return plan
         kind = class_name(plan)
@@ -123,8 +68,8 @@ class _Rewriting:
         if kind == "Filter" and class_name(plan.child()) == "Join":
             return self._filter(plan)
         children = scala_items(plan.children())
-        in_subquery = any(_reads(query) for query in scala_items(plan.subqueries()))
-        if _symbol_name(plan) is not None or in_subquery:
+        in_subquery = any(reads_lookup(query) for query in scala_items(plan.subqueries()))
+        if symbol_name(plan) is not None or in_subquery:
             raise _error(
                 f'the lookup table "{name}" is read without a join', plan,
                 f"Join a stream with it: FROM stream LEFT JOIN {name} ON stream.a = {name}.key. "
@@ -139,7 +84,7 @@ class _Rewriting:
         kind, children = class_name(join.joinType()), scala_items(join.children())
         if kind in _INNER and all(each.deterministic() for each in conditions):
             return self._join(join, conditions)
-        streams = [child for child in children if self._table(child) is None]
+        streams = [child for child in children if find_table(child, self._catalyst) is None]
         below = [each for each in conditions if len(streams) == 1 and _over(each, streams[0])]
         above = [each for each in conditions if each not in below]
         return self._where(self._join(join, below), above)
@@ -150,7 +95,7 @@ class _Rewriting:
         In an outer join these conditions are on the side whose rows are all kept.
         """
         children = scala_items(join.children())
-        tables = [self._table(child) for child in children]
+        tables = [find_table(child, self._catalyst) for child in children]
         if all(tables):
             raise _error(
                 "a lookup table is joined with another lookup table", join,
@@ -181,17 +126,17 @@ class _Rewriting:
         """Returns a join with lookup tables below its sides, which read conditions on the side."""
         sides = []
         for child in scala_items(join.children()):
-            below = [each for each in conditions if _reads(child) and _over(each, child)]
+            below = [each for each in conditions if reads_lookup(child) and _over(each, child)]
             conditions = [each for each in conditions if each not in below]
             sides.append(self.visit(self._where(child, below)))
         return self._where(join.withNewChildren(self._catalyst.sequence(sides)), conditions)
 
     def _looked_up(
-        self, join: Any, table: _Table, stream: Any, on: list[Any]
+        self, join: Any, table: LookupTable, stream: Any, on: list[Any]
     ) -> tuple[Any, list[Any]]:
         """Returns a plan with the rows of a stream, and the columns of the table for each row."""
         kind = class_name(join.joinType())
-        on = [self._replaced(each, table.output) for each in on]
+        on = [replace_columns(each, table.output, self._catalyst) for each in on]
         values, rest = self._key_values(join, table, stream, on)
         below = [each for each in rest if kind in _INNER and _over(each, stream)]
         rest = [each for each in rest if each not in below]
@@ -201,7 +146,9 @@ class _Rewriting:
         pairs = [(column, self._field(found, column)) for column in table.keys]
         pairs.append((table.found, found))
         expressions = self._catalyst.expressions
-        conditions = [self._replaced(each, pairs) for each in (*rest, *table.filters)]
+        conditions = [
+            replace_columns(each, pairs, self._catalyst) for each in (*rest, *table.filters)
+        ]
         matches = self._all([expressions.IsNotNull(found), *conditions])
         if kind in (*_INNER, "LeftSemi"):
             plan = self._where(plan, [matches])
@@ -211,7 +158,7 @@ class _Rewriting:
             plan = self._where(plan, [missing])
         if kind in ("LeftSemi", "LeftAnti"):
             return plan, []
-        row = [self._replaced(value, pairs) for _, value in table.output]
+        row = [replace_columns(value, pairs, self._catalyst) for _, value in table.output]
         if kind not in _INNER:
             plan, flag = self._catalyst.with_column(plan, self._catalyst.column(matches), _MATCHES)
             row = [self._where_matched(value, flag) for value in row]
@@ -219,7 +166,7 @@ class _Rewriting:
         return plan, self._catalyst.rename(row, targets)
 
     def _key_values(
-        self, join: Any, table: _Table, stream: Any, on: list[Any]
+        self, join: Any, table: LookupTable, stream: Any, on: list[Any]
     ) -> tuple[list[Any], list[Any]]:
         """Returns the value of each column of the key, and the conditions that remain.
 
@@ -232,13 +179,17 @@ class _Rewriting:
                 if value is not None and _over(value, stream):
                     values.append(self._catalyst.column(value).alias(column.name()))
                     rest.remove(condition)
-                    rest = [self._replaced(each, [(column, value)]) for each in rest]
+                    rest = [
+                        replace_columns(each, [(column, value)], self._catalyst) for each in rest
+                    ]
                     break
             else:
                 raise self._missing_key(join, table, column, on)
         return values, rest
 
-    def _missing_key(self, join: Any, table: _Table, column: Any, on: list[Any]) -> LookupJoinError:
+    def _missing_key(
+        self, join: Any, table: LookupTable, column: Any, on: list[Any]
+    ) -> LookupJoinError:
         """Returns the error of a join that has no value for a column of the key."""
         names = ", ".join(each.name() for each in table.keys)
         hint = (
@@ -265,7 +216,7 @@ class _Rewriting:
             others[0] if others else on[0] if on else join, hint,
         )  # fmt: skip
 
-    def _evaluate(self, plan: Any, table: _Table, key: Any) -> tuple[Any, Any]:
+    def _evaluate(self, plan: Any, table: LookupTable, key: Any) -> tuple[Any, Any]:
         """Returns a plan with the found row as a further column, and this column."""
         call = table.call
         udf = self._catalyst.expressions.PythonUDF(
@@ -273,7 +224,7 @@ class _Rewriting:
             call.evalType(), True, self._catalyst.expressions.NamedExpression.newExprId(),
         )  # fmt: skip
         (row,) = self._catalyst.types([call])
-        _, found = self._catalyst.with_column(plan, lit(None).cast(row), _FOUND)
+        _, found = self._catalyst.with_column(plan, lit(None).cast(row), FOUND)
         calls, columns = self._catalyst.sequence([udf]), self._catalyst.sequence([found])
         python = self._catalyst.plans.ArrowEvalPython(calls, columns, plan, call.evalType())
         return python, found
@@ -292,67 +243,6 @@ class _Rewriting:
 
     def _all(self, conditions: Sequence[Any]) -> Any:
         return reduce(self._catalyst.expressions.And, conditions)
-
-    def _replaced(self, expression: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
-        """Returns an expression with other expressions in place of columns."""
-        for column, value in pairs:
-            if expression.semanticEquals(column):
-                return value
-        children = scala_items(expression.children())
-        changed = [self._replaced(child, pairs) for child in children]
-        if all(new is old for new, old in zip(changed, children, strict=True)):
-            return expression
-        return expression.withNewChildren(self._catalyst.sequence(changed))
-
-    def _table(self, plan: Any) -> _Table | None:
-        """Returns a plan that is a lookup table under projections and filters; None otherwise."""
-        name = _symbol_name(plan)
-        if name is not None:
-            output = scala_items(plan.output())
-            return _Table(name, plan, tuple((each, each) for each in output), ())
-        kind = class_name(plan)
-        if kind not in _ROW_BY_ROW or not _reads(plan):
-            return None
-        table = self._table(plan.child())
-        if table is None or any(_reads(query) for query in scala_items(plan.subqueries())):
-            return None
-        pairs = table.output
-        if kind == "Filter":
-            conditions = [self._replaced(each, pairs) for each in conjuncts(plan.condition())]
-            return _Table(table.name, table.symbol, pairs, (*table.filters, *conditions))
-        if kind == "Project":
-            values = [
-                item.child() if class_name(item) == "Alias" else item
-                for item in scala_items(plan.projectList())
-            ]
-            values = [self._replaced(value, pairs) for value in values]
-            pairs = tuple(zip(scala_items(plan.output()), values, strict=True))
-        return _Table(table.name, table.symbol, pairs, table.filters)
-
-
-def _symbol_name(plan: Any) -> str | None:
-    """Returns the name of a lookup table if a plan is its projection over all keys."""
-    if class_name(plan) != "Project" or class_name(plan.child()) != "LogicalRDD":
-        return None
-    return _mark_of(plan.child())
-
-
-def _mark_of(leaf: Any) -> str | None:
-    name = str(leaf.rdd().name() or "")
-    return name.removeprefix(_MARK) if name.startswith(_MARK) else None
-
-
-def _tables_in(plan: Any) -> Iterator[str]:
-    """Yields the lookup tables that a plan reads, also in subqueries."""
-    if class_name(plan) == "LogicalRDD" and (name := _mark_of(plan)) is not None:
-        yield name
-    below = [*scala_items(plan.children()), *scala_items(plan.subqueries())]
-    for each in below:
-        yield from _tables_in(each)
-
-
-def _reads(plan: Any) -> bool:
-    return next(_tables_in(plan), None) is not None
 
 
 def _over(expression: Any, plan: Any) -> bool:

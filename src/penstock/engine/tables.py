@@ -12,8 +12,8 @@ from penstock.engine.analysis import locate_errors
 from penstock.engine.build_context import BuildContext
 from penstock.engine.columns import to_spark
 from penstock.engine.key_lookup import KeyLookup
-from penstock.engine.lookup_joins import lookup_table
 from penstock.engine.lookup_rows import apply_changes
+from penstock.engine.lookup_symbols import lookup_table
 from penstock.engine.lookup_table import LOOKUPS, LookupTask
 from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
