@@ -43,3 +43,11 @@ def test_a_view_is_replaced(penstock_spark: SparkSession) -> None:
         create_view(session.range(number, number + 1), "a view")
         (row,) = session.table("`a view`").collect()
         assert row.id == number
+
+
+def test_the_gateway_is_not_released(penstock_spark: SparkSession) -> None:
+    gateway: Any = penstock_spark.sparkContext._gateway
+    client: Any = gateway._gateway_client
+    for _ in range(RELEASED_TOGETHER):
+        client.garbage_collect_object("GATEWAY_SERVER", enqueue=False)
+    assert gateway.java_gateway_server.getGateway().isStarted()

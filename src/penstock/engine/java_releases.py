@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import ENTRY_POINT_OBJECT_ID, GATEWAY_SERVER_OBJECT_ID, Py4JError
 from pyspark.sql import SparkSession
 
 from penstock.engine.java_names import java_names
@@ -34,11 +34,15 @@ class _Releases:
         self._ids: list[str] = []
 
     def release(self, id_: str, enqueue: bool = True) -> None:
-        """Passes an object to py4j's thread for releases, which calls with `enqueue=False`."""
+        """Passes an object to py4j's thread for releases, which calls with `enqueue=False`.
+
+        The gateway itself and its entry point remain.
+        """
         if enqueue:
             self._client.finalizer_deque.appendleft((self._client, id_))
             return
-        self._ids.append(id_)
+        if id_ not in (ENTRY_POINT_OBJECT_ID, GATEWAY_SERVER_OBJECT_ID):
+            self._ids.append(id_)
         if len(self._ids) < RELEASED_TOGETHER:
             return
         ids, self._ids = self._ids, []

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,6 +134,12 @@ class Jvm:
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    def has_ended(self, timeout: float) -> bool:
+        """Waits up to `timeout` seconds for the end of the JVM. Returns whether it has ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout)
+        return not self.alive
 
     def stop(self) -> None:
         """Waits for the end of the JVM, and kills the JVM after `STOP_TIMEOUT`.

@@ -54,6 +54,9 @@ LOCAL_SETTINGS: Mapping[str, str] = {
 }
 """Settings for a local master: a rename is atomic on a local disk, not in an object store."""
 
+END_TIMEOUT = 5.0
+"""The maximum time in seconds between lost connections and the end of a killed JVM."""
+
 
 @dataclass(frozen=True)
 class SessionSettings:
@@ -164,6 +167,15 @@ class _RunningSession:
     def alive(self) -> bool:
         return self._jvm.alive
 
+    def has_ended(self, error: Exception) -> bool:
+        """Returns whether the end of the JVM may have caused an error.
+
+        The connections of a killed process are lost before the process has ended.
+        """
+        from py4j.protocol import Py4JError
+
+        return self._jvm.has_ended(END_TIMEOUT if isinstance(error, OSError | Py4JError) else 0)
+
     def close(self) -> None:
         """Ends the JVM, which stops Spark, and the warm Python."""
         with suppress(Exception):
@@ -238,7 +250,7 @@ def session(settings: SessionSettings) -> Iterator[SparkSession]:
     except PenstockError:
         raise
     except Exception as error:
-        if _running is None or _running.alive:
+        if _running is None or not _running.has_ended(error):
             raise
         raise end_of_java_error(settings.log_file) from error
     finally:
