@@ -24,16 +24,18 @@ class ObservedBudget(ByteBudget):
 
     def __init__(self) -> None:
         super().__init__(BOUND)
-        self.largest = self.waits = 0
+        self.largest = self.waiting = 0
 
     def resize(self, share: Share, size: int) -> None:
         super().resize(share, size)
         self.largest = max(self.largest, self.used)
 
     async def await_room(self, share: Share) -> None:
-        if not self.has_room(share):
-            self.waits += 1
-        await super().await_room(share)
+        self.waiting += 1
+        try:
+            await super().await_room(share)
+        finally:
+            self.waiting -= 1
 
 
 @pytest.fixture
@@ -80,8 +82,7 @@ class HeldJournal:
         self._pending += 1
         self.most_pending = max(self.most_pending, self._pending)
         self.messages += [bytes(message.payload or b"") for message in messages]
-        waits = self._budgets[0].waits
-        while self._budgets[0].waits == waits and len(self.messages) < COUNT:
+        while not self._budgets[0].waiting and len(self.messages) < COUNT:
             await asyncio.sleep(0.01)
         self._pending -= 1
         if len(self.messages) == COUNT:
