@@ -108,11 +108,12 @@ class LocalStorage(Storage):
             _create_directory(Path(target).parent)
             Path(source).replace(target)
 
-    def append(self, source: str, target: str, start: int) -> None:
+    def append(self, source: str, target: str, start: int | None) -> None:
         _create_directory(Path(target).parent)
         with Path(source).open("rb") as content, Path(target).open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            content.seek(_count_equal_bytes(content, file, start))
+            if start is not None:
+                content.seek(_count_equal_bytes(content, file, start))
             shutil.copyfileobj(content, file, CHUNK_BYTES)
             file.flush()
             os.fsync(file.fileno())
@@ -137,14 +138,16 @@ class LocalStorage(Storage):
 
 
 def _count_equal_bytes(content: BinaryIO, file: BinaryIO, start: int) -> int:
-    """Returns the number of bytes after `start` if `content` begins with them, otherwise 0."""
-    content.seek(0)
+    """Returns the size of the beginning of `content` that is after `start`; 0 for other bytes."""
     file.seek(start)
     count = 0
-    while written := file.read(CHUNK_BYTES):
-        if content.read(len(written)) != written:
+    while piece := content.read(CHUNK_BYTES):
+        written = file.read(len(piece))
+        if not piece.startswith(written):
             return 0
         count += len(written)
+        if len(written) < len(piece):
+            break
     return count
 
 

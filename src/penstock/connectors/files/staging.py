@@ -131,10 +131,10 @@ class StagingArea:
         """Writes the ledger durably, then publishes its files."""
         content = ledger.to_json().encode()
         self.storage.replace(self.path(f"{self.directory}/ledger.json"), content)
-        self.publish(ledger)
+        self.publish(ledger, is_first=True)
 
-    def publish(self, ledger: Ledger) -> None:
-        """Publishes the files committed in the ledger.
+    def publish(self, ledger: Ledger, is_first: bool = False) -> None:
+        """Publishes the files committed in the ledger. `is_first` is the first attempt.
 
         A file that cannot be published does not prevent the others. Its error is raised at the end.
         """
@@ -147,7 +147,8 @@ class StagingArea:
                 if ledger.append_at is None:
                     self.storage.move(self.path(source), self.path(target))
                 else:
-                    self.storage.append(self.path(source), self.path(target), ledger.append_at)
+                    start = None if is_first else ledger.append_at
+                    self.storage.append(self.path(source), self.path(target), start)
             except OSError as error:
                 failure = failure or self._publish_error(error, source, target)
             else:

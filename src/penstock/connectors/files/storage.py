@@ -95,11 +95,12 @@ class Storage(ABC):
     def move(self, source: str, target: str) -> None:
         """Moves a file. A complete file is visible at either path, or for a moment at both."""
 
-    def append(self, source: str, target: str, start: int) -> None:
+    def append(self, source: str, target: str, start: int | None) -> None:
         """Appends `source` to `target` durably, then deletes it.
 
-        `start` is the size of `target` before the first attempt. A beginning of `source` that is
-        already there is not repeated. Raises OSError if the storage cannot extend files.
+        `start` is None at the first attempt, later the size of `target` before that attempt. Then a
+        beginning of `source` that is already there is not repeated. Raises OSError if the storage
+        cannot extend files.
         """
         raise OSError(errno.ENOTSUP, "the storage cannot extend files")
 

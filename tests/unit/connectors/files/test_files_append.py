@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from penstock.connectors.files import FilesSink, FilesSinkConfig
+from penstock.connectors.files.local import LocalStorage
 from penstock.core.errors import OptionError, Permanent
 from penstock.formats.csv import Csv, CsvConfig
 from penstock.sdk import BatchId, Context
@@ -85,6 +86,38 @@ def test_rows_of_others_are_kept_after_a_crash(make: Any, tmp_path: Path, monkey
         another.write('{"id": 9}\n')
     make().recover()
     assert ids(tmp_path) == [1, 9, 2]
+
+
+def test_complete_rows_are_not_repeated_after_rows_of_others(
+    make: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    sink, file = make(), tmp_path / "new" / "all.jsonl"
+    batch(sink, 0, [1])
+    with monkeypatch.context() as patch:
+        patch.setattr("penstock.connectors.files.local.LocalStorage.delete", kill)
+        with pytest.raises(KeyboardInterrupt):
+            batch(sink, 1, [2])
+    with file.open("a") as another:
+        another.write('{"id": 9}\n')
+    make().recover()
+    assert ids(tmp_path) == [1, 2, 9]
+
+
+def test_equal_rows_of_others_do_not_replace_rows(
+    make: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    append = LocalStorage.append
+
+    def append_after_another(
+        storage: LocalStorage, source: str, target: str, start: int | None
+    ) -> None:
+        with Path(target).open("ab") as file:
+            file.write(Path(source).read_bytes())
+        append(storage, source, target, start)
+
+    monkeypatch.setattr(LocalStorage, "append", append_after_another)
+    batch(make(), 0, [1, 2])
+    assert ids(tmp_path) == [1, 2, 1, 2]
 
 
 def kill(*arguments: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -66,14 +67,16 @@ def fused(kind: type, fuse: Fuse) -> type:
 
         return method
 
-    def torn_append(self: Any, source: str, target: str, start: int) -> None:
+    def torn_append(self: Any, source: str, target: str, start: int | None) -> None:
         """An append that the kill may end in the middle of a row."""
         fuse.burn()
         content = Path(source).read_bytes()
         with Path(target).open("ab") as file:
-            if file.tell() == start:
+            size = file.tell()
+            if start in (None, size):
                 file.write(content[: len(content) // 2 - 1])
         fuse.burn()
+        os.truncate(target, size)
         kind.append(self, source, target, start)
         fuse.burn()
 
