@@ -5,13 +5,20 @@ from __future__ import annotations
 import io
 import os
 import signal
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
+import psutil
 import pytest
-from terminal import PENSTOCK, Terminal
+from pyspark.sql import SparkSession
+from terminal import PATIENCE, PENSTOCK, Terminal
 
 from command_line import CommandLine
+from penstock.cli.shell.warm_up import warm_up
+from penstock.core.errors import PenstockError
+from penstock.runtime.state import StateDirectory
 
 pytestmark = pytest.mark.spark
 
@@ -125,7 +132,7 @@ def test_the_definitions_of_a_file(said: Said, tmp_path: Path) -> None:
     assert code == 2 and "nothing.sql" in err
 
 
-def test_ctrl_c_ends_the_query_and_not_the_shell(
+def test_ctrl_c_and_a_killed_java_end_the_query_and_not_the_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROMPT_TOOLKIT_NO_CPR", "1")
@@ -144,9 +151,37 @@ def test_ctrl_c_ends_the_query_and_not_the_shell(
         terminal.until(r"\(\d+ rows in .*\)")
         enter("SELECT 6 * 7 AS answer;\r", r"answer\s*\n\s+42\s+penstock>")
         enter("SELECT ';' -- ;\r AS sign; SELEC;\r", r"sign\s*\n;\s+error\[unknown-statement\]")
+        [java] = [c for c in psutil.Process(terminal.process.pid).children() if c.name() == "java"]
+        java.kill()
+        enter("SELECT 'lost' AS state;\r", r"(?s)error\[java-ended\].*Enter the query again")
+        enter("SELECT counter + 7000 AS n FROM ticks LIMIT 1;\r", r"\n7000 .*\n\(1 row in")
         os.write(terminal.screen, b"exit\r")
         assert terminal.end() == 0, terminal.text
         assert "Traceback" not in terminal.text
         assert "SELECT 6 * 7" in (tmp_path / "penstock/sql_history").read_text()
     finally:
         terminal.close()
+
+
+def test_a_query_warms_up_the_session(penstock_spark: SparkSession, tmp_path: Path) -> None:
+    started: Future[SparkSession] = Future()
+    started.set_result(penstock_spark)
+    state = StateDirectory(tmp_path / "warm-up")
+    deadline = time.monotonic() + PATIENCE
+    with warm_up(started, tmp_path):
+        while not state.read("complete"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    status = state.read("status.json")
+    assert status is not None and status["nodes"]["nowhere"]["rows"] == 1
+
+
+def test_a_warm_up_ends_with_the_shell(penstock_spark: SparkSession, tmp_path: Path) -> None:
+    started: Future[SparkSession] = Future()
+    with warm_up(started, tmp_path):
+        started.set_result(penstock_spark)
+    assert not StateDirectory(tmp_path / "warm-up").read("complete")
+    failed: Future[SparkSession] = Future()
+    failed.set_exception(PenstockError("no Java", code="no-java"))
+    with warm_up(failed, tmp_path):
+        pass

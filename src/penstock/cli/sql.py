@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from penstock.cli.options import Overrides
+from penstock.core.errors import PenstockError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from penstock.cli.shell.shell import Shell
-    from penstock.spec.runtime_models import Runtime
 
 Scripts = Annotated[
     list[Path],
@@ -47,16 +45,17 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
     """
     from penstock.cli.shell.shell import Shell
 
-    spark: Future[SparkSession] = Future()
     with tempfile.TemporaryDirectory(prefix="penstock-") as temporary:
-        shell = Shell(spark, Path(temporary), overrides)
+        shell = Shell(Future(), Path(temporary), overrides)
         for file in files:
             _load(shell, file)
-        with _session(shell.runtime(), spark):
-            if sys.stdin.isatty():
-                _converse(shell)
-                return 0
-            return _execute_input(shell)
+        if not sys.stdin.isatty():
+            with _session(shell):
+                return _execute_input(shell)
+        print("Enter statements with ; at the end, \\? for the commands, Ctrl-D to leave.")
+        while not _converse(shell):
+            shell.spark = Future()
+        return 0
 
 
 def _execute_input(shell: Shell) -> int:
@@ -78,12 +77,31 @@ def _load(shell: Shell, file: Path) -> None:
         print(f"{file}: {plural(queries, 'query', 'queries')} not run", file=sys.stderr)
 
 
-def _converse(shell: Shell) -> None:
+def _converse(shell: Shell) -> bool:
+    """Executes the input of a user on one session. Returns whether the user has left.
+
+    Otherwise the JVM of the session has ended.
+    """
+    from penstock.cli.shell.warm_up import warm_up
+    from penstock.core.error_report import format_error
+
+    try:
+        with _session(shell), warm_up(shell.spark, shell.directory):
+            _respond_to_input(shell)
+    except PenstockError as error:
+        if error.code != "java-ended":
+            raise
+        error.hint = "Enter the query again. If memory was exhausted, enter SET memory first."
+        print(format_error(error), file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+def _respond_to_input(shell: Shell) -> None:
     """Executes the input of a user, until Ctrl-D."""
     from penstock.cli.shell.commands import EndOfShell
     from penstock.cli.shell.prompt import Prompt
 
-    print("Enter statements with ; at the end, \\? for the commands, Ctrl-D to leave.")
     prompt = Prompt(shell)
     while True:
         try:
@@ -116,26 +134,26 @@ def respond(shell: Shell, text: str) -> int:
 
 
 @contextmanager
-def _session(runtime: Runtime, spark: Future[SparkSession]) -> Iterator[None]:
-    """Starts a session in the background, which ends with the block."""
+def _session(shell: Shell) -> Iterator[None]:
+    """Starts the session of a shell in the background, which ends with the block."""
     from penstock.engine.memory import choose_resources
     from penstock.engine.session import cores, session
     from penstock.runtime.session import session_settings
 
+    runtime, spark = shell.runtime(), shell.spark
     settings = session_settings(runtime, choose_resources(runtime, cores()), None, "minutes")
-    stack = ExitStack()
 
-    def start() -> None:
+    def start(stack: ExitStack) -> None:
         try:
             spark.set_result(stack.enter_context(session(settings)))
         except BaseException as error:
             spark.set_exception(error)
 
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(start,), name="penstock-session")
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-        stack.close()
+    with ExitStack() as stack:
+        thread = threading.Thread(target=context.run, args=(start, stack), name="penstock-session")
+        thread.start()
+        try:
+            yield
+        finally:
+            thread.join()

@@ -44,6 +44,7 @@ class Listener(StreamingQueryListener):
         self.last_batches: dict[str, int] = {}
         self.queries = {query.name: query for query in plan.queries}
         self._counting = threading.Lock()
+        self._ended = threading.Event()
 
     @cached_property
     def _jlistener(self) -> Any:
@@ -58,7 +59,7 @@ class Listener(StreamingQueryListener):
         pass
 
     def onQueryTerminated(self, event: Any) -> None:
-        pass
+        self._ended.set()
 
     def onQueryProgress(self, event: Any) -> None:
         progress = json.loads(event.progress().json())
@@ -78,6 +79,11 @@ class Listener(StreamingQueryListener):
         for name, source in zip(names, progress.get("sources", []), strict=False):
             self._measure(query.name, name, source, seconds)
         self.last_batches[query.name] = int(progress.get("batchId", -1))
+
+    def await_end(self, timeout: float) -> None:
+        """Waits for the end of a query, at most `timeout` seconds."""
+        if self._ended.wait(timeout):
+            self._ended.clear()
 
     def catch_up(self, running: StreamingQuery, timeout: float = 2.0) -> None:
         """Waits until the last batch of a query is counted, at most `timeout` seconds.

@@ -145,14 +145,11 @@ class RunHandle:
         return preview.preview(self.plan, nodes, session, rows=rows, timeout=timeout)
 
     def execute(self, run: Callable[[RunHandle], Outcome]) -> None:
-        """Runs to the end in this thread. `wait` returns the outcome."""
+        """Runs to the end in this thread. `wait` returns the outcome, or raises the error."""
         try:
             self._outcome = run(self)
-        except PenstockError as error:
-            self._error = error
         except BaseException as error:
             self._error = error
-            raise
         finally:
             self.session = None
             self.log.close()

@@ -136,6 +136,7 @@ class Supervisor:
         self.query_runs = [self._start_run(builder, query, until) for query in queries]
         self.metrics.all_started = True
         while not all(run.done for run in self.query_runs):
+            self.listener.await_end(POLL_SECONDS)
             for run in self.query_runs:
                 self._poll_query(run, builder, until)
             if self.stop.requested.is_set():
@@ -143,7 +144,6 @@ class Supervisor:
                 self.table_letters.collect(self.dead_letters.collect_with_retries)
                 return
             self._tick()
-            time.sleep(POLL_SECONDS)
         for run in self.query_runs:
             self._collect_committed(run.query.name)
         self.table_letters.collect(self.dead_letters.collect_with_retries)

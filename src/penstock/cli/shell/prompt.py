@@ -85,6 +85,7 @@ def _bindings() -> KeyBindings:
     bindings = KeyBindings()
 
     @bindings.add("enter", filter=Condition(_accepts))
+    @bindings.add("c-j", filter=Condition(_accepts))  # Enter, typed while a query was running
     def accept(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 
