@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from penstock.core.errors import PenstockError, UserError
 from penstock.engine import java
 from penstock.engine.classcache import ArchiveDirectory, ClassCache
+from penstock.engine.scratch import Scratch
 from penstock.engine.session import SessionSettings, reusing, session
 from penstock.engine.warm import WarmPython
 
@@ -146,13 +147,25 @@ stream(availableNow=True).awaitTermination()
 
 @pytest.mark.spark
 def test_nothing_outlives_a_killed_driver(driver: Driver) -> None:
-    process = driver.start(CREATE, STREAM, 'stream(processingTime="100 milliseconds")', AWAIT)
+    process = driver.start(
+        CREATE,
+        STREAM,
+        'print(spark._jvm.System.getProperty("java.io.tmpdir"))',
+        'stream(processingTime="100 milliseconds")',
+        AWAIT,
+    )
     assert process.stdout is not None
+    temporary = Path(process.stdout.readline().strip())
     assert process.stdout.readline() == "5\n"
     assert len(driver.left()) > 3
+    assert any(temporary.glob("blockmgr-*"))
     process.send_signal(signal.SIGKILL)
     process.wait()
     driver.wait_until_none_left(3)
+    deadline = time.monotonic() + 3
+    while temporary.exists():
+        assert time.monotonic() < deadline
+        Scratch().close()
 
 
 @pytest.mark.spark

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextvars
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,9 +43,10 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
       echo "SELECT 1 + 1;" | penstock sql
     """
     from penstock.cli.shell.shell import Shell
+    from penstock.engine.scratch import Scratch
 
-    with tempfile.TemporaryDirectory(prefix="penstock-") as temporary:
-        shell = Shell(Future(), Path(temporary), overrides)
+    with closing(Scratch()) as scratch:
+        shell = Shell(Future(), scratch.path, overrides)
         for file in files:
             _load(shell, file)
         if not sys.stdin.isatty():

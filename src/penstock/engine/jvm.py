@@ -189,6 +189,7 @@ class Jvm:
         settings.write_text(_properties(options, self._scratch.path), encoding="utf-8")
         command = [
             str(self._java.executable),
+            f"-Djava.io.tmpdir={self._scratch.path}",
             *flags,
             *(self._cache.flags if self._cache else ()),
             f"-Dlog4j2.configurationFile={log4j.as_uri()}",

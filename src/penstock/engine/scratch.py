@@ -17,7 +17,8 @@ from pathlib import Path
 _PREFIX = "penstock-"
 _NEW_PREFIX = ".penstock-"
 _LOCK = "scratch.lock"
-_MAX_PATH = 80
+_MAX_PATH = 40
+"""The maximum length of the parent. An address of a socket has at most 103 bytes; Spark adds 43."""
 _CREATION_SECONDS = 3600.0
 """The age after which a directory under a hidden name is abandoned."""
 
