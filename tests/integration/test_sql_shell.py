@@ -116,7 +116,7 @@ def test_a_limit_ends_a_query_of_an_endless_source(said: Said, tmp_path: Path) -
     )
     assert 'there is no column "nope"' in err and err.count("error[") == 2
     assert code == 2 and 'there is no table or view "orders"' in err
-    rows = sorted(line.split()[0] for line in out if line.split()[0].isdigit())
+    rows = sorted(line.strip() for line in out if line.strip().isdigit())
     assert rows == ["40", "41", "5", "6", "7"]
     assert "table  ticks" in out and "insert into few" in out
 
@@ -154,7 +154,7 @@ def test_ctrl_c_and_a_killed_java_end_the_query_and_not_the_shell(
         [java] = [c for c in psutil.Process(terminal.process.pid).children() if c.name() == "java"]
         java.kill()
         enter("SELECT 'lost' AS state;\r", r"(?s)error\[java-ended\].*Enter the query again")
-        enter("SELECT counter + 7000 AS n FROM ticks LIMIT 1;\r", r"\n7000 .*\n\(1 row in")
+        enter("SELECT counter + 7000 AS n FROM ticks LIMIT 1;\r", r"\n7000\n\(1 row in")
         os.write(terminal.screen, b"exit\r")
         assert terminal.end() == 0, terminal.text
         assert "Traceback" not in terminal.text

@@ -29,10 +29,17 @@ class Results(PrintSink):
         return self._table.lines(header, rows)
 
 
-def print_results(plan: Plan, sink: str) -> Plan:
+class InsertedResults(Results):
+    """A sink that prints the rows of a changelog without updates and deletes."""
+
+    shows_operations = False
+
+
+def print_results(plan: Plan, sink: str, *, only_inserts: bool) -> Plan:
     """Returns the plan with results in place of a print sink."""
     node = plan.nodes[sink]
-    results = Results(node.component.context)
+    kind = InsertedResults if only_inserts else Results
+    results = kind(node.component.context)
     results.format, results.mode = node.sink.format, node.sink.mode
     results.primary_key = node.sink.primary_key
     nodes = {**plan.nodes, sink: replace(node, component=results)}

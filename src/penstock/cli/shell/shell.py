@@ -163,7 +163,7 @@ class Shell:
         plan = isolate_state(plan, self.directory / str(self._runs))
         first_rows = _first_rows(entry, plan)
         if entry.written is None:
-            plan = print_results(plan, SINK)
+            plan = print_results(plan, SINK, only_inserts=first_rows is not None)
         began = monotonic()
         handle = app.start(plan, spark=self.spark.result().newSession(), options=app.RunOptions())
         outcome = _wait(handle, first_rows)
