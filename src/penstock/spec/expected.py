@@ -171,6 +171,8 @@ def suggest_fix(details: List[dict[str, Any]], value: SourceValue | None) -> str
     if kinds & {"string_type", "names_type"} and value.data is not None and not text:
         return f'put the value in quotes: "{value.written}"'
     if kinds == {"list_type"} and text and value.written:
+        if value.written.startswith("["):
+            return f"write the list without quotes: {value.written}"
         items = [item.strip() for item in value.written.split(",")]
         return f"write a list: [{', '.join(items)}]"
     return None
