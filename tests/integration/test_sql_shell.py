@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 from pyspark.sql import SparkSession
-from terminal import PATIENCE, PENSTOCK, Terminal
 
 from command_line import CommandLine
 from penstock.cli.shell.warm_up import warm_up
 from penstock.core.errors import PenstockError
 from penstock.runtime.state import StateDirectory
+from terminal import PATIENCE, PENSTOCK, Terminal
 
 pytestmark = pytest.mark.spark
 

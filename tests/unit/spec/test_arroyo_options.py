@@ -275,7 +275,7 @@ SINKS |= {
         "'multipart.target_part_size' = '8MB', 'multipart.max_parts' = 10, "
         "'multipart.minimum_multipart_size' = '6MB'",
         {"type": "files", "path": "out", "format": WRITTEN, "compression": "gzip",
-         "partition_time": {"column": "_timestamp", "pattern": "%Y/%m", "stored": False},
+         "partition_time": {"column": "_partition_time", "pattern": "%Y/%m", "stored": False},
          "partition_by": ["name"], "suffix": ".json"},
     ),
     "decimals": (

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
+from penstock.spec.script.arroyo import declared_watermark, has_time_pattern
 from penstock.spec.script.arroyo.connectors import find_connector
 from penstock.spec.script.options import Option
+from penstock.spec.script.statements import CreateTable, Statement
+from penstock.spec.script.tokens import Text
 from penstock.spec.yaml.nodes import ScalarNode
 
 _METADATA = {
@@ -35,8 +40,51 @@ _FILES = ("single_file", "filesystem")
 """Connectors of Arroyo whose rows have the time of the file, the metadata `modified`."""
 
 
-def event_time_of(options: Sequence[Option]) -> str | None:
-    """Returns the metadata that is the event time of a table without a watermark, or None."""
+_HIDDEN_TIME = re.compile(r"\b(?:tumble|hop|session|row_time)\s*\(", re.IGNORECASE)
+
+
+class AssumedTimes:
+    """The event times that Arroyo assumes, if the statements of a script need one."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self._statements = statements
+
+    def metadata(self, table: CreateTable) -> str | None:
+        """Returns the metadata that is the event time of a source, or None."""
+        options = table.options or []
+        declared = table.columns.watermark or declared_watermark(options)
+        if declared is not None or is_lookup(table) or not self._are_used:
+            return None
+        return _event_time_of(options)
+
+    @cached_property
+    def _are_used(self) -> bool:
+        """Whether a query, or a sink, uses an event time that it does not name."""
+        options = (
+            statement.options or []
+            for statement in self._statements
+            if isinstance(statement, CreateTable)
+        )
+        return any(map(_HIDDEN_TIME.search, self._queries)) or any(map(has_time_pattern, options))
+
+    @property
+    def _queries(self) -> Iterator[str]:
+        for statement in self._statements:
+            query = getattr(statement, "query", None)
+            if isinstance(query, Text):
+                yield query.value
+
+
+def is_lookup(table: CreateTable) -> bool:
+    """Returns whether a table is read for joins, as its statement or an option states."""
+    options = {option.name: option.value for option in table.options or []}
+    kind = options.get("type")
+    declared = isinstance(kind, ScalarNode) and kind.value == "lookup"
+    return table.lookup or declared or any(name.startswith("lookup.") for name in options)
+
+
+def _event_time_of(options: Sequence[Option]) -> str | None:
+    """Returns the metadata with the time of a message, or of its arrival, or None."""
     named = {option.name: option.value for option in options}
     connector = named.get("connector")
     if not isinstance(connector, ScalarNode):

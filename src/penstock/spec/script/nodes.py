@@ -9,7 +9,7 @@ from typing import Literal
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.arroyo import (
-    EVENT_TIME,
+    PARTITION_TIME,
     has_time_pattern,
     translate_options,
 )
@@ -19,12 +19,14 @@ from penstock.spec.script.assignment import (
     union,
 )
 from penstock.spec.script.build import derived_node, key, map_node, names_node
+from penstock.spec.script.event_times import AssumedTimes, is_lookup
 from penstock.spec.script.function import CreateFunction
+from penstock.spec.script.hidden_times import HiddenTimes
 from penstock.spec.script.option_tree import OptionTree, Tree
 from penstock.spec.script.row_times import timed_rows, window_columns
 from penstock.spec.script.sections import Sections
 from penstock.spec.script.settings import add_setting
-from penstock.spec.script.source_tables import SourceTables, is_lookup
+from penstock.spec.script.source_tables import SourceTables
 from penstock.spec.script.statements import (
     CreateTable,
     CreateView,
@@ -65,8 +67,10 @@ class ScriptNodes:
         self._written |= self._inserts.keys()
         self._inputs: dict[str, list[Text]] = {}
         self._printed = 0
-        self._sections = Sections(file, is_of_arroyo=tables.is_of_arroyo)
-        self._sources = SourceTables(file, self._sections, statements)
+        times = AssumedTimes(statements)
+        self._times = self._hidden_times(times)
+        self._sections = Sections(file, self._times, is_of_arroyo=tables.is_of_arroyo)
+        self._sources = SourceTables(file, self._sections, times)
         self.settings = Tree(file)
         self.errors: list[SpecError] = []
 
@@ -74,6 +78,20 @@ class ScriptNodes:
     def sections(self) -> dict[str, dict[Text, Node]]:
         """The sections of the pipeline that have nodes or functions, by name."""
         return {"functions": self._sections.functions, **self._sections.nodes}
+
+    def _hidden_times(self, times: AssumedTimes) -> HiddenTimes:
+        """Returns the event times that the rows of tables and views have beside their columns."""
+        tables = [
+            name
+            for name, table in self._tables.items()
+            if name not in self._written and times.metadata(table) is not None
+        ]
+        queries = {
+            statement.name.value.lower(): statement.query.value
+            for statement in self._statements
+            if isinstance(statement, CreateView | CreateTable) and statement.query is not None
+        }
+        return HiddenTimes(tables, queries)
 
     def add_all(self) -> None:
         """Adds the nodes of all statements."""
@@ -155,12 +173,15 @@ class ScriptNodes:
         )
         if is_timed:
             timed = self._sections.helper(table.name, "times")
-            sql = timed_rows(name.value, has_window=any(window_columns(query.value)))
+            sql = timed_rows(
+                name.value, has_window=any(window_columns(query.value)),
+                has_hidden_time=self._times.has_time(query.value),
+            )  # fmt: skip
             self._sections.add_transform(timed, origin or table.name, sql)
             name = timed
         if table.columns.columns:
             rows = self._sections.helper(table.name, "rows")
-            kept = [EVENT_TIME] if is_timed else []
+            kept = [PARTITION_TIME] if is_timed else []
             sql = assignment(self._file, name.value, table.columns.columns, columns, kept)
             self._sections.add_transform(rows, origin or table.name, sql)
             name = rows
@@ -169,7 +190,7 @@ class ScriptNodes:
     def _whole_node(self, table: CreateTable, query: Text) -> Text | None:
         """Returns the node whose rows a table without columns takes: `SELECT * FROM node`."""
         name = None if table.columns.columns or table.options is None else selected_table(query)
-        if name is None or self._is_of_arroyo:
+        if name is None or self._is_of_arroyo or self._times.has_time(query.value):
             return None
         known = self._nodes.get(name.value.lower())
         return name._replace(value=known) if known is not None else None

@@ -1,10 +1,10 @@
-"""The event time of the rows that a sink writes, as a column of the rows."""
+"""The event time of the rows that a sink writes, as a column that names their directories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.spec.script.arroyo import EVENT_TIME
+from penstock.spec.script.arroyo import EVENT_TIME, PARTITION_TIME
 from penstock.spec.script.assignment import quoted
 from penstock.sql.dialect.lineage import whole_call
 from penstock.sql.dialect.query import read_query
@@ -32,9 +32,12 @@ def window_columns(query: str) -> Iterator[Edit]:
             return
 
 
-def timed_rows(node: str, *, has_window: bool) -> str:
-    """Returns the query of the rows of a node and their event time, the last column."""
-    if not has_window:
-        return f"SELECT *, row_time() AS {EVENT_TIME} FROM {quoted(node)}"
-    time = f"{_WINDOW}.end - INTERVAL '1' MICROSECOND"
-    return f"SELECT * EXCEPT ({_WINDOW}), {time} AS {EVENT_TIME} FROM {quoted(node)}"
+def timed_rows(node: str, *, has_window: bool, has_hidden_time: bool) -> str:
+    """Returns the query of the rows of a node and their event time, the last column.
+
+    The hidden event time of the rows is left out.
+    """
+    time = f"{_WINDOW}.end - INTERVAL '1' MICROSECOND" if has_window else "row_time()"
+    left_out = _WINDOW if has_window else EVENT_TIME if has_hidden_time else None
+    columns = "*" if left_out is None else f"* EXCEPT ({left_out})"
+    return f"SELECT {columns}, {time} AS {PARTITION_TIME} FROM {quoted(node)}"

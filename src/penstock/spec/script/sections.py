@@ -9,6 +9,7 @@ from penstock.spec.script.arroyo import translate_query
 from penstock.spec.script.assignment import unique_names
 from penstock.spec.script.build import derived_node, key, map_node, query_node
 from penstock.spec.script.function import CreateFunction
+from penstock.spec.script.hidden_times import HiddenTimes
 from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.row_times import window_columns
 from penstock.spec.script.tokens import Text
@@ -19,8 +20,8 @@ from penstock.sql.dialect.text import Translation
 class Sections:
     """Nodes by section and name. Two nodes have different names."""
 
-    def __init__(self, file: File, *, is_of_arroyo: bool) -> None:
-        self._file, self._is_of_arroyo = file, is_of_arroyo
+    def __init__(self, file: File, times: HiddenTimes, *, is_of_arroyo: bool) -> None:
+        self._file, self._times, self._is_of_arroyo = file, times, is_of_arroyo
         self._count: Counter[str] = Counter()
         self._names_seen: dict[str, Text] = {}
         self._functions_seen: dict[str, Text] = {}
@@ -90,6 +91,8 @@ class Sections:
         edited = Translation.of(query.value)
         if self._is_of_arroyo:
             edited = translate_query(query.value, is_written=is_written)
+        if (is_written or by_position) and not is_timed:
+            edited = edited.edit(self._times.without_time(edited.text))
         if by_position:
             edited = edited.edit(unique_names(edited.text))
         if is_timed:

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 from penstock.spec.script.arroyo import (
     DELAY,
     EVENT_TIME,
     declared_bound,
     declared_watermark,
-    has_time_pattern,
     metadata_name,
 )
 from penstock.spec.script.assignment import quoted
 from penstock.spec.script.build import derived_node, key, map_node, names_node, text_node
-from penstock.spec.script.event_times import event_time_of
+from penstock.spec.script.event_times import AssumedTimes
 from penstock.spec.script.option_tree import OptionTree
 from penstock.spec.script.sections import Sections
-from penstock.spec.script.statements import CreateTable, Statement
+from penstock.spec.script.statements import CreateTable
 from penstock.spec.script.table import TableColumn
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.watermark import Watermark
-from penstock.spec.yaml.nodes import File, Node, ScalarNode
-
-_HIDDEN_TIME = re.compile(r"\b(?:tumble|hop|session|row_time)\s*\(", re.IGNORECASE)
+from penstock.spec.yaml.nodes import File, Node
 
 
 class SourceTables:
     """Adds the nodes of tables that are sources."""
 
-    def __init__(self, file: File, sections: Sections, statements: Sequence[Statement]) -> None:
-        self._file, self._sections, self._statements = file, sections, statements
+    def __init__(self, file: File, sections: Sections, times: AssumedTimes) -> None:
+        self._file, self._sections, self._times = file, sections, times
 
     def add(self, table: CreateTable, options: OptionTree) -> None:
         """Adds a source, and transforms for generated columns."""
@@ -142,8 +137,8 @@ class SourceTables:
         self, table: CreateTable, metadata: dict[Text, Node], idle: tuple[Text, Node] | None
     ) -> tuple[str, Node, Text] | None:
         """Returns the event time that Arroyo assumes, and adds its column, if windows need it."""
-        name = None if is_lookup(table) else event_time_of(table.options or [])
-        if name is None or not self._uses_windows:
+        name = self._times.metadata(table)
+        if name is None:
             return None
         column = table.name._replace(value=EVENT_TIME)
         metadata[column] = derived_node(self._file, name, table.name)
@@ -162,31 +157,6 @@ class SourceTables:
         """Returns whether `idle` belongs to a watermark. Arroyo accepts `idle_micros` without."""
         names = [option.name for option in table.options or []]
         return table.columns.watermark is not None or "idle" not in names
-
-    @cached_property
-    def _uses_windows(self) -> bool:
-        """Whether a query, or a sink, uses an event time that it does not name."""
-        options = (
-            statement.options or []
-            for statement in self._statements
-            if isinstance(statement, CreateTable)
-        )
-        return any(map(_HIDDEN_TIME.search, self._queries)) or any(map(has_time_pattern, options))
-
-    @property
-    def _queries(self) -> Iterator[str]:
-        for statement in self._statements:
-            query = getattr(statement, "query", None)
-            if isinstance(query, Text):
-                yield query.value
-
-
-def is_lookup(table: CreateTable) -> bool:
-    """Returns whether a table is read for joins, as its statement or an option states."""
-    options = {option.name: option.value for option in table.options or []}
-    kind = options.get("type")
-    declared = isinstance(kind, ScalarNode) and kind.value == "lookup"
-    return table.lookup or declared or any(name.startswith("lookup.") for name in options)
 
 
 def _typed(column: TableColumn) -> str:

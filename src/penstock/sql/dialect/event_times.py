@@ -71,7 +71,7 @@ class EventTimes:
         """Leaves the event time that was added to an input out of the columns of `*`."""
         for item in select.items:
             last = item.part[1] - 1
-            if self.sql.is_sign(last, "*") and (item.part[1] - item.part[0]) in (1, 3):
+            if item.is_star and not item.excluded:
                 end = self.sql[last].end
                 self.edits.append(Edit(end, end, f" EXCEPT ({HIDDEN})"))
 
@@ -174,7 +174,7 @@ class EventTimes:
         if column is not None:
             return self._reference(select, source, column), spec
         spec = self._expose_window(source)
-        has_star = any(self.sql.is_sign(item.part[1] - 1, "*") for item in select.items)
+        has_star = any(item.is_star for item in select.items)
         return (None if has_star or spec is None else HIDDEN), spec
 
     def _expose_view(self, source: Source, relation: Relation) -> bool:

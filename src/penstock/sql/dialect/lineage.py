@@ -23,14 +23,15 @@ def select_output(sql: Sql, select: Select, outputs: Outputs) -> Output:
     unnamed: set[str] = set()
     bounds: dict[str, Bound] = {}
     for item in select.items:
-        if sql.is_sign(item.part[1] - 1, "*"):
-            sources = _starred(sql, item, select.sources)
+        if item.is_star:
+            sources = starred_sources(sql, item, select.sources)
             if not grouped:
                 for source in sources:
-                    found |= outputs[source].windows
-                    unnamed |= outputs[source].unnamed
-                    bounds |= outputs[source].bounds
-                    time = time or outputs[source].time
+                    output = outputs[source].without(item.excluded)
+                    found |= output.windows
+                    unnamed |= output.unnamed
+                    bounds |= output.bounds
+                    time = time or output.time
             continue
         name, spec = _item_window(sql, item, known)
         if name is not None:
@@ -48,16 +49,14 @@ def _names(sql: Sql, select: Select, outputs: Outputs) -> tuple[str | None, ...]
     """Returns the names of the columns of a select; None if it has a `*` of unknown columns."""
     names: list[str | None] = []
     for item in select.items:
-        first, last = item.part
-        is_owned = sql.is_sign(first + 1, ".") and sql.is_sign(first + 2, "*")
-        if not is_owned and not sql.is_sign(first, "*"):
+        if not item.is_star:
             call = whole_call(sql, item.expression, *WINDOWS, *SPARK_WINDOWS)
             name = item.name or (_window_name(sql, call) if call is not None else None)
             names.append(name.lower() if name is not None else None)
             continue
-        for source in _starred(sql, item, select.sources):
-            columns = outputs[source].names
-            if columns is None or last - first not in (1, 3):
+        for source in starred_sources(sql, item, select.sources):
+            columns = outputs[source].without(item.excluded).names
+            if columns is None:
                 return None
             names += columns
     return tuple(names)
@@ -173,10 +172,10 @@ def _item_bound(
     return found[0] if found else None
 
 
-def _starred(sql: Sql, item: Item, sources: Sequence[Source]) -> Sequence[Source]:
+def starred_sources(sql: Sql, item: Item, sources: Sequence[Source]) -> Sequence[Source]:
     """Returns the sources of `*` or `a.*`."""
-    first, last = item.part
-    if last - first < 3:
+    first, _ = item.part
+    if sql.is_sign(first, "*"):
         return sources
     owner = sql[first].value.lower()
     return [source for source in sources if (source.alias or source.name or "").lower() == owner]

@@ -20,12 +20,17 @@ _NO_ALIASES = frozenset({*_JOINS, *_CLAUSES, "ON", "USING", "TABLESAMPLE", "PIVO
 
 @dataclass(eq=False)
 class Item:
-    """A selected expression. `name` is its alias, or the name of its column; None if unknown."""
+    """A selected expression. `name` is its alias, or the name of its column; None if unknown.
+
+    `*` and `a.*` select the columns of relations, without those after EXCEPT.
+    """
 
     part: Part
     expression: Part
     name: str | None
     has_alias: bool
+    is_star: bool = False
+    excluded: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False)
@@ -95,7 +100,7 @@ def read_query(sql: Sql, first: int = 0, last: int | None = None) -> Query | Non
     position = begin = start
     while position <= last:
         word = sql.word(position) if position < last else "UNION"
-        if word in _SET_OPERATORS:
+        if word in _SET_OPERATORS and not _excludes_columns(sql, position):
             operand = read_select(sql, begin, position)
             if operand is None:
                 return None
@@ -191,8 +196,18 @@ def _is_clause(sql: Sql, position: int, word: str) -> bool:
     return word != "FROM" or sql.word(position - 1) != "DISTINCT"
 
 
+def _excludes_columns(sql: Sql, position: int) -> bool:
+    """Returns whether a word is the EXCEPT of `* EXCEPT (a, b)`."""
+    return sql.word(position) == "EXCEPT" and sql.is_sign(position - 1, "*")
+
+
 def _item(sql: Sql, part: Part) -> Item:
     first, last = part
+    star = first if sql.is_sign(first, "*") else first + 2 if sql.is_sign(first + 1, ".") else last
+    if star < last and sql.is_sign(star, "*"):
+        names = sql.tokens[star + 1 : last] if _excludes_columns(sql, star + 1) else []
+        excluded = frozenset(token.value.lower() for token in names[1:] if token.is_name)
+        return Item(part, part, None, False, True, excluded)
     if last - first >= 3 and sql.word(last - 2) == "AS" and sql[last - 1].is_name:
         return Item(part, (first, last - 2), sql[last - 1].value, True)
     implicit = (

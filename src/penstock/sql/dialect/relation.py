@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Spec = tuple[str, float, float]
@@ -27,6 +27,18 @@ class Output:
     names: tuple[str | None, ...] | None = None
     """All columns in lower case, in order, with None for a column without a known name. None if the
     columns are not known."""
+
+    def without(self, columns: Collection[str]) -> Output:
+        """Returns the output without columns, whose names are in lower case."""
+        if not columns:
+            return self
+        return Output(
+            None if (self.time or "").lower() in columns else self.time,
+            {name: spec for name, spec in self.windows.items() if name not in columns},
+            self.unnamed.difference(columns),
+            {name: bound for name, bound in self.bounds.items() if name not in columns},
+            None if self.names is None else tuple(n for n in self.names if n not in columns),
+        )
 
     def rename(self, columns: Sequence[str]) -> Output:
         """Returns the output with other names of its columns, by position."""

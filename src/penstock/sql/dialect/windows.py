@@ -76,7 +76,7 @@ class Windows(EventTimes):
     def _join_windows(self, select: Select) -> dict[Source, tuple[str, Spec]]:
         """Returns the columns of windows of the relations of a join, which may not select them."""
         found: dict[Source, tuple[str, Spec]] = {}
-        has_star = any(self.sql.is_sign(item.part[1] - 1, "*") for item in select.items)
+        has_star = any(item.is_star for item in select.items)
         for source in select.sources if len(select.sources) > 1 else ():
             output = self.outputs[source]
             if output.windows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from penstock.spec.script.arroyo.files import (
-    EVENT_TIME,
+    PARTITION_TIME,
     TIME_PATTERN,
     combine_files,
     suffix_of,
@@ -78,7 +78,7 @@ _FILES_SINK: Rules = {
     "partitioning.fields": Key("partition_by", convert=split_list),
     TIME_PATTERN: Key(
         "partition_time.pattern",
-        also={"partition_time.column": EVENT_TIME, "partition_time.stored": False},
+        also={"partition_time.column": PARTITION_TIME, "partition_time.stored": False},
     ),
     "shuffle_by_partition.enabled": Key("", SWITCH),
     "multipart.target_part_size": Key(),

@@ -13,6 +13,8 @@ from penstock.spec.yaml.nodes import ScalarNode
 
 EVENT_TIME = "_timestamp"
 """The column of the event time, which the rows of Arroyo have in addition to their columns."""
+PARTITION_TIME = "_partition_time"
+"""The column of the event time that names the directories of a sink. It is not stored."""
 TIME_PATTERN = "partitioning.time_pattern"
 _PATTERN = "source.regex_pattern"
 _INTERVAL, _INACTIVITY = "rolling_policy.interval", "rolling_policy.inactivity_interval"

@@ -56,6 +56,10 @@ class Terminal:
         poll.register(self.screen, select.POLLIN)
         return bool(poll.poll(seconds * 1000))
 
+    def enter(self, line: str) -> None:
+        """Types a line."""
+        os.write(self.screen, line.encode() + b"\r")
+
     def until(self, shown: str) -> None:
         """Reads until a text was shown."""
         deadline = time.monotonic() + PATIENCE

@@ -1,0 +1,69 @@
+"""`SELECT *` of rows that have the event time of Arroyo in addition to their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from penstock.spec.script.arroyo import EVENT_TIME
+from penstock.sql.dialect.lineage import is_aggregate, starred_sources
+from penstock.sql.dialect.query import Item, Query, Select, read_query
+from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.tokens import Sql, read_sql
+
+
+class HiddenTimes:
+    """Finds the queries whose `*` has the hidden event time.
+
+    `tables` are the sources whose rows have it. `queries` are the queries of views. Names are in
+    lower case.
+    """
+
+    def __init__(self, tables: Collection[str], queries: Mapping[str, str]) -> None:
+        self._known = dict.fromkeys(tables, True)
+        self._queries = queries
+
+    def has_time(self, query: str) -> bool:
+        """Returns whether the rows of a query have the hidden event time."""
+        sql = read_sql(query)
+        clauses = read_query(sql) if sql is not None else None
+        return sql is not None and clauses is not None and self._query_has_time(sql, clauses, {})
+
+    def without_time(self, query: str) -> Iterator[Edit]:
+        """Yields the edits after which `*` selects the columns without the hidden event time."""
+        sql = read_sql(query)
+        clauses = read_query(sql) if sql is not None else None
+        if sql is None or clauses is None:
+            return
+        for select in clauses.selects:
+            for item in self._stars(sql, select, clauses.ctes):
+                last = sql[item.part[1] - 1]
+                if item.excluded:
+                    yield Edit(last.start, last.end, f", {EVENT_TIME})")
+                else:
+                    yield Edit(last.end, last.end, f" EXCEPT ({EVENT_TIME})")
+
+    def _query_has_time(self, sql: Sql, query: Query, ctes: Mapping[str, Query]) -> bool:
+        known = {**ctes, **query.ctes}
+        return any(True for _ in self._stars(sql, query.selects[0], known))
+
+    def _stars(self, sql: Sql, select: Select, ctes: Mapping[str, Query]) -> Iterator[Item]:
+        """Yields the items `*` and `name.*` that have the hidden event time."""
+        if select.groups or is_aggregate(sql, select):
+            return
+        for item in select.items:
+            if item.is_star and EVENT_TIME not in item.excluded and any(
+                self._query_has_time(sql, source.query, ctes) if source.query is not None
+                else self._table_has_time(sql, source.name or "", ctes)
+                for source in starred_sources(sql, item, select.sources)
+            ):  # fmt: skip
+                yield item
+
+    def _table_has_time(self, sql: Sql, name: str, ctes: Mapping[str, Query]) -> bool:
+        name = name.lower()
+        if name in ctes:
+            outer = {key: query for key, query in ctes.items() if key != name}
+            return self._query_has_time(sql, ctes[name], outer)
+        if name not in self._known:
+            self._known[name] = False
+            self._known[name] = name in self._queries and self.has_time(self._queries[name])
+        return self._known[name]
