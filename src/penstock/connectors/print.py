@@ -17,8 +17,9 @@ from penstock.sdk.columns.text_table import cell, heading, text_table
 class PrintSinkConfig(Config):
     table: bool = False
     """Print each batch as a table, instead of one encoded row a line."""
-    max_records: int = Field(default=100, ge=1)
-    """The maximum number of rows to print of a batch, followed by "... and N more rows"."""
+    max_records: int | None = Field(default=None, ge=1)
+    """The maximum number of rows to print of a batch, followed by "... and N more rows". By default
+    all rows are printed."""
     prefix: str = ""
     """The prefix of each line."""
 
@@ -82,7 +83,7 @@ class PrintWriter(Writer):
         operations: pa.StringArray | None = None,
     ) -> Sequence[Failure]:
         self._count += rows.num_rows
-        remaining = self._config.max_records - len(self._lines)
+        remaining = (self._config.max_records or sys.maxsize) - len(self._lines)
         if remaining > 0 and self._config.table:
             columns = [
                 [cell(value, field) for value in column.slice(0, remaining)]

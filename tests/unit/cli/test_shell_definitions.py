@@ -108,6 +108,27 @@ def test_commands(shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[st
         execute(shell, "\\q")
 
 
+def test_saved_inserts_are_those_of_existing_tables(shell: Shell, tmp_path: Path) -> None:
+    other = VOID.replace("void", "other")
+    shell.load(f"{ORDERS}; {VOID}; {other};", "a.sql")
+    into = [f"INSERT INTO {name} SELECT id FROM orders" for name in ("void", "void", "other")]
+    shell.inserts += [entry for text in into for entry in read_entries(text)]
+    execute(shell, "\\drop other")
+    path = tmp_path / "it's saved.sql"
+    execute(shell, f"\\save '{path}'")
+    assert path.read_text() == f"{ORDERS};\n{VOID};\n{into[0]};\n"
+
+
+def test_a_declared_sink_is_described_by_its_statement(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sink = ORDERS.replace("WITH (", "WITH (type = 'sink', ")
+    shell.load(f"{sink}; CREATE TABLE later;", "a.sql")
+    execute(shell, "\\d orders")
+    assert capsys.readouterr().out == f"{sink};\n"
+    assert list(shell.definitions.entries) == ["orders", "later"]
+
+
 @pytest.mark.parametrize(
     ("line", "message", "hint"),
     [

@@ -439,3 +439,16 @@ def test_braces_are_text_in_other_tables(tmp_path: Path) -> None:
     )
     source = load([path], env={}).root.data()["sources"]["a"]
     assert source["messages"] == ["{{ NAME }}"]
+
+
+def test_kinesis_is_read_from_its_end_by_default(tmp_path: Path) -> None:
+    options = "connector = 'kinesis', stream_name = 's', aws_region = 'r', format = 'json'"
+    script = f"CREATE TABLE a {COLUMNS} WITH ({options});\nSELECT name FROM a;\n"
+    assert nodes(tmp_path, script, "sources")["start"] == "latest"
+
+
+def test_metadata_as_a_function(tmp_path: Path) -> None:
+    column = "o BIGINT GENERATED ALWAYS AS (metadata('offset_id'))"
+    script = f"CREATE TABLE a (id INT, {column}) WITH ({KAFKA}, format = 'json');\nSELECT o FROM a"
+    source = nodes(tmp_path, script, "sources")
+    assert (source["metadata"], source["metadata_types"]) == ({"o": "offset"}, {"o": "BIGINT"})

@@ -55,19 +55,27 @@ def _explain(shell: Shell, text: str) -> None:
 
 
 def _save(shell: Shell, argument: str) -> None:
-    names = shlex.split(argument)
-    if len(names) != 1 or not names[0].endswith(".sql"):
+    path = Path(_without_quotes(argument))
+    if path.suffix != ".sql":
         raise UserError("expected a file name with the suffix .sql", code="usage")
-    path = Path(names[0])
     if path.exists():
         raise UserError(f"{path} exists", code="file-exists", hint="Choose another name.")
-    queries = shell.inserts or ([shell.last_query] if shell.last_query else [])
+    if not shell.definitions.entries:
+        raise UserError("there are no definitions", code="usage", hint="Enter CREATE TABLE first.")
+    inserts = list({insert.text: insert for insert in shell.inserts}.values())
+    queries = inserts or ([shell.last_query] if shell.last_query else [])
     script = Script((*shell.definitions.entries.values(), *queries))
     try:
         path.write_text(script.text)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}", code="cannot-write") from error
     print(f"saved {path}; run: penstock run {shlex.quote(str(path))}")
+
+
+def _without_quotes(name: str) -> str:
+    """Returns a file name without the quotes around it."""
+    quote = name[:1]
+    return name[1:-1] if len(name) > 1 and quote in "'\"" and name.endswith(quote) else name
 
 
 def _drop(shell: Shell, name: str) -> None:

@@ -65,6 +65,12 @@ class Entry:
         return isinstance(self.statement, CreateTable) and self.statement.options is not None
 
     @property
+    def declares_sink(self) -> bool:
+        """Whether the statement creates a table with `type = 'sink'`."""
+        options = (isinstance(self.statement, CreateTable) and self.statement.options) or []
+        return any(each.name == "type" and each.value.data() == "sink" for each in options)
+
+    @property
     def keeps_existing(self) -> bool:
         """Whether the statement defines nothing if the name is taken: IF NOT EXISTS."""
         return getattr(self.statement, "keeps_existing", False)

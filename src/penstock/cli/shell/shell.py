@@ -39,7 +39,7 @@ SINK = "result"
 """The sink of a query whose rows are printed, as scripts name it."""
 MAX_REASONS = 3
 _POLL_SECONDS = 0.1
-_INCOMPLETE = {"no-sinks", "no-sources", "unwritten-table"}
+_INCOMPLETE = {"empty-file", "no-sinks", "no-sources", "unwritten-table"}
 """Errors of a script without queries."""
 _OF_OUTPUT = {"not-streamable", "unexpected-state", "unexpected-chance"}
 """Errors of a view that other queries can read nevertheless."""
@@ -58,7 +58,7 @@ class Shell:
     overrides: Sequence[str] = ()
     definitions: Definitions = field(default_factory=Definitions)
     inserts: list[Entry] = field(default_factory=list)
-    """The INSERT statements that ran without errors."""
+    """The INSERT statements that ran without errors, and whose tables exist."""
     last_query: Entry | None = None
     """The last query whose rows were printed."""
     _runs: int = 0
@@ -104,6 +104,8 @@ class Shell:
             if not errors_as_sink or (_is_unknown(errors) and not _is_unknown(errors_as_sink)):
                 errors = errors_as_sink
         raise_all(errors)
+        if entry.declares_sink:
+            defined = defined.add(replace(entry, sink_only=True))
         self.definitions = defined
 
     def drop(self, key: str) -> None:
@@ -113,6 +115,7 @@ class Shell:
                 f"{reader.summary} reads {key}", code="in-use",
                 hint=f"Enter DROP {reader.kind.upper()} {reader.key} first.",
             )  # fmt: skip
+        self.inserts = [each for each in self.inserts if key not in self.definitions.used(each)]
         self.definitions = self.definitions.remove(key)
 
     def runtime(self) -> Runtime:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.core.text import plural, shorten
 from penstock.sdk.columns.value_text import json_of, leaf_text
 
-MAX_CELL_WIDTH = 60
+MAX_CELL_WIDTH = 80
 MIN_WIDTH = 8
 """The width down to which wide columns are narrowed before columns are left out."""
 _GAP = 2

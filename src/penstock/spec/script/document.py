@@ -40,7 +40,7 @@ def parse_script(text: str, name: str, base: Path) -> Document:
     nodes = ScriptNodes(file, tables, complete=not errors)
     nodes.add_all()
     raise_all([*errors, *tables.errors, *nodes.errors])
-    return Document(_root(file, nodes), (name,), tuple(tables.warnings))
+    return Document(_root(file, nodes), (name,), (*tables.warnings, *nodes.warnings))
 
 
 def _read_all(file: File, parts: list[list[Token]], errors: list[SpecError]) -> Iterator[Statement]:

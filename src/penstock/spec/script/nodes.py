@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
@@ -44,7 +45,7 @@ _PRINTED = "result"
 
 
 class ScriptNodes:
-    """The sections of a pipeline. Errors are in `errors`."""
+    """The sections of a pipeline. Errors are in `errors`, warnings in `warnings`."""
 
     def __init__(self, file: File, tables: Tables, *, complete: bool) -> None:
         """Reads statements. Unless `complete`, other statements have errors."""
@@ -73,6 +74,7 @@ class ScriptNodes:
         self._sources = SourceTables(file, self._sections, times)
         self.settings = Tree(file)
         self.errors: list[SpecError] = []
+        self.warnings: list[SpecError] = []
 
     @property
     def sections(self) -> dict[str, dict[Text, Node]]:
@@ -99,7 +101,7 @@ class ScriptNodes:
             try:
                 self._add(statement)
             except SpecError as error:
-                self.errors.append(error)
+                self._report(error, statement)
         for name, table in self._tables.items():
             try:
                 if name in self._written and table.options is not None:
@@ -107,7 +109,21 @@ class ScriptNodes:
                 elif table.options is None and table.query is None:
                     self._add_memory_table(table)
             except SpecError as error:
-                self.errors.append(error)
+                self._report(error, table)
+
+    def _report(self, error: SpecError, statement: Statement) -> None:
+        """Adds an error, or a warning if a table is neither written nor read."""
+        if error.code != "unwritten-table" or self._is_read(statement):
+            self.errors.append(error)
+        elif self._complete:
+            self.warnings.append(error)
+
+    def _is_read(self, table: Statement) -> bool:
+        """Returns whether the name of a table is in a query."""
+        assert isinstance(table, CreateTable)
+        name = re.compile(rf"\b{re.escape(table.name.value)}\b", re.IGNORECASE)
+        queries = (getattr(each, "query", None) for each in self._statements)
+        return any(name.search(query.value) for query in queries if isinstance(query, Text))
 
     def _add(self, statement: Statement) -> None:
         match statement:

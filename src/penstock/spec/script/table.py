@@ -105,7 +105,8 @@ class _Definition:
                 self.primary_key.append(name)
             elif reader.accept("GENERATED", "ALWAYS", "AS"):
                 reader.expect("(")
-                generated = reader.expression()
+                metadata = _metadata_call(reader)
+                generated = None if metadata else reader.expression()
                 reader.expect(")")
                 reader.accept("STORED") or reader.accept("VIRTUAL")
             elif reader.accept("METADATA", "FROM"):
@@ -126,3 +127,12 @@ class _Definition:
         self.columns.append(
             TableColumn(name, spark_type(reader, type_), generated, metadata, required)
         )
+
+
+def _metadata_call(reader: TokenReader) -> Text | None:
+    """Reads `metadata('name')`, an older form of METADATA FROM. Returns the name, or None."""
+    if not reader.accept("METADATA", "("):
+        return None
+    name = reader.string("the name of the metadata, in quotes")
+    reader.expect(")")
+    return name

@@ -126,6 +126,7 @@ CONNECTORS: Mapping[str, Connector] = {
             "sink.max_bytes_per_batch": Key("batch.max_size"),
             "sink.max_records_per_batch": Key("batch.max_records"),
         },
+        frozenset({"stream_name"}), {"start": "latest"},
     ),
     "filesystem": _FILES,
     "single_file": _SINGLE_FILE,
