@@ -93,6 +93,7 @@ def resources(plan: Plan) -> Resources:
 def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
     """Returns the Spark schema of every node. Infers undeclared schemas; writes nothing.
 
+    Optimizes the queries, which finds the errors of constants, such as `1 / 0`.
     Raises UserError, or ValidationErrors with the errors of all nodes whose inputs are valid.
     """
     from penstock.engine.build import Builder
@@ -101,7 +102,11 @@ def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
 
     errors: dict[str, PenstockError] = {}
     schemas.resolve_schemas(plan, None, errors=errors)
-    return column_types(Builder(plan, spark), errors, unread=True)
+    builder = Builder(plan, spark)
+    types = column_types(builder, errors, unread=True)
+    for query in plan.queries:
+        builder.pushdowns(query)
+    return types
 
 
 def pushdowns(plan: Plan, spark: SparkSession) -> dict[str, dict[str, Pushdown]]:

@@ -9,6 +9,7 @@ from penstock.engine.analysis import locate_errors
 from penstock.engine.build import Builder, collect_errors
 from penstock.engine.column_checks import check_sink_schema
 from penstock.engine.late_search import find_late_rows
+from penstock.engine.patterns import check_patterns
 from penstock.engine.stream_support import check_streamable
 from penstock.plan.queries import unread_queries
 
@@ -25,6 +26,10 @@ def column_types(
     plan = builder.plan
     types: dict[str, StructType] = {}
     errors = {} if errors is None else errors
+    for node in plan.nodes.values():
+        if node.name not in errors:
+            with collect_errors(errors, node.name):
+                check_patterns(plan, node, builder.session)
     unread_nodes = unread_queries(plan.nodes, plan.streams) if unread else ()
     for query in (*plan.queries, *unread_nodes):
         frames = builder.typed_frames(query, errors)

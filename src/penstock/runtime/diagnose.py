@@ -144,4 +144,6 @@ def _text_error(plan: Plan, query: Query, text: str) -> PenstockError:
 
 def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
+        lines = [lines[1].removeprefix(": ")]
     return shorten(lines[0], 300) if lines else "no reason given"

@@ -19,6 +19,7 @@ _LETTERS = {
 """Parts of a format, and those of Spark."""
 _PART = re.compile(r"%([-.:]?\d?[A-Za-z%])|([A-Za-z]+)|(')|([\[\]{}#])|(.)", re.DOTALL)
 _CODE = re.compile(r"%[-.:]?\d?[A-Za-z]")
+_OF_POSTGRESQL = re.compile("YYYY|HH24|HH12")
 _WRITERS = ("to_char", "date_format")
 _READERS = {
     "to_timestamp": ("to_timestamp", "try_to_timestamp", "{}"),
@@ -37,6 +38,8 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
     """Yields functions of Spark. Raises DialectError at a format without a counterpart."""
     for call in sql.calls(*_WRITERS, *_READERS):
         name, formats = sql[call.name].value.lower(), call.arguments[1:]
+        if name in _WRITERS and formats:
+            _check_letters(sql, formats[0])
         if not formats or not any(_CODE.search(literal(sql, each) or "") for each in formats):
             continue
         patterns = [quote(_pattern(sql, each)) for each in formats]
@@ -49,6 +52,15 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
             chosen = f"coalesce({', '.join(attempts)})" if len(attempts) > 1 else attempts[0]
             template = result.format(chosen)
         yield _rewrite(sql, call, template)
+
+
+def _check_letters(sql: Sql, argument: tuple[int, int]) -> None:
+    """Raises DialectError at a format of PostgreSQL, as `YYYY-MM-DD HH24:MI`."""
+    if _OF_POSTGRESQL.search(literal(sql, argument) or ""):
+        raise DialectError(
+            "the format has letters of PostgreSQL", sql[argument[0]].start,
+            sql[argument[1] - 1].end, "use '%Y-%m-%d %H:%M:%S' or 'yyyy-MM-dd HH:mm:ss'",
+        )  # fmt: skip
 
 
 def _rewrite(sql: Sql, call: Call, template: str) -> list[Edit]:

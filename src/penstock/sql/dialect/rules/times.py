@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from penstock.core.text import did_you_mean
 from penstock.sql.dialect.calls import literal, rewrite, rewrite_call
 from penstock.sql.dialect.intervals import interval_seconds, interval_text
 from penstock.sql.dialect.text import DialectError, Edit
@@ -34,6 +35,11 @@ _FIELDS = {
     "isoyear": "extract(YEAROFWEEK FROM {0})",
 }
 """Fields that Spark does not have, or has under another name."""
+_UNITS = (
+    "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond",
+    "microsecond", "yyyy", "yy", "mon", "mm", "dd",
+)  # fmt: skip
+"""The units of date_trunc."""
 _MONTHS = re.compile(r"\s*(\d+)\s*(month|year)s?\s*\Z", re.IGNORECASE)
 _MONTH = "((year({1}) - 1970) * 12 + month({1}) - 1)"
 
@@ -52,6 +58,8 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
         if template:
             is_text = literal(sql, arguments[0]) is not None if arguments else False
             yield rewrite_call(sql, call, _OF_TEXT.get(name, template) if is_text else template)
+        elif name == "date_trunc" and len(arguments) == 2:
+            _check_unit(sql, arguments[0])
         elif name == "date_bin" and len(arguments) in (2, 3):
             yield rewrite_call(sql, call, _date_bin(sql, call))
         elif name in ("date_part", "datepart") and len(arguments) == 2:
@@ -68,6 +76,16 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
                 yield rewrite_call(sql, call, template)
         elif name == "to_date" and len(arguments) == 1 and _is_number(sql, arguments[0]):
             yield rewrite_call(sql, call, "date_from_unix_date({0})")
+
+
+def _check_unit(sql: Sql, argument: tuple[int, int]) -> None:
+    """Raises DialectError at an unknown unit, for which Spark returns null."""
+    unit = literal(sql, argument)
+    if unit is not None and argument[1] - argument[0] == 1 and unit.lower() not in _UNITS:
+        raise DialectError(
+            f"date_trunc has no unit '{unit}'", sql[argument[0]].start, sql[argument[0]].end,
+            did_you_mean(unit.lower(), _UNITS),
+        )  # fmt: skip
 
 
 def _field(name: str) -> str | None:
