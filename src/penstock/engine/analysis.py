@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException, 
 
 from penstock.core.errors import PenstockError, PlanError, SqlError, flatten_errors
 from penstock.core.location import Location
-from penstock.core.text import did_you_mean, nearest
+from penstock.core.text import did_you_mean, nearest, plural
 from penstock.engine.lookup_joins import LookupJoinError
 from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
@@ -74,6 +74,13 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
         return _unknown_function(plan, node, parameters.get("routineName", ""), where)
     if condition.startswith("UNRESOLVABLE_TABLE_VALUED_FUNCTION"):
         return _unknown_function(plan, node, parameters.get("name", ""), where)
+    if condition.startswith("ASSIGNMENT_ARITY_MISMATCH"):
+        columns = plural(int(parameters["numTarget"]), "column")
+        return kind(
+            f"{node.label}: the query has {columns}; {parameters['numExpr']} are expected",
+            code="column-count", where=where,
+            hint="Select as many columns as the table, or INSERT, has.",
+        )  # fmt: skip
     if condition == "USER_RAISED_EXCEPTION":
         problem, _, hint = _sentence(error).partition("; the function is ")
         return kind(

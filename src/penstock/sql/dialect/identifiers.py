@@ -6,7 +6,7 @@ import re
 
 HIDDEN = "_event_time"
 """The column of an event time that a query does not select."""
-_PLAIN = re.compile(r"[A-Za-z_]\w*\Z")
+_PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 
 
 def quoted(name: str) -> str:

@@ -213,7 +213,7 @@ def _item(sql: Sql, part: Part) -> Item:
     implicit = (
         last - first >= 2
         and sql[last - 1].is_name
-        and sql.word(last - 1) not in _NO_ALIASES
+        and (sql.word(last - 1) not in _NO_ALIASES or sql.word(last - 1) == "WINDOW")
         and (sql[last - 2].kind != "sign" or sql[last - 2].value in (")", "]"))
         and sql.operand_before(last - 1) is not None
     )

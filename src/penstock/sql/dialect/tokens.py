@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 
 DIALECT = "spark"
 _OPENING = {"(": ")", "[": "]", "{": "}"}
-_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_NAME = re.compile(r"[^\W\d]\w*\Z")
 _NO_OPERANDS = frozenset({
     "ALL", "AND", "ANY", "AS", "ASC", "BETWEEN", "BY", "CASE", "CROSS", "DESC", "DISTINCT", "DIV",
     "ELSE", "EXCEPT", "FILTER", "FROM", "FULL", "GROUP", "HAVING", "ILIKE", "IN", "INNER",
