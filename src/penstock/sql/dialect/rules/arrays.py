@@ -20,10 +20,27 @@ _POSITION_FROM = (
     "(nullif(array_position(slice({0}, {2}, greatest(size({0}), 1)), {1}), 0) + {2} - 1)"
 )
 
+_HAS = "coalesce(array_contains({0}, {1}), nullif({0} IS NULL OR {1} IS NULL, true))"
+"""A null element equals no value, and differs from all: the result is false, not null."""
+_APPENDED = "array_append(coalesce({0}, array()), {1})"
+_PREPENDED = "array_prepend(coalesce({1}, array()), {0})"
+_SPLIT = (
+    "CASE {0} WHEN '' THEN array()"
+    " ELSE if({1} = '', array({0}), split({0}, concat('\\\\Q', {1}, '\\\\E'))) END"
+)
+
 
 def _dot(first: str, second: str) -> str:
     products = f"zip_with({first}, {second}, (_left, _right) -> _left * _right)"
     return f"aggregate({products}, 0D, (_sum, _item) -> _sum + _item)"
+
+
+def _series(first: str, comparison: str, end: str, last: str) -> str:
+    """Returns the template of a series, which is empty below its first number, and null at null."""
+    return (
+        f"CASE {first} {comparison} {end} WHEN true THEN sequence({first}, {last})"
+        " WHEN false THEN array() END"
+    )
 
 
 def _each(combined: str) -> str:
@@ -49,7 +66,7 @@ _BY_ALIAS: Mapping[tuple[str, int], str] = {
     ("subtract", 2): _each("_left - _right"),
     ("scale", 2): "transform({0}, _item -> _item * {1})",
     ("any_value", 1): "get(array_compact({0}), 0)",
-    ("append", 2): "array_append({0}, {1})",
+    ("append", 2): _APPENDED,
     ("avg", 1): f"({_SUM} / size(array_compact({{0}})))",
     ("compact", 1): "array_compact({0})",
     ("distance", 2): f"sqrt({_dot(_each('_left - _right'), _each('_left - _right'))})",
@@ -58,10 +75,10 @@ _BY_ALIAS: Mapping[tuple[str, int], str] = {
     ("empty", 1): "(size({0}) = 0)",
     ("except", 2): "array_except({0}, {1})",
     ("extract", 2): "try_element_at({0}, {1})",
-    ("has", 2): "array_contains({0}, {1})",
-    ("contains", 2): "array_contains({0}, {1})",
+    ("has", 2): _HAS,
+    ("contains", 2): _HAS,
     ("has_all", 2): "(size(array_except({1}, {0})) = 0)",
-    ("has_any", 2): "arrays_overlap({0}, {1})",
+    ("has_any", 2): "(size(array_intersect({0}, {1})) > 0)",
     ("intersect", 2): "array_intersect({0}, {1})",
     ("join", 2): "array_join({0}, {1})",
     ("join", 3): "array_join({0}, {1}, {2})",
@@ -77,10 +94,10 @@ _BY_ALIAS: Mapping[tuple[str, int], str] = {
     ("indexof", 2): _FIRST_POSITION,
     ("indexof", 3): _POSITION_FROM,
     ("positions", 2): _POSITIONS,
-    ("prepend", 2): "array_prepend({1}, {0})",
+    ("prepend", 2): _PREPENDED,
     ("product", 1): f"aggregate({{0}}, CAST(NULL AS DOUBLE), {_TIMES})",
-    ("push_back", 2): "array_append({0}, {1})",
-    ("push_front", 2): "array_prepend({1}, {0})",
+    ("push_back", 2): _APPENDED,
+    ("push_front", 2): _PREPENDED,
     ("remove", 2): _remove_until("array_position({0}, {1})"),
     ("remove_all", 2): "array_remove({0}, {1})",
     ("remove_n", 3): _remove_until(f"coalesce(get({_POSITIONS}, {{2}} - 1), size({{0}}))"),
@@ -117,11 +134,10 @@ _TEMPLATES = {
     ("dot_product", 2): _dot("{0}", "{1}"),
     ("cosine_distance", 2):
         f"(1 - try_divide({_dot('{0}', '{1}')}, {_NORM} * {_NORM.replace('{0}', '{1}')}))",
-    ("string_to_array", 2): "split({0}, concat('\\\\Q', {1}, '\\\\E'))",
-    ("string_to_array", 3):
-        "transform(split({0}, concat('\\\\Q', {1}, '\\\\E')), _item -> nullif(_item, {2}))",
+    ("string_to_array", 2): _SPLIT,
+    ("string_to_array", 3): f"transform({_SPLIT}, _item -> nullif(_item, {{2}}))",
     ("generate_series", 1): "sequence(0, {0})",
-    ("generate_series", 2): "if({0} <= {1}, sequence({0}, {1}), array())",
+    ("generate_series", 2): _series("{0}", "<=", "{1}", "{1}"),
     ("generate_series", 3): "sequence({0}, {1}, {2})",
 }  # fmt: skip
 _TEMPLATES |= {
@@ -130,8 +146,8 @@ _TEMPLATES |= {
     if name == "string_to_array"
 }
 _RANGES = {
-    1: "if({0} > 0, sequence(0, {0} - 1), array())",
-    2: "if({0} < {1}, sequence({0}, {1} - 1), array())",
+    1: _series("0", "<", "{0}", "{0} - 1"),
+    2: _series("{0}", "<", "{1}", "{1} - 1"),
     3: "filter(sequence({0}, {1}, {2}), _item -> _item <> {1})",
 }
 _SORTS = {
@@ -155,9 +171,12 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
     for call in sql.calls("array_sort", "list_sort"):
         if template := _sort(sql, call):
             yield rewrite_call(sql, call, template)
-    for call in sql.calls("array_concat", "array_cat", "list_concat", "list_cat", "list_zip"):
-        name = "arrays_zip" if sql[call.name].value.lower() == "list_zip" else "concat"
-        yield [Edit(sql[call.name].start, sql[call.name].end, name)]
+    for call in sql.calls("array_concat", "array_cat", "list_concat", "list_cat"):
+        arrays = ", ".join(f"{{{index}}}" for index in range(len(call.arguments)))
+        joined = f"flatten(array_compact(array({arrays})))"
+        yield rewrite_call(sql, call, f"if(coalesce({arrays}) IS NULL, NULL, {joined})")
+    for call in sql.calls("list_zip"):
+        yield [Edit(sql[call.name].start, sql[call.name].end, "arrays_zip")]
     for call in sql.calls("array_prepend"):
         if len(call.arguments) == 2 and _is_element_first(sql, *call.arguments):
             yield rewrite_call(sql, call, "concat(array({0}), {1})")

@@ -16,7 +16,7 @@ _TEMPLATES = {
     ("to_timestamp_millis", 1): "timestamp_millis({0})",
     ("to_timestamp_micros", 1): "timestamp_micros({0})",
     ("to_timestamp_nanos", 1): "CAST({0} AS TIMESTAMP)",
-    ("to_unixtime", 1): "unix_seconds(CAST({0} AS TIMESTAMP))",
+    ("to_unixtime", 1): "(unix_micros(CAST({0} AS TIMESTAMP)) DIV 1000000)",
     ("today", 0): "current_date()",
 }
 _OF_TEXT = {
