@@ -34,7 +34,8 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
     """Start a SQL shell: define tables and views, and see the rows of queries as they come.
 
     Ctrl-C ends a query, Ctrl-D the shell. A query reads its sources from their `start` on, and
-    keeps no state after its end. Without a terminal the statements of standard input are executed.
+    keeps no state after its end. Paths are relative to the working directory, also those of files.
+    Without a terminal the statements of standard input are executed.
     A wrong statement is not executed, nor are statements that use its definition; all others are.
     The exit code is that of the first error.
 

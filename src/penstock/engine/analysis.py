@@ -79,7 +79,7 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
         return kind(
             f"{node.label}: the query has {columns}; {parameters['numExpr']} are expected",
             code="column-count", where=where,
-            hint="Select as many columns as the table, or INSERT, has.",
+            hint="Select as many columns as the table, the view or INSERT has.",
         )  # fmt: skip
     if condition == "USER_RAISED_EXCEPTION":
         problem, _, hint = _sentence(error).partition("; the function is ")

@@ -71,3 +71,17 @@ def test_directories_have_a_column_of_their_own(query: str, expected: str) -> No
     assert partial is not None and not errors
     sql = partial.plan.spec.transforms["lake_times"].options["sql"]
     assert sql == f"SELECT {expected} AS _partition_time FROM `lake_query`"
+
+
+def test_a_view_that_names_its_columns() -> None:
+    partial, errors = app.script_plan(
+        f'{TABLES}CREATE VIEW renamed (key, "the text") AS SELECT * FROM k;'
+        f"SELECT * FROM renamed;{WINDOW}"
+    )
+    assert partial is not None and not errors
+    transforms = partial.plan.spec.transforms
+    assert transforms["renamed_query"].options["sql"] == "SELECT * EXCEPT (_timestamp) FROM k"
+    assert transforms["renamed"].options["sql"] == (
+        "SELECT * FROM `renamed_query` AS `renamed_query`(`key`, `the text`)"
+    )
+    assert transforms["result_query"].options["sql"] == "SELECT * FROM renamed"

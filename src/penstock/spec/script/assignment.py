@@ -103,6 +103,12 @@ def union(inputs: Sequence[Text]) -> str:
     return " UNION ALL ".join(f"SELECT * FROM {_identifier(name.value)}" for name in inputs)
 
 
+def renamed(query: str, columns: Sequence[str]) -> str:
+    """Returns the rows of `query` with other names of its columns, by position."""
+    name = quoted(query)
+    return f"SELECT * FROM {name} AS {name}({', '.join(map(quoted, columns))})"
+
+
 def _identifier(name: str) -> str:
     return name if name.isidentifier() else quoted(name)
 

@@ -16,6 +16,7 @@ from penstock.spec.script.arroyo import (
 )
 from penstock.spec.script.assignment import (
     assignment,
+    renamed,
     selected_table,
     union,
 )
@@ -91,7 +92,9 @@ class ScriptNodes:
         queries = {
             statement.name.value.lower(): statement.query.value
             for statement in self._statements
-            if isinstance(statement, CreateView | CreateTable) and statement.query is not None
+            if isinstance(statement, CreateView | CreateTable)
+            and statement.query is not None
+            and not (isinstance(statement, CreateView) and statement.columns)
         }
         return HiddenTimes(tables, queries)
 
@@ -133,8 +136,10 @@ class ScriptNodes:
                 self._sections.add_transform(statement.name, query)
             case CreateTable():
                 self._add_table(statement)
-            case CreateView():
+            case CreateView(columns=[]):
                 self._sections.add_transform(statement.name, statement.query)
+            case CreateView():
+                self._add_renamed(statement)
             case Insert():
                 self._add_insert(statement)
             case Select():
@@ -224,6 +229,13 @@ class ScriptNodes:
                 and (statement.options is None or statement.name.value.lower() not in self._written)
             )
         }
+
+    def _add_renamed(self, view: CreateView) -> None:
+        """Adds a view that names the columns of its query."""
+        query = self._sections.helper(view.name, "query")
+        self._sections.add_transform(query, view.query, by_position=True)
+        sql = renamed(query.value, [column.value for column in view.columns])
+        self._sections.add_transform(view.name, view.columns[0], sql)
 
     def _add_sink(self, table: CreateTable) -> None:
         """Adds a sink, unless all queries that write it have errors."""

@@ -39,9 +39,10 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateView:
-    """`CREATE VIEW name AS query`."""
+    """`CREATE VIEW name (columns) AS query`."""
 
     name: Text
+    columns: list[Text]
     query: Text
     keeps_existing: bool = False
     """Whether the statement has IF NOT EXISTS."""
@@ -116,8 +117,9 @@ def _read_create(reader: TokenReader) -> Statement:
     if reader.accept("VIEW"):
         keeps_existing = reader.accept("IF", "NOT", "EXISTS")
         name = reader.name("the name of the view")
+        names = reader.names("the name of a column") if reader.at("(") else []
         reader.expect("AS")
-        return CreateView(name, reader.rest("a query"), keeps_existing)
+        return CreateView(name, names, reader.rest("a query"), keeps_existing)
     reader.expect("TABLE")
     keeps_existing = reader.accept("IF", "NOT", "EXISTS")
     name = reader.name("the name of the table")
