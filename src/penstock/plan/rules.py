@@ -46,6 +46,7 @@ def sinks_have_streams(plan: Plan) -> Iterator[PlanError]:
 
 def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
     """Checks that the column of a watermark exists and is of type TIMESTAMP."""
+    option = ("watermark", "column")
     for node in plan.of("source"):
         watermark = node.watermark
         columns = node.source.columns
@@ -56,16 +57,18 @@ def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
         if watermark.expression is not None:
             if name.lower() in map(str.lower, known):
                 problem = f'computes the event time "{name}", which is a column of the source'
-                yield _error(node, problem, "duplicate-column", "Choose another column name.")
+                hint = "Choose another column name."
+                yield _option_error(plan, node, problem, "duplicate-column", hint, *option)
             continue
         problem = f'has its watermark on "{name}", which is'
         if name not in known:
-            hint = did_you_mean(name, known)
-            yield _error(node, f"{problem} not a column", "unknown-column", hint)
+            similar = did_you_mean(name, known)
+            problem = f"{problem} not a column"
+            yield _option_error(plan, node, problem, "unknown-column", similar, *option)
         elif name in columns.names and not pa.types.is_timestamp(columns.field(name).type):
             problem = f"{problem} {sql_name(columns.field(name).type)}, not TIMESTAMP"
             hint = "Declare the column as TIMESTAMP."
-            yield _error(node, problem, "wrong-type", hint)
+            yield _option_error(plan, node, problem, "wrong-type", hint, *option)
 
 
 def bounds_are_deterministic(plan: Plan) -> Iterator[PlanError]:
@@ -260,13 +263,14 @@ def primary_keys_exist(plan: Plan) -> Iterator[PlanError]:
     for node in plan.of("source"):
         columns = node.source.columns
         by_key = node.can(Capability.LOOKUP_BY_KEY)
-        for key in node.spec.primary_key:
+        for index, key in enumerate(node.spec.primary_key):
             names = [*(columns.names if columns is not None else ())]
             names += node.source.metadata_columns if by_key else ()
             if columns is not None and key not in names:
                 problem = f'has primary_key "{key}", which is not a column'
                 hint = did_you_mean(key, names)
-                yield _error(node, problem, "unknown-column", hint)
+                option = ("primary_key", index)
+                yield _option_error(plan, node, problem, "unknown-column", hint, *option)
 
 
 def operation_columns_exist(plan: Plan) -> Iterator[PlanError]:
@@ -285,6 +289,18 @@ def operation_columns_exist(plan: Plan) -> Iterator[PlanError]:
             type_ = sql_name(columns.field(name).type)
             problem = f'has operation_column "{name}", which is {type_}, not STRING'
             yield _error(node, problem, "wrong-type", "Declare the column as STRING.")
+
+
+def _option_error(
+    plan: Plan, node: Node, problem: str, code: str, hint: str | None, *option: str | int
+) -> PlanError:
+    """Returns an error at an option of a node, or at the option around it."""
+    source_map, route = plan.pipeline.source_map, (f"{node.kind}s", node.name)
+    path = (*route, *option)
+    while path != route and source_map.find(path) is None:
+        path = path[:-1]
+    where = node.where if path == route else source_map.value(path)
+    return PlanError(f"{node.label} {problem}", code=code, hint=hint, where=where)
 
 
 def _error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:
