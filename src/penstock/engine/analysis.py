@@ -103,7 +103,9 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
         )  # fmt: skip
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         name = parameters.get("relationName", "").replace("`", "")
-        known = [known.name for known in plan.nodes.values() if known.kind != "sink"]
+        known = [
+            known.name for known in plan.nodes.values() if known.kind != "sink" and known.is_named
+        ]
         return kind(
             f'{node.label}: there is no source or transform "{name}"', code="unknown-node",
             hint=did_you_mean(name, known), where=_mark(where, name),

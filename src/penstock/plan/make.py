@@ -266,6 +266,8 @@ class _Planner:
     ) -> PlanError:
         nodes = list_nodes(self.source_map)
         sinks = {sink.name.lower() for sink in nodes if sink.kind == "sink"}
+        texts = {each.name: self.source_map.key(each.route).text for each in nodes}
+        named = [each for each in known if each.lower() in texts.get(each, each).lower()]
         if name.lower() in sinks:
             return PlanError(
                 f'{node.label} cannot read "{name}", which is a sink',
@@ -276,7 +278,7 @@ class _Planner:
         return PlanError(
             f'there is no source or transform "{name}"',
             code="unknown-node",
-            hint=did_you_mean(name, known) or "create the table with CREATE TABLE ... WITH",
+            hint=did_you_mean(name, named) or "create the table with CREATE TABLE ... WITH",
             where=where,
         )
 

@@ -46,6 +46,11 @@ class Node:
         return self.spec.type
 
     @property
+    def is_named(self) -> bool:
+        """Whether the user's file names the node. Nodes that a script needs have other names."""
+        return self.where is None or self.name.lower() in self.where.text.lower()
+
+    @property
     def removed_operation(self) -> str | None:
         """The operation column that is removed from the rows before a sink writes them."""
         return None if self.sink.keeps_operations else self.operation
