@@ -17,6 +17,7 @@ from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.reached_watermarks import find_lost_watermark
 from penstock.sdk.sql_text import SqlText, read_sql_text
+from penstock.sql.dialect.window_calls import WINDOWS
 from penstock.sql.functions import BUILTINS
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
@@ -135,10 +136,11 @@ def _unknown_function(
 ) -> PenstockError:
     name = routine.replace("`", "").split(".")[-1]
     own = [function.name for function in plan.functions]
+    known = own if nearest(name, own) else [*BUILTINS, *WINDOWS]
     return SqlError(
         f'{node.label}: there is no function "{name}"',
         code="unknown-function",
-        hint=did_you_mean(name, own) if nearest(name, own) else did_you_mean(name, BUILTINS),
+        hint=did_you_mean(name, known),
         where=_mark(where, name),
     )
 
