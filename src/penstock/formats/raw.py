@@ -44,8 +44,11 @@ class Raw(FileFormat[RawConfig]):
     extension: ClassVar[str] = ".bin"
     position: ClassVar[str] = "file"
 
+    def check_columns(self, columns: pa.Schema) -> None:
+        value_column(columns, "raw", _TYPES)
+
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
-        value_column(schema, "raw", _TYPES)
+        self.check_columns(schema)
         return decode_values(payloads, schema)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:

@@ -51,8 +51,11 @@ class Text(LinesFormat[TextConfig]):
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         return self._decode(payloads_as_utf8(payloads, self.config.encoding), schema)
 
+    def check_columns(self, columns: pa.Schema) -> None:
+        value_column(columns, "text", (pa.string(),))
+
     def _decode(self, texts: pa.BinaryArray, schema: pa.Schema) -> Decoded:
-        value_column(schema, "text", (pa.string(),))
+        self.check_columns(schema)
         return decode_values(texts, schema)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:

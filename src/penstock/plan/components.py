@@ -176,6 +176,9 @@ class Components:
             self._collect_errors(route, source.check_format)
         if spec.columns is None and source.format is not None:
             source.columns = self._collect_errors((*route, "format"), source.format.declared_schema)
+        if declared is not None and source.format is not None:
+            check = partial(source.format.check_columns, declared)
+            self._collect_errors((*route, "format"), check)
         if spec.columns is None and source.columns is None:
             source.columns = self._collect_errors(route, source.schema)
         if source.format is not None and source.format.carries_operations:

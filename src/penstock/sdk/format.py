@@ -81,6 +81,12 @@ class Format(Component[C]):
         name = type(self).__name__.lower()
         return PlanError(f"the format {name} is for files, not for messages", code="no-messages")
 
+    def check_columns(self, columns: pa.Schema) -> None:
+        """Checks that payloads can be decoded as rows of these columns. Raises PlanError.
+
+        Called for the declared columns of a source before a run.
+        """
+
     def prepare(self, columns: pa.Schema) -> None:
         """Prepares for encoding rows of these columns. Called on the driver once per run."""
 
