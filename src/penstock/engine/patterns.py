@@ -43,7 +43,8 @@ def check_patterns(plan: Plan, node: Node, session: SparkSession) -> None:
 def _patterns(sql: Sql) -> Iterator[int]:
     """Yields the tokens that are regular expressions in quotes."""
     for index in range(1, len(sql)):
-        if sql[index].kind == "string" and sql.word(index - 1) in ("RLIKE", "REGEXP"):
+        is_whole = index + 1 == len(sql) or sql[index + 1].kind != "string"
+        if sql.word(index - 1) in ("RLIKE", "REGEXP") and sql[index].kind == "string" and is_whole:
             yield index
     for call in sql.calls(*_FUNCTIONS):
         if len(call.arguments) > 1:

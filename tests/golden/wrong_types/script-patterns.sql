@@ -5,3 +5,4 @@ CREATE VIEW c AS SELECT id, split(k, 'a|b') AS parts FROM e WHERE k RLIKE '\\d+'
 SELECT id FROM a;
 SELECT id FROM b;
 SELECT id FROM c;
+SELECT id FROM e WHERE k RLIKE '(' 'a)';
