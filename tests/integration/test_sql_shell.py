@@ -96,12 +96,12 @@ def test_queries_without_tables(said: Said) -> None:
         "def twice(x: int) -> int:\n    return 2 * x; $$;"
         "CREATE TABLE rows (id INT) WITH (connector = 'impulse');"
         "SELECT upper('a') AS x, twice(4) AS y; VALUES (1), (2); DESCRIBE SELECT 1 AS z;"
-        "SELECT 1 AS a UNION ALL SELECT 2;\nEXPLAIN SELECT nope FROM rows\n"
+        "SELECT 1 AS a UNION ALL SELECT 2;\nEXPLAIN SELECT nope FROM rows;SELECT '$${x}' AS d\n"
     )
     assert code == 2 and "<sql>:4:16" in err and err.count("error[") == 1
     assert [line.split() for line in out[2:]] == [
         ["x", "y"], ["A", "8"], ["col1"], ["1"], ["2"], ["column", "type"], ["z", "INT"],
-        ["a"], ["1"], ["2"],
+        ["a"], ["1"], ["2"], ["d"], ["${x}"],
     ]  # fmt: skip
 
 
