@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +14,10 @@ from pipelines import Row, Workspace, dump
 from penstock.connectors import memory
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.state_store import StateStore
+from penstock.plan.model import Query
 from penstock.runtime import state_stores
 from penstock.runtime.handle import RunHandle
+from penstock.runtime.state_stores import StateStores
 
 pytestmark = pytest.mark.spark
 
@@ -115,6 +118,17 @@ def test_large_state_moves(
     workspace: Workspace, expected: dict[str, list[Row]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_stores, "HEAP_SHARE", 1e-9)
+    check = StateStores.check
+
+    def check_after_others(self: StateStores, query: Query) -> None:
+        """The smallest state moves last. Its query would end before, as its batches are short."""
+        deadline = time.monotonic() + 60
+        while query.name == "cities" and not self._settled.issuperset(QUERIES):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        check(self, query)
+
+    monkeypatch.setattr(StateStores, "check", check_after_others)
     handle = workspace.start(PIPELINE, until=UNTIL, fresh=True)
     moves = events(handle, MOVED)
     assert {move["query"] for move in moves} == {*QUERIES, "cities"}
