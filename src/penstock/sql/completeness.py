@@ -157,10 +157,22 @@ def _is_distinct_without_time(facts: Facts, streams: Set[str], names: Set[str]) 
     # Spark does not follow the bounds of windows through UNION.
     compared = [(each, _is_event_time) for each in unions]
     return any(
-        not select.is_star
+        not _has_star_with_time(select, names)
         and facts.count_reads_in(select, streams) > 0
-        and not any(is_time(column.unalias(), names) for column in select.selects)
+        and not any(
+            is_time(column.unalias(), names) for column in select.selects if not column.is_star
+        )
         for select, is_time in (*compared, *((each, _has_time) for each in selects))
+    )
+
+
+def _has_star_with_time(query: exp.Query, names: Set[str]) -> bool:
+    """Returns whether a query selects `*`, and excludes no time."""
+    stars = [each.this if isinstance(each, exp.Column) else each for each in query.selects]
+    return any(
+        isinstance(star, exp.Star)
+        and names.isdisjoint(column.name.lower() for column in star.args.get("except_") or ())
+        for star in stars
     )
 
 

@@ -35,6 +35,11 @@ def sql_of(query: str, others: str = WINDOW) -> str:
             "WITH c AS (SELECT * FROM v) SELECT * EXCEPT (_timestamp) FROM c "
             "UNION ALL SELECT * EXCEPT (_timestamp) FROM (SELECT * FROM k)",
         ),
+        (
+            "SELECT * FROM k AS a JOIN v ON a.id = v.id JOIN f ON f.id = a.id",
+            "SELECT a.* EXCEPT (_timestamp), v.* EXCEPT (_timestamp), f.* "
+            "FROM k AS a JOIN v ON a.id = v.id JOIN f ON f.id = a.id",
+        ),
         ("SELECT * FROM f", "SELECT * FROM f"),
         ("SELECT * FROM named", "SELECT * FROM named"),
         ("SELECT * FROM counted", "SELECT * FROM counted"),
@@ -85,3 +90,9 @@ def test_a_view_that_names_its_columns() -> None:
         "SELECT * FROM `renamed_query` AS `renamed_query`(`key`, `the text`)"
     )
     assert transforms["result_query"].options["sql"] == "SELECT * FROM renamed"
+
+
+def test_distinct_rows_without_the_hidden_time_are_an_updating_result() -> None:
+    partial, errors = app.script_plan(f"{TABLES}SELECT DISTINCT * FROM k;{WINDOW}")
+    assert partial is not None and not errors
+    assert partial.plan.nodes["result_query"].updating

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from penstock.spec.script.arroyo import EVENT_TIME
 from penstock.sql.dialect.lineage import is_aggregate, starred_sources
-from penstock.sql.dialect.query import Item, Query, Select, read_query
+from penstock.sql.dialect.query import Item, Query, Select, Source, read_query
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Sql, read_sql
 
@@ -37,10 +37,28 @@ class HiddenTimes:
         for select in clauses.selects:
             for item in self._stars(sql, select, clauses.ctes):
                 last = sql[item.part[1] - 1]
-                if item.excluded:
+                if (stars := self._separate_stars(sql, item, select, clauses.ctes)) is not None:
+                    yield Edit(last.start, last.end, stars)
+                elif item.excluded:
                     yield Edit(last.start, last.end, f", {EVENT_TIME})")
                 else:
                     yield Edit(last.end, last.end, f" EXCEPT ({EVENT_TIME})")
+
+    def _separate_stars(
+        self, sql: Sql, item: Item, select: Select, ctes: Mapping[str, Query]
+    ) -> str | None:
+        """Returns `a.*, b.*` in place of `*` of a join in which two relations have the time."""
+        names = [source.alias or source.name for source in select.sources]
+        timed = [source for source in select.sources if self._source_has_time(sql, source, ctes)]
+        is_merged = any(
+            source.using or "NATURAL" in (source.join or "") for source in select.sources
+        )
+        if len(timed) < 2 or item.part[1] - item.part[0] > 1 or is_merged or None in names:
+            return None
+        return ", ".join(
+            f"{name}.*" + (f" EXCEPT ({EVENT_TIME})" if source in timed else "")
+            for name, source in zip(names, select.sources, strict=True)
+        )
 
     def _query_has_time(self, sql: Sql, query: Query, ctes: Mapping[str, Query]) -> bool:
         known = {**ctes, **query.ctes}
@@ -52,11 +70,15 @@ class HiddenTimes:
             return
         for item in select.items:
             if item.is_star and EVENT_TIME not in item.excluded and any(
-                self._query_has_time(sql, source.query, ctes) if source.query is not None
-                else self._table_has_time(sql, source.name or "", ctes)
+                self._source_has_time(sql, source, ctes)
                 for source in starred_sources(sql, item, select.sources)
             ):  # fmt: skip
                 yield item
+
+    def _source_has_time(self, sql: Sql, source: Source, ctes: Mapping[str, Query]) -> bool:
+        if source.query is not None:
+            return self._query_has_time(sql, source.query, ctes)
+        return self._table_has_time(sql, source.name or "", ctes)
 
     def _table_has_time(self, sql: Sql, name: str, ctes: Mapping[str, Query]) -> bool:
         name = name.lower()
