@@ -93,7 +93,6 @@ def resources(plan: Plan) -> Resources:
 def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
     """Returns the Spark schema of every node. Infers undeclared schemas; writes nothing.
 
-    Optimizes the queries, which finds the errors of constants, such as `1 / 0`.
     Raises UserError, or ValidationErrors with the errors of all nodes whose inputs are valid.
     """
     from penstock.engine.build import Builder
@@ -102,17 +101,14 @@ def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
 
     errors: dict[str, PenstockError] = {}
     schemas.resolve_schemas(plan, None, errors=errors)
-    builder = Builder(plan, spark)
-    types = column_types(builder, errors, unread=True)
-    for query in plan.queries:
-        builder.pushdowns(query)
-    return types
+    return column_types(Builder(plan, spark), errors, unread=True)
 
 
 def pushdowns(plan: Plan, spark: SparkSession) -> dict[str, dict[str, Pushdown]]:
     """Returns the columns and filters that each query pushes down to its sources.
 
-    The schemas of the plan must be resolved.
+    The schemas of the plan must be resolved. Raises SqlError at a constant whose value is an error,
+    such as `1 / 0`.
     """
     from penstock.engine.build import Builder
 

@@ -134,6 +134,7 @@ def _columns(result: CheckResult, plan: Plan, spark: SparkSession) -> None:
     if result.plan is not None:
         arrow_types = {name: to_arrow(columns) for name, columns in types.items()}
         _describe_nodes(result, plan, arrow_types)
+    app.pushdowns(plan, spark)  # finds the errors of constants
 
 
 def _syntax(partial: PartialPlan, spark: SparkSession) -> None:

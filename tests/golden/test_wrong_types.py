@@ -27,7 +27,9 @@ def test_wrong_types(
     monkeypatch.chdir(WRONG)
     golden = Path(name).with_suffix(".txt")
     with pytest.raises(PenstockError) as caught:
-        app.types(app.plan(name), penstock_spark.newSession())
+        plan, spark = app.plan(name), penstock_spark.newSession()
+        app.types(plan, spark)
+        app.pushdowns(plan, spark)
     told = format_error(caught.value) + "\n"
     if os.environ.get("PENSTOCK_UPDATE_GOLDEN"):
         golden.write_text(told, encoding="utf-8")

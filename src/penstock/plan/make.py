@@ -214,7 +214,12 @@ class _Planner:
         relations = node.relation.inputs(known) if node.relation else None
         if relations is not None:
             if self.pipeline.complete:
-                self._report_unknown_relations(node, relations - known, known - {node.name})
+                named = frozenset(
+                    name
+                    for name in known - {node.name}
+                    if name not in nodes or nodes[name].is_named
+                )
+                self._report_unknown_relations(node, relations - known, named)
             elif relations - known:
                 self.invalid.add(node.name)
             node = replace(node, inputs=tuple(sorted(relations & known)))
@@ -266,8 +271,6 @@ class _Planner:
     ) -> PlanError:
         nodes = list_nodes(self.source_map)
         sinks = {sink.name.lower() for sink in nodes if sink.kind == "sink"}
-        texts = {each.name: self.source_map.key(each.route).text for each in nodes}
-        named = [each for each in known if each.lower() in texts.get(each, each).lower()]
         if name.lower() in sinks:
             return PlanError(
                 f'{node.label} cannot read "{name}", which is a sink',
@@ -278,7 +281,7 @@ class _Planner:
         return PlanError(
             f'there is no source or transform "{name}"',
             code="unknown-node",
-            hint=did_you_mean(name, named) or "create the table with CREATE TABLE ... WITH",
+            hint=did_you_mean(name, known) or "create the table with CREATE TABLE ... WITH",
             where=where,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import OptionError, PlanError
 from penstock.core.text import did_you_mean
 from penstock.plan.changes import (
     different_operations,
@@ -295,12 +295,9 @@ def _option_error(
     plan: Plan, node: Node, problem: str, code: str, hint: str | None, *option: str | int
 ) -> PlanError:
     """Returns an error at an option of a node, or at the option around it."""
-    source_map, route = plan.pipeline.source_map, (f"{node.kind}s", node.name)
-    path = (*route, *option)
-    while path != route and source_map.find(path) is None:
-        path = path[:-1]
-    where = node.where if path == route else source_map.value(path)
-    return PlanError(f"{node.label} {problem}", code=code, hint=hint, where=where)
+    error = OptionError.of(*option, message=f"{node.label} {problem}", code=code, hint=hint)
+    error.where = plan.locate(error, node)
+    return error
 
 
 def _error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:

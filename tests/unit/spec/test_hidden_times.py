@@ -40,6 +40,11 @@ def sql_of(query: str, others: str = WINDOW) -> str:
             "SELECT a.* EXCEPT (_timestamp), v.* EXCEPT (_timestamp), f.* "
             "FROM k AS a JOIN v ON a.id = v.id JOIN f ON f.id = a.id",
         ),
+        (
+            "SELECT * FROM k AS `a b` JOIN v ON `a b`.id = v.id",
+            "SELECT `a b`.* EXCEPT (_timestamp), v.* EXCEPT (_timestamp) "
+            "FROM k AS `a b` JOIN v ON `a b`.id = v.id",
+        ),
         ("SELECT * FROM f", "SELECT * FROM f"),
         ("SELECT * FROM named", "SELECT * FROM named"),
         ("SELECT * FROM counted", "SELECT * FROM counted"),

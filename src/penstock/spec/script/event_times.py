@@ -38,8 +38,6 @@ _OF_STREAMS = {("nats", "bucket"), ("nats", "stream"), ("redis", "stream")}
 """Types with an option that selects messages with a time, the metadata `timestamp`."""
 _FILES = ("single_file", "filesystem")
 """Connectors of Arroyo whose rows have the time of the file, the metadata `modified`."""
-
-
 _HIDDEN_TIME = re.compile(r"\b(?:tumble|hop|session|row_time)\s*\(", re.IGNORECASE)
 
 

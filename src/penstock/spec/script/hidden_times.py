@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from penstock.spec.script.arroyo import EVENT_TIME
+from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.dialect.lineage import is_aggregate, starred_sources
 from penstock.sql.dialect.query import Item, Query, Select, Source, read_query
 from penstock.sql.dialect.text import Edit
@@ -48,15 +49,15 @@ class HiddenTimes:
         self, sql: Sql, item: Item, select: Select, ctes: Mapping[str, Query]
     ) -> str | None:
         """Returns `a.*, b.*` in place of `*` of a join in which two relations have the time."""
-        names = [source.alias or source.name for source in select.sources]
+        names = [source.alias or source.name or "" for source in select.sources]
         timed = [source for source in select.sources if self._source_has_time(sql, source, ctes)]
         is_merged = any(
             source.using or "NATURAL" in (source.join or "") for source in select.sources
         )
-        if len(timed) < 2 or item.part[1] - item.part[0] > 1 or is_merged or None in names:
+        if len(timed) < 2 or item.part[1] - item.part[0] > 1 or is_merged or "" in names:
             return None
         return ", ".join(
-            f"{name}.*" + (f" EXCEPT ({EVENT_TIME})" if source in timed else "")
+            f"{quoted(name)}.*" + (f" EXCEPT ({EVENT_TIME})" if source in timed else "")
             for name, source in zip(names, select.sources, strict=True)
         )
 

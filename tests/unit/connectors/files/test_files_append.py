@@ -75,32 +75,21 @@ def test_a_rotated_file_begins_anew(make: Any, tmp_path: Path) -> None:
     assert ids(tmp_path) == [3]
 
 
-def test_rows_of_others_are_kept_after_a_crash(make: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    sink, file = make(), tmp_path / "new" / "all.jsonl"
-    batch(sink, 0, [1])
-    with monkeypatch.context() as patch:
-        patch.setattr("penstock.connectors.files.local.LocalStorage.append", kill)
-        with pytest.raises(KeyboardInterrupt):
-            batch(sink, 1, [2])
-    with file.open("a") as another:
-        another.write('{"id": 9}\n')
-    make().recover()
-    assert ids(tmp_path) == [1, 9, 2]
-
-
-def test_complete_rows_are_not_repeated_after_rows_of_others(
-    make: Any, tmp_path: Path, monkeypatch: Any
+@pytest.mark.parametrize(("operation", "expected"), [("append", [1, 9, 2]), ("delete", [1, 2, 9])])
+def test_rows_of_others_after_a_crash(
+    make: Any, tmp_path: Path, monkeypatch: Any, operation: str, expected: list[int]
 ) -> None:
+    """The rows of others are kept; rows that are complete before them are not repeated."""
     sink, file = make(), tmp_path / "new" / "all.jsonl"
     batch(sink, 0, [1])
     with monkeypatch.context() as patch:
-        patch.setattr("penstock.connectors.files.local.LocalStorage.delete", kill)
+        patch.setattr(f"penstock.connectors.files.local.LocalStorage.{operation}", kill)
         with pytest.raises(KeyboardInterrupt):
             batch(sink, 1, [2])
     with file.open("a") as another:
         another.write('{"id": 9}\n')
     make().recover()
-    assert ids(tmp_path) == [1, 2, 9]
+    assert ids(tmp_path) == expected
 
 
 def test_equal_rows_of_others_do_not_replace_rows(
