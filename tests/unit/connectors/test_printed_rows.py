@@ -42,6 +42,11 @@ def test_at_most(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.endswith("... and 1 more row\n")
 
 
+def test_all_rows_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    show(["a"] * 1500, ["b"] * 1500)
+    assert capsys.readouterr().out.splitlines() == ['{"n": "a"}'] * 1500 + ['{"n": "b"}'] * 1500
+
+
 def test_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     show([])
     show([], table=True)
