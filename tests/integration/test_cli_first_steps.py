@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from terminal import penstock
 
 from command_line import CommandLine
 from penstock.engine import classcache
+from terminal import penstock
 
 pytestmark = pytest.mark.spark
 

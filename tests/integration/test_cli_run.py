@@ -16,11 +16,11 @@ from pathlib import Path
 import psutil
 import pytest
 from pyspark.sql import SparkSession
-from terminal import PATIENCE, PENSTOCK, Terminal, penstock
 
 from command_line import CommandLine
 from penstock import app
 from penstock.runtime.state import StateDirectory
+from terminal import PATIENCE, PENSTOCK, Terminal, penstock
 
 pytestmark = pytest.mark.spark
 

@@ -15,12 +15,12 @@ import pytest
 from confluent_kafka import IsolationLevel
 from kafka_records import numbered, put, rows
 from pyspark.sql import SparkSession
-from terminal import penstock
 
 from penstock import app
 from penstock.app import RunOptions
 from penstock.runtime.outcome import Outcome
 from servers.kafka import Kafka
+from terminal import penstock
 
 pytestmark = pytest.mark.spark
 
