@@ -22,7 +22,7 @@ from penstock.spec.fields import Field, choices_at, fields_at
 from penstock.spec.findings import Finding, find_errors
 from penstock.spec.location_text import describe_location, dotted
 from penstock.spec.source_map import Route, SourceMap, SourceValue
-from penstock.spec.suggestions import closest_option
+from penstock.spec.suggestions import closest_node, closest_option
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -184,8 +184,16 @@ class ErrorFormatter:
             code="missing-option",
             where=self.source_map.key(finding.route),
             hint=_type_in_key(finding, value)
+            or self._other_node(finding)
             or _sentence(finding.name or "", self._fields(finding.trail).get(finding.name or "")),
         )
+
+    def _other_node(self, missing: Finding) -> str | None:
+        """Returns a hint for a node without a type, where another file has a similar name."""
+        if missing.name != "type" or len(missing.route) != 2:
+            return None
+        name = closest_node(self.source_map, missing.route)
+        return did_you_mean_one_of([name]) if name else None
 
     def _missing_tag(self, finding: Finding) -> SpecError:
         """Returns the error of a map without the key that selects the branch of a union."""

@@ -10,7 +10,7 @@ from penstock.core.text import nearest
 from penstock.spec.fields import fields_at
 from penstock.spec.models import PipelineSpec
 from penstock.spec.runtime_models import Runtime
-from penstock.spec.source_map import SourceMap, find_map
+from penstock.spec.source_map import Route, SourceMap, find_map
 
 SECTIONS = {
     "input": "sources",
@@ -111,6 +111,17 @@ def enclosing_section(source_map: SourceMap, name: str) -> str | None:
         if key in top_level_keys():
             section = key if value is None else None
     return None
+
+
+def closest_node(source_map: SourceMap, route: Route) -> str | None:
+    """Returns the node of another file whose name is closest to that of the node at `route`."""
+    file = source_map.key(route).file
+    others = [
+        name
+        for name in find_map(source_map, route[:-1])
+        if source_map.key((*route[:-1], name)).file != file
+    ]
+    return nearest(str(route[-1]), others)
 
 
 def unknown_key_error(source_map: SourceMap, name: str) -> SpecError:
