@@ -23,7 +23,7 @@ class CommandLine:
     """Runs `penstock WORD ...` without starting a process.
 
     Verbs that need Spark use `spark`; without `spark` they start their own. Signals, terminals,
-    and the start and end of Java need a process: see `integration/terminal.py`.
+    and the start and end of Java need a process: see `tests/terminal.py`.
     """
 
     spark: SparkSession | None = None
@@ -32,7 +32,7 @@ class CommandLine:
         self, directory: Path, *words: str, environment: Mapping[str, str] = {}
     ) -> subprocess.CompletedProcess[str]:
         """Returns the exit code and the output of a command run in a directory."""
-        from penstock.cli import main
+        from penstock.cli.main import main
         from penstock.engine.session import reusing
 
         out, err = _stream(), _stream()

@@ -1,7 +1,19 @@
-"""`python -m penstock` is `penstock`."""
+"""The entry point of `penstock` and of `python -m penstock`."""
 
 import sys
 
-from penstock.cli.main import main
 
-sys.exit(main())
+def main() -> int:
+    """Runs one command and returns its exit code, as `penstock.cli.main` does.
+
+    Ctrl-C during the imports, which take a moment, is exit code 130 too.
+    """
+    try:
+        from penstock.cli.main import main as run_command
+    except KeyboardInterrupt:
+        return 130
+    return run_command()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import pytest
 
+from penstock import __main__ as entry_point
 from penstock.cli.main import COMMANDS, main
 
 HEAVY = {"pyspark", "pyarrow", "pandas"}
@@ -53,6 +55,17 @@ def test_help_mistakes_and_receivers_import_nothing_heavy() -> None:
     ]
     assert results == [[words, status, []] for words, status in LINES]
     assert done.stderr.endswith("receiver []\n")
+
+
+def test_ctrl_c_during_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(MetaPathFinder):
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "penstock.cli.main":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "penstock.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    assert entry_point.main() == 130
 
 
 @pytest.mark.parametrize("words", ["check x.yaml", "inspect x.yaml rows", "stop x.yaml"])

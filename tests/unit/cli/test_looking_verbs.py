@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock import app
-from penstock.cli import main
+from penstock.cli.main import main
 from penstock.cli.new import read_template, template_names
 from penstock.engine.memory import Memory
 from penstock.runtime import session
