@@ -71,8 +71,10 @@ class Usage:
         total = 0.0
         for pid, process in list(self._processes.items()):
             try:
-                times = process.cpu_times()
+                times = process.cpu_times() if process.is_running() else None
             except psutil.Error:
+                times = None
+            if times is None:
                 self._forget(pid)
                 continue
             own = times.user + times.system

@@ -1,13 +1,14 @@
 """The order of the tests, and their groups under `--dist loadgroup`: a server starts once per run.
 
 The modules that use a kind of server are one group, all other modules one each. Groups that take
-long come first, so that no worker is left with one at the end. A server is closed after the last
-test of its group. Tests that use a server get the marker `server`.
+long come first, so that no worker is left with one at the end. Tests with servers often wait, and
+others compute, so the groups of servers are spread over the others. A server is closed after the
+last test of its group. Tests that use a server get the marker `server`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -44,7 +45,7 @@ class Distribution:
         for item in items:
             fixtures.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
         self._groups = {path: _group(path, names) for path, names in fixtures.items()}
-        ranks = {path: _rank(path, group) for path, group in self._groups.items()}
+        ranks = module_places(self._groups)
         items.sort(key=lambda item: ranks[item.path])
         for item in items:
             item.add_marker(pytest.mark.xdist_group(self._groups[item.path]))
@@ -84,14 +85,22 @@ def _name(path: PurePath) -> str:
     return "/".join((*path.parts[-2:-1], path.stem))
 
 
-def _rank(path: PurePath, group: str) -> tuple[int, int]:
-    """The place of a module: that of its group, and there that of its directory.
+def module_places(groups: Mapping[PurePath, str]) -> dict[PurePath, tuple[float, int]]:
+    """Returns the place of each module: that of its group, and there that of its directory.
 
     Contracts, which kill their servers, are the last of a group.
     """
-    kinds = [*SERVERS, group]
-    directories = [DIRECTORIES.index(part) for part in path.parts if part in DIRECTORIES]
-    return kinds.index(group), directories[-1] if directories else len(DIRECTORIES)
+    alone = sorted((path for path in groups if groups[path] not in SERVERS), key=_directory)
+    places: dict[str, float] = {groups[path]: place for place, path in enumerate(alone)}
+    slow = sum(_directory(path) < DIRECTORIES.index("unit") for path in alone)
+    places |= {kind: place * slow / len(SERVERS) - 0.5 for place, kind in enumerate(SERVERS)}
+    return {path: (places[group], _directory(path)) for path, group in groups.items()}
+
+
+def _directory(path: PurePath) -> int:
+    """Returns the place of the directory of a module in `DIRECTORIES`."""
+    places = [DIRECTORIES.index(part) for part in path.parts if part in DIRECTORIES]
+    return places[-1] if places else len(DIRECTORIES)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -150,7 +150,7 @@ def serve(port: int, directory: Path, certificate: str | None = None) -> None:
     from aiohttp import web
 
     app = web.Application(client_max_size=1 << 30)
-    app.router.add_route("*", "/{way}/{name}", Answers(Store(directory)))
+    app.router.add_route("*", "/{way}/{name}", Answers(Store(directory)).respond)
     tls = None
     if certificate is not None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -168,7 +168,7 @@ class Answers:
         self._store = store
         self._hubs: dict[str, set[Any]] = defaultdict(set)
 
-    async def __call__(self, request: Any) -> Any:
+    async def respond(self, request: Any) -> Any:
         from aiohttp import web
 
         way, name = request.match_info["way"], request.match_info["name"]

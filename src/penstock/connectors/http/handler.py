@@ -36,7 +36,8 @@ class RequestHandler:
         self._budget = ByteBudget()
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Returns the response to a request, after its messages are in the journal."""
         if self._config.cors and request.method == "OPTIONS":
             return self._response(204, None, self._preflight_headers(request))
         return self._response(*await self._handle(request))

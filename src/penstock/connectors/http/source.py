@@ -87,7 +87,7 @@ class HttpSource(ReceivingSource[HttpSourceConfig]):
         app = web.Application()
         for path in self.config.paths:
             try:
-                app.router.add_route("*", path, handler, expect_handler=_defer_continue)
+                app.router.add_route("*", path, handler.respond, expect_handler=_defer_continue)
             except ValueError as error:
                 raise PlanError(f'path "{path}": {error}', code="path") from None
         runner = web.AppRunner(
