@@ -84,8 +84,9 @@ class Components:
         type_route = (*route, "type") if self.source_map.find((*route, "type")) else route
         if any(invalid_values(self.source_map, type_route)):
             return None
+        value = self.source_map.find(type_route)
         try:
-            component_type = registry.find(kind, type_)
+            component_type = registry.find(kind, type_, value.similar if value else ())
         except PenstockError as error:
             error.where = self.source_map.value(type_route)
             self.mistakes.append(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any, Literal
@@ -31,12 +32,16 @@ def distribution(kind: Kind, type_: str) -> Distribution | None:
     return entry.dist if entry else None
 
 
-def find(kind: Kind, type_: str) -> type[Component[Any]]:
-    """Returns the class of a type. Raises PlanError for an unknown type, with the nearest name."""
+def find(kind: Kind, type_: str, similar: Sequence[str] = ()) -> type[Component[Any]]:
+    """Returns the class of a type. Raises PlanError for an unknown type, with the nearest name.
+
+    `similar` has names of other spellings that `type_` may be a misspelling of.
+    """
     entry = _entries(kind).get(type_)
     if entry is None:
         others = [other for other in KINDS if other != kind and type_ in _entries(other)]
-        hint = f'Use "{type_}" as a {others[0]}.' if others else did_you_mean(type_, types(kind))
+        known = [*types(kind), *similar]
+        hint = f'Use "{type_}" as a {others[0]}.' if others else did_you_mean(type_, known)
         raise PlanError(f'there is no {kind} of type "{type_}"', code="unknown-type", hint=hint)
     try:
         component: type[Component[Any]] = entry.load()

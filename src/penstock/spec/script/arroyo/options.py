@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, did_you_mean_one_of, nearest
-from penstock.spec.script.arroyo.connectors import MISSING, find_connector
+from penstock.spec.script.arroyo.connectors import CONNECTORS, MISSING, find_connector
 from penstock.spec.script.arroyo.defaults import (
     REGISTERED,
     default_options,
@@ -120,7 +120,7 @@ def _translate_all(
     # The format comes first: options of the format are added to it.
     for option in sorted(options, key=lambda each: each.name != "format"):
         if option.name == "connector" and connector.type:
-            yield replace(option, value=_with_value(option.value, connector.type))
+            yield _with_type(option, connector.type)
         elif option.name == "format" and name is not None:
             yield replace(option, value=_with_value(option.value, name))
         elif option in messages:
@@ -132,6 +132,14 @@ def _translate_all(
         else:
             _check_name(file, option, rules)
             yield _with_similar(option, rules)
+
+
+def _with_type(option: Option, type_: str) -> Option:
+    """Returns the option `connector` with a type, and the nearest connector of Arroyo."""
+    value, close = _with_value(option.value, type_), nearest(type_, CONNECTORS)
+    if isinstance(value, ScalarNode) and close is not None:
+        value = replace(value, similar=(close,))
+    return replace(option, value=value)
 
 
 def _check_name(file: File, option: Option, rules: dict[str, Rule]) -> None:
