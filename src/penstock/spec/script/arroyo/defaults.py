@@ -34,6 +34,10 @@ def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, 
         rules["json.compression"] = Key("", {"uncompressed": "", "gzip": Refused(
             "remove the option", "it belongs to the files of filesystem",
         )})  # fmt: skip
+    if options.get("format") == "raw_bytes":
+        rules |= dict.fromkeys(("framing", "framing.method"), Refused(
+            "write format = 'raw_string', and a column of the type TEXT", "lines are texts",
+        ))  # fmt: skip
     if options.get("format") == "debezium_json":
         rules["json.confluent_schema_registry"] = Key("", {"false": "", "true": Refused(
             "let Debezium write Avro, and use format = 'debezium_avro' with format.registry.url",
