@@ -69,23 +69,25 @@ def _lines(
             called = [each for name, _ in members for each in name.split(", ")]
             names = ", ".join(f"`{each}`" for each in called)
             line = (names, f"`{members[0][1]}`", _penstock(answer))
+            comparison = _comparison(family, answer)
+            count[comparison] += len(members)
             other = ""
-            if not family.in_datafusion:
-                count["only in Penstock" if not answer.error else "errors"] += len(members)
-            elif answer.error:
-                count["errors"] += len(members)
-                other = f"{_code(answer.datafusion)}. {sample.reason or ''}"
-            elif answer.penstock != answer.datafusion:
-                count["different"] += len(members)
-                other = f"{_code(answer.datafusion)}. {sample.reason or ''}"
             if family.in_datafusion and answer.arroyo is not None:
                 count["in scripts of Arroyo"] += len(members)
                 other = (
                     f"{_code(answer.datafusion)}, as in scripts of Arroyo. {sample.reason or ''}"
                 )
-            else:
-                count["equal"] += len(members)
+            elif comparison in ("different", "errors") and family.in_datafusion:
+                other = f"{_code(answer.datafusion)}. {sample.reason or ''}"
             yield (*line, other) if family.in_datafusion else line
+
+
+def _comparison(family: Any, answer: Any) -> str:
+    if answer.error:
+        return "errors"
+    if not family.in_datafusion:
+        return "only in Penstock"
+    return "equal" if answer.penstock == answer.datafusion else "different"
 
 
 def _rows(columns: list[str], rows: list[str]) -> str:
