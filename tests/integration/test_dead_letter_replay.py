@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from test_runs import ORDERS, QUICK, Place, ids, order, sink
 
+from command_line import CommandLine
 from penstock import app
 from penstock.core.errors import StateError, Transient
 from penstock.runtime.dead_letters import Collector
@@ -209,3 +210,25 @@ def test_rows_that_fail_again_are_found_in_one_pass(
         ("divide-by-zero", 2)
     }
     assert ids(place.rows()) == [1, 3, 5, 7]
+
+
+def test_statements_before_the_one_that_failed(cli: CommandLine, tmp_path: Path) -> None:
+    tables = (
+        "CREATE TABLE orders (id INT, n INT)"
+        " WITH (connector = 'files', path = 'orders.jsonl', format = 'json');\n"
+        "CREATE TABLE units (id INT, unit DOUBLE)"
+        " WITH (connector = 'files', path = 'units', format = 'json');\n"
+    )
+    (tmp_path / "orders.jsonl").write_text('{"id": 1, "n": 5}\n{"id": 2, "n": 0}\n')
+    script = tmp_path / "units.sql"
+    script.write_text(f"{tables}INSERT INTO units SELECT id, 10 / n FROM orders;\n")
+    assert cli(tmp_path, "run", "units.sql").returncode == 0
+    other = "INSERT INTO units SELECT id, n FROM orders WHERE id > 5;\n"
+    mended = "INSERT INTO units SELECT id, coalesce(try_divide(10, n), -1) FROM orders;\n"
+    script.write_text(tables + other + mended)
+    assert "0 dead letters replayed" in cli(tmp_path, "dead", "replay", "units.sql").stdout
+    script.write_text(tables + mended)
+    assert "1 dead letter replayed" in cli(tmp_path, "dead", "replay", "units.sql").stdout
+    lines = "".join(path.read_text() for path in tmp_path.glob("units/part-*")).splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert sorted(row["unit"] for row in rows) == [-1, 2]

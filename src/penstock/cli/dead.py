@@ -211,7 +211,8 @@ def _select(
             file=sys.stderr,
         )
     store = DeadLetters(open_state(plan).dead_letters)
-    return plan, store, selection.select(store.read(), plan.nodes)
+    letters = store.read().drop_columns(["definition"])
+    return plan, store, selection.select(letters, plan.nodes)
 
 
 def _confirmed(question: str) -> bool:

@@ -44,13 +44,15 @@ DEAD_LETTER = pa.schema(
         pa.field("query", pa.string()),
         pa.field("batch", pa.int64()),
         pa.field("header", pa.binary()),
+        pa.field("definition", pa.string()),
     ]
 )
 """A dead letter.
 
 `payload` is the record from the source (stage decode) or the node's input row as JSON. `origin` and
 `position` identify the record in its source (stage decode). `attempt` counts from 1. `header` is
-required to decode the payload again (see `sdk.BadRecord`).
+required to decode the payload again (see `sdk.BadRecord`). `definition` identifies a node that the
+file does not name (see `plan.unnamed_nodes`); the state directory has it, sinks do not.
 """
 
 COUNT = "count"

@@ -36,6 +36,11 @@ def fingerprint(plan: Plan, key: bytes | None = None) -> dict[str, Any]:
     return dict(relative_paths(definition, project(plan)))
 
 
+def definition_without_secrets(node: Node) -> dict[str, Any]:
+    """Returns the definition of a node as JSON, with empty texts in place of secrets."""
+    return _node(node, lambda _: "", ())
+
+
 def project(plan: Plan) -> Project:
     """Returns the directory of the plan's pipeline file."""
     return Project(plan.pipeline.source_map.base(()))

@@ -27,6 +27,7 @@ from penstock.engine.sink import SinkTask, write
 from penstock.engine.spool import COUNT, DEAD_LETTER, Spool, assign_unique_ids, write_letters
 from penstock.engine.state_age import check_state_age
 from penstock.plan.model import Plan
+from penstock.plan.unnamed_nodes import UnnamedNodes
 from penstock.runtime.state import StateDirectory
 from penstock.runtime.state_files import reading, writing
 from penstock.sdk import BatchId
@@ -123,7 +124,7 @@ def _unique(letters: pa.Table) -> pa.Table:
 
 
 def read_file(path: Path) -> pa.Table:
-    """Reads the letters of a file. Files of earlier versions have no headers."""
+    """Reads the letters of a file. Files of earlier versions lack the last columns."""
     try:
         with reading(path), pa.memory_map(str(path)) as source:
             table: pa.Table = pa.ipc.open_file(source).read_all()
@@ -134,8 +135,9 @@ def read_file(path: Path) -> pa.Table:
             detail=str(error),
             hint="Remove the file. Its dead letters are lost.",
         ) from error
-    if "header" not in table.column_names:
-        table = table.append_column("header", pa.nulls(len(table), pa.binary()))
+    for column in DEAD_LETTER:
+        if column.name not in table.column_names:
+            table = table.append_column(column, pa.nulls(len(table), column.type))
     return table.cast(DEAD_LETTER)
 
 
@@ -241,13 +243,21 @@ class Collector:
     def _move(self, query: str, number: int, letters: pa.Table) -> None:
         sink = self.plan.dead_letter
         if sink is None:
-            DeadLetters(self.state.dead_letters).put(f"{query}-{number:08d}", letters)
+            stored = self._with_definitions(letters)
+            DeadLetters(self.state.dead_letters).put(f"{query}-{number:08d}", stored)
             return
         spool = Spool(self.plan.name, query, "dead_letter", "sink", "fail")
         batch = self._batch_id(query, number, letters)
         check_state_age(sink, batch, self.state.root)
         receipt = write(SinkTask.of(sink.sink, spool), batch, 0, iter(_record_batches(letters)))
         sink.sink.commit(batch, [receipt] if receipt else [])
+
+    def _with_definitions(self, letters: pa.Table) -> pa.Table:
+        """Returns letters with the definitions of their nodes, if the file does not name them."""
+        unnamed = UnnamedNodes(self.plan)
+        texts = [unnamed.definition(name) for name in letters.column("node").to_pylist()]
+        column = pa.array(texts, pa.string())
+        return letters.drop_columns(["definition"]).append_column("definition", column)
 
     def _batch_id(self, query: str, number: int, letters: pa.Table) -> BatchId:
         """Returns the ID of a batch of dead letters. Those of a static table are always batch 0."""
@@ -260,5 +270,5 @@ class Collector:
 
 
 def _record_batches(letters: pa.Table) -> list[Any]:
-    """Returns the letters for a sink, without the headers of files."""
-    return list(letters.drop_columns(["header"]).combine_chunks().to_batches())
+    """Returns the letters for a sink, without the columns that only a replay needs."""
+    return list(letters.drop_columns(["header", "definition"]).combine_chunks().to_batches())

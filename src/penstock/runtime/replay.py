@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -20,6 +21,7 @@ from penstock.engine.separation import find_failing_rows
 from penstock.engine.sink_rows import make_sink_task, partitioning_of, write_rows
 from penstock.engine.spool import Spool
 from penstock.plan.model import Plan
+from penstock.plan.unnamed_nodes import UnnamedNodes
 from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.replay_record import ReplayRecord, ReplayResult, SkippedNode
 from penstock.runtime.replay_rows import DeadLetter, ReplayRows, late_query
@@ -28,6 +30,12 @@ from penstock.sdk import BatchId, isolate
 
 MAX_FAILURES = 1000
 """The number of failures found by bisection after which a replay attempts no more dead letters."""
+
+
+_MOVED = (
+    "several statements of the script were changed, so the statement of this node is unknown; "
+    "replay before you add statements that write the same table, or remove them for the replay"
+)
 
 
 class Replay:
@@ -43,6 +51,7 @@ class Replay:
         self.collector = Collector(plan, state)
         self.builder = Builder(plan, session)
         self.rows = ReplayRows(plan, session, self.builder)
+        self.unnamed = UnnamedNodes(plan)
         self.failures: dict[str, RecordError] = {}
         self._queries = {query.name: query for query in plan.queries}
 
@@ -78,6 +87,7 @@ class Replay:
             replayable = self._select_replayable(letters, True, skipped)
             if skipped.skipped or len(self._find_valid(replayable)) < len(letters):
                 raise self._unfinished_error(letters, skipped)
+            letters = replayable
         self._complete(record, letters)
         return len(letters)
 
@@ -106,7 +116,7 @@ class Replay:
         self, letters: list[DeadLetter], force: bool, result: ReplayResult
     ) -> list[DeadLetter]:
         by_entry: dict[tuple[str, str, str | None], list[DeadLetter]] = {}
-        for letter in letters:
+        for letter in self._find_nodes(letters, result):
             entry = letter["node"], letter["stage"], late_query(letter)
             by_entry.setdefault(entry, []).append(letter)
         replayable = []
@@ -117,6 +127,17 @@ class Replay:
             else:
                 result.skipped.append(SkippedNode(name, len(entering), reason))
         return replayable
+
+    def _find_nodes(self, letters: list[DeadLetter], result: ReplayResult) -> Iterator[DeadLetter]:
+        """Yields letters with the present names of their nodes. The others are skipped."""
+        lost: Counter[str] = Counter()
+        for letter in letters:
+            node = self.unnamed.find(letter["node"], letter["definition"])
+            if node is None:
+                lost[letter["node"]] += 1
+            else:
+                yield {**letter, "node": node, "definition": self.unnamed.definition(node)}
+        result.skipped += [SkippedNode(name, count, _MOVED) for name, count in lost.items()]
 
     def _obstacle(
         self, name: str, stage: str, name_of_query: str | None, force: bool

@@ -27,7 +27,7 @@ def state(tmp_path: Path) -> StateDirectory:
 
 
 def make_collector(state: StateDirectory, sink: Any = None) -> Collector:
-    tables = SimpleNamespace(static=True)
+    tables = SimpleNamespace(static=True, is_named=True)
     plan: Any = SimpleNamespace(dead_letter=sink, nodes={"table": tables}, name="p")
     return Collector(plan, state)
 
