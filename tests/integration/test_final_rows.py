@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from command_line import CommandLine
 from penstock import app
 from penstock.core.errors import StateError
 from penstock.plan.model import Query
@@ -152,3 +153,32 @@ def test_a_global_aggregate_of_empty_input_has_its_row(place: Place) -> None:
     (file,) = (place.directory / "number").glob("*.jsonl")
     assert json.loads(file.read_text()) == {"n": 0}
     assert place.rows() == [{"customer": "none", "total": 9}]
+
+
+WINDOWS = """\
+CREATE TABLE clicks (user_name TEXT, at TIMESTAMP NOT NULL, WATERMARK FOR at)
+WITH (connector = 'files', path = 'clicks/*.jsonl', format = 'json', watch = true);
+CREATE TABLE busiest (user_name TEXT, clicks BIGINT, minutes BIGINT)
+WITH (connector = 'files', path = 'busiest', format = 'debezium_json');
+INSERT INTO busiest
+SELECT user_name, max(n), count(*) FROM (
+  SELECT tumble(INTERVAL '1 minute') AS minute, user_name, count(*) AS n
+  FROM clicks GROUP BY minute, user_name)
+GROUP BY user_name;
+"""
+
+
+def test_groups_of_windows_are_groups_of_complete_windows(cli: CommandLine, tmp_path: Path) -> None:
+    """A window that is open, and a late row of a complete window, are not in the groups."""
+    (tmp_path / "clicks").mkdir()
+    (tmp_path / "p.sql").write_text(WINDOWS)
+    for number, time in enumerate(("10:00:00", "10:10:00", "10:20:00", "10:00:05")):
+        row = {"user_name": "ann", "at": f"2026-01-01T{time}Z"}
+        (tmp_path / f"clicks/{number}.jsonl").write_text(json.dumps(row) + "\n")
+        assert cli(tmp_path, "run", "p.sql", "--until-caught-up").returncode == 0
+    parts = sorted((tmp_path / "busiest").glob("part-*"))
+    changes = [json.loads(line) for part in parts for line in part.read_text().splitlines()]
+    assert [(change["op"], *change["after"].values()) for change in changes] == [
+        ("c", "ann", 1, 1),
+        ("u", "ann", 1, 2),
+    ]

@@ -85,9 +85,12 @@ def _after_filter(sql: Sql, call: Call) -> int:
     return after
 
 
-def window_calls(sql: Sql, part: Part) -> Iterator[Call]:
-    """Yields the calls of tumble, hop and session in a part, without those in queries."""
-    for call in sql.calls(*WINDOWS, first=part[0], last=part[1]):
+def window_calls(sql: Sql, part: Part, *names: str) -> Iterator[Call]:
+    """Yields the calls of tumble, hop and session in a part, without those in queries.
+
+    `names` are further functions.
+    """
+    for call in sql.calls(*WINDOWS, *names, first=part[0], last=part[1]):
         opening = sql.enclosing(call.name)
         while opening is not None and opening >= part[0]:
             if sql.word(opening + 1) in ("SELECT", "WITH"):
