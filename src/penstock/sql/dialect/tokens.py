@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,7 +64,7 @@ class Sql:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = tuple(_tokenize(text))
+        self.tokens = tuple(_join_literals(text, _tokenize(text)))
         self.closing = self._pair_brackets()
 
     def __len__(self) -> int:
@@ -207,6 +207,31 @@ def read_sql(text: str) -> Sql | None:
         return Sql(text)
     except SqlglotError:
         return None
+
+
+def _join_literals(text: str, tokens: Iterable[Token]) -> Iterator[Token]:
+    """Yields a literal with doubled quotes, as in `'it''s'`, as one token."""
+    pending: Token | None = None
+    for token in tokens:
+        if pending is not None and _is_doubled_quote(text, pending, token):
+            quote = text[token.start]
+            pending = Token(pending.value + quote + token.value, "string", pending.start, token.end)
+            continue
+        if pending is not None:
+            yield pending
+        pending = token
+    if pending is not None:
+        yield pending
+
+
+def _is_doubled_quote(text: str, before: Token, token: Token) -> bool:
+    quote = text[token.start]
+    return (
+        before.kind == token.kind == "string"
+        and before.end == token.start
+        and quote in "'\""
+        and text[before.start] == quote
+    )
 
 
 def _tokenize(text: str) -> Iterator[Token]:
