@@ -4,3 +4,6 @@ SELECT json_as_text(v, 'a'), json_length(v), json_length(v, 'xs'), json_object_k
 SELECT extract_json_string(value, '$.a'), extract_json(value, '$.a'), extract_json(value, '$.xs[*]')
 SELECT get_first_json_object(value, '$.xs[0]')
 SELECT json_keys(v), json_from_scalar(a)
+SELECT json_get_int(v, 'a', 'it''s'), json_get_str(v, k), json_as_text(v, 'a', k), json_get_str(v, '{1}'), json_contains(v, 0, n)
+SELECT CAST(json_get(v, 'a') AS INT), json_get(v, 'a', 'b')::BOOL, CAST(json_get(v, 'a') AS TIMESTAMP), CAST(json_as_text(v, 'a') AS INT)
+SELECT json_get_bool(json_get(v, 'a'), 'b'), json_length(v, k), json_get_array(v, 'x"y')

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from penstock.sql.dialect import json_values
 from penstock.sql.dialect.calls import literal, quote, rewrite_call
+from penstock.sql.dialect.json_casts import cast_value, type_of_cast
+from penstock.sql.dialect.json_keys import Step, read_step
 from penstock.sql.dialect.json_path import (
     FIND_VALUES,
     PATH_FUNCTIONS,
     is_path_of_one_value,
     json_text,
-    path_of,
     path_problem,
 )
 from penstock.sql.dialect.text import DialectError, Edit
 from penstock.sql.dialect.tokens import Call, Sql
 
-_TEXT = "get_json_object({{0}}, {path})"
-_TYPED = "try_variant_get(try_parse_json({{0}}), {path}, '{type}')"
-_BY_KEYS = {
-    "json_get_str": _TYPED.replace("{type}", "string"),
-    "json_as_text": _TEXT,
-    "json_get_int": _TYPED.replace("{type}", "bigint"),
-    "json_get_float": _TYPED.replace("{type}", "double"),
-    "json_get_bool": _TYPED.replace("{type}", "boolean"),
-    "json_get": "to_json(" + _TYPED.replace("{type}", "variant") + ")",
-    "json_get_json": "to_json(" + _TYPED.replace("{type}", "variant") + ")",
-    "json_get_array": "transform(" + _TYPED.replace("{type}", "array<variant>")
-    + ", item -> to_json(item))",
-    "json_contains": "(" + _TYPED.replace("{type}", "variant") + " IS NOT NULL)",
-    "json_length": "coalesce(size(" + _TYPED.replace("{type}", "array<variant>")
-    + "), array_size(json_object_keys(" + _TEXT + ")))",
-}  # fmt: skip
+_BY_KEYS: dict[str, Callable[[Sequence[Step]], str]] = {
+    "json_get_str": json_values.string,
+    "json_as_text": json_values.text,
+    "json_get_int": lambda steps: json_values.number(steps, "BIGINT"),
+    "json_get_float": lambda steps: json_values.number(steps, "DOUBLE"),
+    "json_get_bool": json_values.boolean,
+    "json_get": json_values.json,
+    "json_get_json": json_values.json,
+    "json_get_array": lambda steps: (
+        f"transform({json_values.typed(steps, 'array<variant>')}, item -> to_json(item))"
+    ),
+    "json_contains": json_values.exists,
+    "json_length": lambda steps: (
+        f"coalesce(size({json_values.typed(steps, 'array<variant>')}), "
+        f"array_size(json_object_keys({json_values.text(steps)})))"
+    ),
+}
 """Functions whose further arguments are keys and indexes."""
 
 
@@ -39,12 +42,19 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
     """Yields functions of Spark."""
     for call in sql.calls(*_BY_KEYS):
         if call.arguments:
-            template = _BY_KEYS[sql[call.name].value.lower()]
-            path = quote(path_of([_step(sql, part) for part in call.arguments[1:]]))
-            yield rewrite_call(sql, call, template.replace("{path}", path).replace("{{0}}", "{0}"))
+            yield rewrite_call(sql, call, _by_keys(sql, call))
     for call in sql.calls(*PATH_FUNCTIONS):
         if len(call.arguments) == 2:
             yield rewrite_call(sql, call, _by_path(sql, call))
+
+
+def _by_keys(sql: Sql, call: Call) -> str:
+    """Returns the template of a function of keys and indexes."""
+    name = sql[call.name].value.lower()
+    keys = enumerate(call.arguments[1:], 1)
+    steps = [read_step(sql, part, number) for number, part in keys]
+    type_ = type_of_cast(sql, call.name, call.closing + 1) if name == "json_get" else None
+    return _BY_KEYS[name](steps) if type_ is None else cast_value(sql, type_, steps)
 
 
 def _by_path(sql: Sql, call: Call) -> str:
@@ -89,16 +99,3 @@ def _of_values(name: str, values: str) -> str:
         kind = f"schema_of_variant(try_parse_json({first}))"
         return f"CASE WHEN {kind} = 'STRING' THEN get_json_object({first}, '$') END"
     return first if name == "get_first_json_object" else values
-
-
-def _step(sql: Sql, part: tuple[int, int]) -> str | int:
-    first, last = part
-    token = sql[first]
-    if last - first == 1 and token.kind == "string":
-        return token.value
-    if last - first == 1 and token.kind == "number" and token.value.isdecimal():
-        return int(token.value)
-    raise DialectError(
-        "expected a key in quotes or an index", token.start, sql[last - 1].end,
-        "use variant_get(parse_json(a), path, 'string') of Spark",
-    )  # fmt: skip

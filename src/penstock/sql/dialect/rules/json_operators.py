@@ -1,15 +1,18 @@
 """Operators of JSON texts: `a -> 'key'`, `a ->> 'key'`, `a ? 'key'`.
 
 `->` is the JSON text of the value, with the quotes of a text, and `->>` its text. A cast of `->`
-takes the value: `(a -> 'price')::DOUBLE`. The `->` of a lambda function remains.
+takes a value of the type, `(a -> 'price')::DOUBLE`, and is null for other values. The `->` of a
+lambda function remains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from penstock.sql.dialect.calls import quote
-from penstock.sql.dialect.json_path import json_text, path_of
+from penstock.sql.dialect import json_values
+from penstock.sql.dialect.calls import rewrite
+from penstock.sql.dialect.json_casts import cast_value, type_of_cast
+from penstock.sql.dialect.json_keys import Step, key_end, read_step
 from penstock.sql.dialect.text import DialectError, Edit
 from penstock.sql.dialect.tokens import Sql
 
@@ -23,64 +26,51 @@ _SIGNS = ("->", "->>", "?")
 
 def edits(sql: Sql) -> Iterator[list[Edit]]:
     """Yields functions in place of the operators, those of one operand at a time."""
-    for index, token in enumerate(sql.tokens):
-        if token.kind != "sign" or token.value not in _SIGNS or _is_lambda(sql, index):
+    for index in range(len(sql)):
+        if not _is_operator(sql, index):
             continue
         first = sql.operand_before(index)
-        if first is None or any(sql.is_sign(first - 1, sign) for sign in _SIGNS):
+        if first is None or _is_operator(sql, first - 1):
             continue
-        last, steps = _steps(sql, index)
-        if steps is None:
-            continue
-        operator = sql[last - 2].value
-        opening, closing = _functions(sql, operator, steps, first, last)
-        yield [
-            Edit(sql[first].start, sql[first].start, opening),
-            Edit(sql[index - 1].end, sql[last - 1].end, closing),
-        ]
+        keys = _keys(sql, index)
+        operator, last = sql[keys[-1][0] - 1].value, keys[-1][1]
+        steps = [read_step(sql, part, number) for number, part in enumerate(keys, 1)]
+        template = _template(operator, steps, sql, type_of_cast(sql, first, last))
+        start, end = sql[first].start, sql[last - 1].end
+        yield rewrite(sql, start, end, [(first, index), *keys], template)
 
 
-def _steps(sql: Sql, index: int) -> tuple[int, list[str | int] | None]:
-    """Returns the token after a chain of operators, and its keys and indexes."""
-    steps: list[str | int] = []
-    while index + 1 < len(sql) and sql[index].kind == "sign" and sql[index].value in _SIGNS:
-        key = sql[index + 1]
-        if key.kind == "string":
-            steps.append(key.value)
-        elif key.kind == "number" and key.value.isdecimal():
-            steps.append(int(key.value))
-        elif sql[index].value == "->" and not steps:
-            return index, None
-        else:
+def _keys(sql: Sql, index: int) -> list[tuple[int, int]]:
+    """Returns the keys and indexes of a chain of operators."""
+    keys: list[tuple[int, int]] = []
+    while _is_operator(sql, index):
+        last = key_end(sql, index + 1)
+        if last is None:
+            at = sql[min(index + 1, len(sql) - 1)]
             raise DialectError(
-                f"expected a key in quotes or an index after {sql[index].value}",
-                key.start, key.end, "use variant_get(parse_json(a), path, 'string') of Spark",
+                f"expected a key or an index after {sql[index].value}", at.start, at.end,
+                "put a key that is computed in parentheses: a ->> (CASE WHEN b THEN 'c' END)",
             )  # fmt: skip
-        index += 2
-        if sql[index - 2].value != "->":
+        keys.append((index + 1, last))
+        if sql[index].value != "->":
             break
-    return index, steps
+        index = last
+    return keys
 
 
-def _functions(
-    sql: Sql, operator: str, steps: list[str | int], first: int, last: int
-) -> tuple[str, str]:
-    """Returns the text before and after the operand."""
-    path = quote(path_of(steps))
+def _template(operator: str, steps: Sequence[Step], sql: Sql, type_: int | None) -> str:
+    """Returns the template of a chain that ends with an operator."""
     if operator == "?":
-        return "(try_variant_get(try_parse_json(", f"), {path}, 'variant') IS NOT NULL)"
-    if operator == "->>" or _is_cast(sql, first, last):
-        return "get_json_object(", f", {path})"
-    return json_text(path)
+        return json_values.exists(steps)
+    if operator == "->>":
+        return json_values.text(steps)
+    return json_values.json(steps) if type_ is None else cast_value(sql, type_, steps)
 
 
-def _is_cast(sql: Sql, first: int, last: int) -> bool:
-    """Returns whether the value is cast: `(a -> 'b')::INT`, `CAST(a -> 'b' AS INT)`."""
-    if sql.word(last) == "AS" and sql.is_sign(first - 1, "("):
-        return sql.word(first - 2) in ("CAST", "TRY_CAST")
-    while sql.is_sign(first - 1, "(") and sql.closing.get(first - 1) == last:
-        first, last = first - 1, last + 1
-    return sql.is_sign(last, "::")
+def _is_operator(sql: Sql, index: int) -> bool:
+    """Returns whether a token is an operator of JSON texts."""
+    is_sign = 0 <= index < len(sql) and sql[index].kind == "sign" and sql[index].value in _SIGNS
+    return is_sign and not _is_lambda(sql, index)
 
 
 def _is_lambda(sql: Sql, index: int) -> bool:

@@ -1,4 +1,4 @@
 CREATE TABLE a (id BIGINT, name TEXT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds')
   WITH (connector = 'single_file', path = 'in/*.json', format = 'json');
 SELECT
-  json_get_str(name, id) FROM a;
+  name ? FROM a;
