@@ -36,6 +36,12 @@ PENSTOCK = "connector = 'files', path = 'x'"
             "SELECT a -> 'b' AS b, t.a -> 'b' -> 'c' FROM t",
             "SELECT coalesce(a -> 'b', 'null') AS b, coalesce(t.a -> 'b' -> 'c', 'null') FROM t",
         ),
+        (
+            "SELECT a -> k AS b, a -> concat(k, '') -> 'c' FROM t",
+            "SELECT coalesce(a -> k, 'null') AS b, coalesce(a -> concat_ws('', k, '') -> 'c', "
+            "'null') FROM t",
+        ),
+        ("SELECT a -> k ->> 'c', a -> 'b'::INT, a -> k = 'x', transform(xs, x -> x) FROM t", None),
         ("SELECT a ->> 'b', (a -> 'b')::INT, x + 1 FROM t WHERE a -> 'b' = '1'", None),
     ],
 )

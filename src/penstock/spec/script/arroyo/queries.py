@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from penstock.spec.script.arroyo.arithmetic import divisions, doubles, names_of_quotients
 from penstock.spec.script.arroyo.functions import calls
 from penstock.spec.script.arroyo.orders import null_orders
+from penstock.sql.dialect.json_keys import key_end
 from penstock.sql.dialect.lineage import whole_call
 from penstock.sql.dialect.query import Part, read_query
 from penstock.sql.dialect.text import Edit, Translation, without_overlaps
@@ -122,8 +123,13 @@ def _is_json_value(sql: Sql, part: Part) -> bool:
     if whole_call(sql, part, "json_get") is not None:
         return True
     first, last = part
-    while last - first >= 3 and sql.is_sign(last - 2, "->"):
-        last -= 2
-        if sql.operand_before(last) == first:
-            return True
-    return False
+    index, end = _operator_after(sql, first, last), None
+    while index is not None and index < last and sql.is_sign(index, "->"):
+        index = end = key_end(sql, index + 1)
+    return end == last
+
+
+def _operator_after(sql: Sql, first: int, last: int) -> int | None:
+    """Returns the first `->` whose operand begins at a token, or None."""
+    signs = (index for index in range(first, last) if sql.is_sign(index, "->"))
+    return next((index for index in signs if sql.operand_before(index) == first), None)
