@@ -129,6 +129,13 @@ class LocalStorage(Storage):
     def delete(self, path: str) -> None:
         Path(path).unlink(missing_ok=True)
 
+    def probe(self, path: str) -> None:
+        missing = [folder for folder in Path(path).parents if not folder.exists()]
+        super().probe(path)
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
+
     def prune(self, directory: str) -> None:
         for folder, _, _ in os.walk(directory, topdown=False):
             try:

@@ -101,8 +101,7 @@ class FilesSink(Sink[FilesSinkConfig]):
         storage, root = self._storage_and_root()
         probe = f"{root.rstrip('/')}/.penstock/{self._name}/probe"
         with storage.convert_errors("write to", storage.url(root)):
-            storage.replace(probe, b"")
-            storage.delete(probe)
+            storage.probe(probe)
             if self.config.append and storage.is_directory(f"{root}/{self._file_name}"):
                 raise IsADirectoryError(errno.EISDIR, "expected a file, found a directory")
 

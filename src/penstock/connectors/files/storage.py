@@ -116,6 +116,11 @@ class Storage(ABC):
     def prune(self, directory: str) -> None:
         """Removes a directory and its subdirectories if they are empty."""
 
+    def probe(self, path: str) -> None:
+        """Writes and deletes a file, and leaves nothing. Raises OSError if it cannot be written."""
+        self.replace(path, b"")
+        self.delete(path)
+
     def read(self, path: str) -> bytes | None:
         """Returns the content of a small file; None if it does not exist."""
         if self.stat(path) is None:

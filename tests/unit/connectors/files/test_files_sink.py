@@ -315,7 +315,8 @@ def test_a_full_disk_is_told_and_worth_another_try(make: Any) -> None:
 
 
 def test_check(make: Any, tmp_path: Path) -> None:
-    make().check()
+    make(path="out/of/clicks").check()
+    assert not [*tmp_path.iterdir()], "the check has left a directory"
     with pytest.raises(PlanError):
         make(path="out/*.csv").check()
     sink = make(compression="gzip")
