@@ -34,6 +34,10 @@ from penstock.sql.dialect.translate import translate
          "arroyo_divide(percentile_cont(0.5D) WITHIN GROUP (ORDER BY a), b)"),
         ("INTERVAL '1 hour' / 2", "INTERVAL '1 hour' / 2"),
         ("'a/b' || c", "'a/b' || c"),
+        ("a * 1000 + 1 * 2 * b", "a * 1000L + 1L * 2L * b"),
+        ("sum(q * 60) * 2", "sum(q * 60L) * 2L"),
+        ("repeat('x', 2 * 3) || repeat('y', n * 2)", "repeat('x', 2 * 3) || repeat('y', n * 2)"),
+        ("count(*), a + 1, 1.5 * b", "count(*), a + 1, 1.5D * b"),
         ("1.5e3 + a.b", "1.5e3 + a.b"),
     ],
 )  # fmt: skip

@@ -49,7 +49,7 @@ def sql_of(query: str, others: str = WINDOW) -> str:
         ("SELECT * FROM named", "SELECT * FROM named"),
         ("SELECT * FROM counted", "SELECT * FROM counted"),
         ("SELECT count(*) AS n FROM k", "SELECT count(*) AS n FROM k"),
-        ("SELECT id * 2 AS twice FROM k", "SELECT id * 2 AS twice FROM k"),
+        ("SELECT id * 2 AS twice FROM k", "SELECT id * 2L AS twice FROM k"),
     ],
 )
 def test_star_leaves_the_hidden_time_out(query: str, expected: str) -> None:

@@ -17,6 +17,15 @@ _WITH_POINT = re.compile(r"\d+\.\d*\Z")
 _NOT_ZERO = re.compile(r"[+-]?\s*\d*\.?\d*[1-9]\d*\.?\d*D\Z")
 
 
+_OF_INT = frozenset({
+    "ADD_MONTHS", "ARRAY_REPEAT", "ARRAY_RESIZE", "ARRAY_SLICE", "BROUND", "DATE_ADD", "DATE_SUB",
+    "ELEMENT_AT", "LAG", "LEAD", "LEFT", "LIST_REPEAT", "LPAD", "MAKE_DATE", "MAKE_INTERVAL",
+    "MAKE_TIMESTAMP", "NTH_VALUE", "NTILE", "OVERLAY", "REPEAT", "RIGHT", "ROUND", "RPAD",
+    "SHIFTLEFT", "SHIFTRIGHT", "SLICE", "SPACE", "SPLIT_PART", "SUBSTR", "SUBSTRING", "TRUNC",
+})  # fmt: skip
+"""Functions with parameters that are INT in Spark."""
+
+
 def doubles(sql: Sql) -> Iterator[Edit]:
     """Yields the sign of a double after numbers with a point."""
     for index, token in enumerate(sql.tokens):
@@ -29,6 +38,19 @@ def _is_half(sql: Sql, index: int) -> bool:
     if not sql.is_sign(index - 1, ".") or not sql[index].value.isdecimal():
         return False
     return sql[index - 1].end == sql[index].start and sql.operand_before(index - 1) is None
+
+
+def products(sql: Sql) -> Iterator[Edit]:
+    """Yields the sign of a BIGINT after whole numbers in a product, which are BIGINT in Arroyo.
+
+    Some functions of Spark accept only an INT.
+    """
+    for index, token in enumerate(sql.tokens):
+        is_factor = sql.is_sign(index - 1, "*") or sql.is_sign(index + 1, "*")
+        if token.kind == "number" and token.value.isdecimal() and is_factor:
+            opening = sql.enclosing(index)
+            if opening is None or sql.word(opening - 1) not in _OF_INT:
+                yield Edit(token.end, token.end, "L")
 
 
 def divisions(sql: Sql) -> Iterator[Edit]:

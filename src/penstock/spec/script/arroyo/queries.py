@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from penstock.spec.script.arroyo.arithmetic import divisions, doubles, names_of_quotients
+from penstock.spec.script.arroyo.arithmetic import divisions, doubles, names_of_quotients, products
 from penstock.spec.script.arroyo.functions import calls
 from penstock.spec.script.arroyo.orders import null_orders
 from penstock.sql.dialect.json_keys import key_end
@@ -30,7 +30,7 @@ def translate_query(text: str, *, is_written: bool = False) -> Translation:
     `is_written` is whether a sink writes the rows.
     """
     translation = Translation.of(text)
-    for rule in (names_of_quotients, doubles, null_orders):
+    for rule in (names_of_quotients, doubles, products, null_orders):
         translation = _edit(translation, rule)
     if is_written:
         translation = _edit(translation, _written_values)
