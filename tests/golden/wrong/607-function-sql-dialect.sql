@@ -1,4 +1,4 @@
-CREATE FUNCTION f(x STRING) RETURNS STRING RETURN regexp_replace(x, 'a', 'b', 'i');
+CREATE FUNCTION f(x STRING) RETURNS INT RETURN regexp_instr(x, 'a', 1, 2);
 CREATE MACRO g(x) AS x AT TIME ZONE 'Europe/Berlin';
 CREATE MACRO h(x) AS
     to_timestamp_nanos(x);

@@ -25,13 +25,17 @@ PENSTOCK = "connector = 'files', path = 'x'"
         ("SELECT [1, 2], ARRAY[3], m['k'], CAST(a AS INT[]) FROM t", None),
         (
             "SELECT regexp_replace(a, 'x(y)', '<\\1>') FROM t",
-            "SELECT regexp_replace(a, '(?s)^(.*?)(?-s:x(y))', '\\1<\\2>', 'g') FROM t",
+            "SELECT regexp_replace(a, 'x(y)', '<\\1>', '') FROM t",
         ),
-        (
-            "SELECT regexp_replace(a, 'x', '', 'i') FROM t",
-            "SELECT regexp_replace(a, '(?s)^(.*?)(?-s:x)', '\\1', 'ig') FROM t",
-        ),
+        ("SELECT regexp_replace(a, 'x', '', 'i') FROM t", None),
         ("SELECT regexp_replace(a, 'x', 'y', 'g') FROM t", None),
+        (
+            "SELECT regexp_like(a, 'x'), regexp_count(a, 'x'), regexp_count(a, b, 2) FROM t",
+            "SELECT regexp_like(a, 'x', ''), regexp_count(a, 'x', 1, ''), "
+            "regexp_count(a, b, 2, '') FROM t",
+        ),
+        ("SELECT regexp_instr(a, 'x', 2) FROM t", "SELECT regexp_instr(a, 'x', 2, 1, '') FROM t"),
+        ("SELECT regexp_like(a, 'x', 'i'), rlike(a, 'x'), regexp_extract(a, 'x') FROM t", None),
         (
             "SELECT a -> 'b' AS b, t.a -> 'b' -> 'c' FROM t",
             "SELECT coalesce(a -> 'b', 'null') AS b, coalesce(t.a -> 'b' -> 'c', 'null') FROM t",

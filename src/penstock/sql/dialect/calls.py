@@ -9,6 +9,7 @@ from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Call, Sql
 
 _PLACE = re.compile(r"\{(\d+)\}")
+NO_TEXTS: Mapping[int, str] = {}
 
 
 def rewrite_calls(sql: Sql, templates: Mapping[tuple[str, int], str]) -> Iterator[list[Edit]]:
@@ -19,30 +20,38 @@ def rewrite_calls(sql: Sql, templates: Mapping[tuple[str, int], str]) -> Iterato
             yield rewrite_call(sql, call, template)
 
 
-def rewrite_call(sql: Sql, call: Call, template: str) -> list[Edit]:
-    """Returns the edits that write a call as a template, where `{0}` is its first argument."""
+def rewrite_call(
+    sql: Sql, call: Call, template: str, texts: Mapping[int, str] = NO_TEXTS
+) -> list[Edit]:
+    """Returns the edits that write a call as a template, where `{0}` is its first argument.
+
+    `texts` stand in place of arguments.
+    """
     start, end = sql[call.name].start, sql[call.closing].end
-    return rewrite(sql, start, end, call.arguments, template)
+    return rewrite(sql, start, end, call.arguments, template, texts)
 
 
 def rewrite(
-    sql: Sql, start: int, end: int, parts: Sequence[tuple[int, int]], template: str
-) -> list[Edit]:
+    sql: Sql, start: int, end: int, parts: Sequence[tuple[int, int]], template: str,
+    texts: Mapping[int, str] = NO_TEXTS,
+) -> list[Edit]:  # fmt: skip
     """Returns the edits that write `text[start:end]` as a template of its parts.
 
     Parts that the template has in their order stay as they are, so that errors in them have their
-    positions.
+    positions. `texts` stand in place of parts.
     """
     pieces = _PLACE.split(template)
     numbers = [int(number) for number in pieces[1::2]]
     if numbers != sorted(set(numbers)):
-        texts = [sql.slice(*part) for part in parts]
-        return [Edit(start, end, _PLACE.sub(lambda match: texts[int(match[1])], template))]
+        values = {number: sql.slice(*parts[number]) for number in numbers} | {**texts}
+        return [Edit(start, end, _PLACE.sub(lambda match: values[int(match[1])], template))]
     edits, position = [], start
     for glue, number in zip(pieces[::2], numbers, strict=False):
         first, last = parts[number]
         edits.append(Edit(position, sql[first].start, glue))
         position = sql[last - 1].end
+        if number in texts:
+            edits.append(Edit(sql[first].start, position, texts[number]))
     return [*edits, Edit(position, end, pieces[-1])]
 
 

@@ -1,7 +1,8 @@
 """Queries of scripts for Arroyo, where the same text has another meaning in Spark.
 
 The first element of an array has the number 1, and an element that an array lacks is null.
-`regexp_replace` replaces the first match. A missing value of `->` is written as the text `null`.
+Patterns are those of Rust, and `regexp_replace` replaces the first match. A missing value of `->`
+is written as the text `null`.
 Arithmetic and other functions are in files of their own.
 """
 
@@ -17,11 +18,17 @@ from penstock.sql.dialect.json_keys import key_end
 from penstock.sql.dialect.lineage import whole_call
 from penstock.sql.dialect.query import Part, read_query
 from penstock.sql.dialect.text import Edit, Translation, without_overlaps
-from penstock.sql.dialect.tokens import Call, Sql, read_sql
+from penstock.sql.dialect.tokens import Sql, read_sql
 
 _MAX_ROUNDS = 200
 _NO_ARRAYS = ("ARRAY", "MAP", "STRUCT", "MAKE_ARRAY")
-_REFERENCE = re.compile(r"\\{1,2}(\d)|\$\{(\d+)\}")
+_FLAGS = {
+    "regexp_count": {2: ", 1, ''", 3: ", ''"},
+    "regexp_instr": {2: ", 1, 1, ''", 3: ", 1, ''", 4: ", ''"},
+    "regexp_like": {2: ", ''"},
+    "regexp_replace": {3: ", ''"},
+}
+"""The arguments that calls lack, by their number of arguments."""
 
 
 def translate_query(text: str, *, is_written: bool = False) -> Translation:
@@ -30,11 +37,12 @@ def translate_query(text: str, *, is_written: bool = False) -> Translation:
     `is_written` is whether a sink writes the rows.
     """
     translation = Translation.of(text)
-    for rule in (names_of_quotients, doubles, products, null_orders):
+    rules = (names_of_quotients, doubles, products, null_orders, _pattern_flags)
+    for rule in rules:
         translation = _edit(translation, rule)
     if is_written:
         translation = _edit(translation, _written_values)
-    for repeated in (_elements, _first_matches, _calls, divisions):
+    for repeated in (_elements, _calls, divisions):
         for _ in range(_MAX_ROUNDS):
             edited = _edit(translation, repeated)
             if edited is translation:
@@ -75,36 +83,13 @@ def _elements(sql: Sql) -> Iterator[Edit]:
         return
 
 
-def _first_matches(sql: Sql) -> Iterator[Edit]:
-    """Yields the first call that replaces the first match, as one that replaces all matches."""
-    for call in sql.calls("regexp_replace"):
-        flags = _text(sql, call, 3) if len(call.arguments) == 4 else ""
-        pattern, replacement = _text(sql, call, 1), _text(sql, call, 2)
-        if flags is None or "g" in flags or pattern is None or replacement is None:
-            continue
-        shifted = _REFERENCE.sub(lambda match: f"\\{int(match[1] or match[2]) + 1}", replacement)
-        yield _replaced(sql, call, 1, f"'(?s)^(.*?)(?-s:{pattern})'")
-        yield _replaced(sql, call, 2, f"'\\1{shifted}'")
-        if len(call.arguments) == 4:
-            yield _replaced(sql, call, 3, f"'{flags}g'")
-        else:
-            yield Edit(sql[call.closing].start, sql[call.closing].start, ", 'g'")
-        return
-
-
-def _replaced(sql: Sql, call: Call, number: int, text: str) -> Edit:
-    first, last = call.arguments[number]
-    return Edit(sql[first].start, sql[last - 1].end, text)
-
-
-def _text(sql: Sql, call: Call, number: int) -> str | None:
-    """Returns the text between the quotes of an argument as it is written, or None."""
-    if number >= len(call.arguments):
-        return None
-    first, last = call.arguments[number]
-    written = sql.slice(first, last)
-    is_text = last - first == 1 and sql[first].kind == "string" and written.startswith("'")
-    return written[1:-1] if is_text else None
+def _pattern_flags(sql: Sql) -> Iterator[Edit]:
+    """Yields empty flags of functions whose form with flags has the meaning of DataFusion only."""
+    for call in sql.calls(*_FLAGS):
+        added = _FLAGS[sql[call.name].value.lower()].get(len(call.arguments))
+        if added is not None:
+            place = sql[call.closing].start
+            yield Edit(place, place, added)
 
 
 def _written_values(sql: Sql) -> Iterator[Edit]:
