@@ -30,6 +30,8 @@ def sql_of(query: str, others: str = WINDOW) -> str:
         ("SELECT * FROM k", "SELECT * EXCEPT (_timestamp) FROM k"),
         ("SELECT v.*, 1 AS one FROM v", "SELECT v.* EXCEPT (_timestamp), 1 AS one FROM v"),
         ("SELECT * EXCEPT (id) FROM v", "SELECT * EXCEPT (id, _timestamp) FROM v"),
+        ("SELECT * EXCLUDE (id) FROM v", "SELECT * EXCLUDE (id, _timestamp) FROM v"),
+        ("SELECT v.* EXCLUDE id FROM v", "SELECT v.* EXCLUDE (id, _timestamp) FROM v"),
         (
             "WITH c AS (SELECT * FROM v) SELECT * FROM c UNION ALL SELECT * FROM (SELECT * FROM k)",
             "WITH c AS (SELECT * FROM v) SELECT * EXCEPT (_timestamp) FROM c "

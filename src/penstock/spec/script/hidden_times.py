@@ -41,7 +41,8 @@ class HiddenTimes:
                 if (stars := self._separate_stars(sql, item, select, clauses.ctes)) is not None:
                     yield Edit(last.start, last.end, stars)
                 elif item.excluded:
-                    yield Edit(last.start, last.end, f", {EVENT_TIME})")
+                    columns = "" if last.is_sign(")") else f"({sql.text[last.start : last.end]}"
+                    yield Edit(last.start, last.end, f"{columns}, {EVENT_TIME})")
                 else:
                     yield Edit(last.end, last.end, f" EXCEPT ({EVENT_TIME})")
 

@@ -22,7 +22,7 @@ _NO_ALIASES = frozenset({*_JOINS, *_CLAUSES, "ON", "USING", "TABLESAMPLE", "PIVO
 class Item:
     """A selected expression. `name` is its alias, or the name of its column; None if unknown.
 
-    `*` and `a.*` select the columns of relations, without those after EXCEPT.
+    `*` and `a.*` select the columns of relations, without those after EXCEPT or EXCLUDE.
     """
 
     part: Part
@@ -197,8 +197,8 @@ def _is_clause(sql: Sql, position: int, word: str) -> bool:
 
 
 def _excludes_columns(sql: Sql, position: int) -> bool:
-    """Returns whether a word is the EXCEPT of `* EXCEPT (a, b)`."""
-    return sql.word(position) == "EXCEPT" and sql.is_sign(position - 1, "*")
+    """Returns whether a word is the EXCEPT of `* EXCEPT (a, b)`, or EXCLUDE."""
+    return sql.word(position) in ("EXCEPT", "EXCLUDE") and sql.is_sign(position - 1, "*")
 
 
 def _item(sql: Sql, part: Part) -> Item:

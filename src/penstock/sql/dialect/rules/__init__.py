@@ -24,6 +24,7 @@ from penstock.sql.dialect.rules import (
     percentiles,
     quantifiers,
     regular_expressions,
+    stars,
     time_formats,
     times,
     types,
@@ -37,6 +38,7 @@ Rule = Callable[[Sql], Iterator[list[Edit]]]
 
 RULES: tuple[Rule, ...] = (
     names.edits,
+    stars.edits,
     unnest.edits,
     nanoseconds.edits,
     quantifiers.edits,
