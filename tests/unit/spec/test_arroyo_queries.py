@@ -29,6 +29,7 @@ PENSTOCK = "connector = 'files', path = 'x'"
         ),
         ("SELECT regexp_replace(a, 'x', '', 'i') FROM t", None),
         ("SELECT regexp_replace(a, 'x', 'y', 'g') FROM t", None),
+        ("SELECT array_prepend(v, a) FROM t", "SELECT list_prepend(v, a) FROM t"),
         (
             "SELECT regexp_like(a, 'x'), regexp_count(a, 'x'), regexp_count(a, b, 2) FROM t",
             "SELECT regexp_like(a, 'x', ''), regexp_count(a, 'x', 1, ''), "

@@ -23,7 +23,7 @@ _POSITION_FROM = (
 _HAS = "coalesce(array_contains({0}, {1}), nullif({0} IS NULL OR {1} IS NULL, true))"
 """A null element equals no value, and differs from all: the result is false, not null."""
 _APPENDED = "array_append(coalesce({0}, array()), {1})"
-_PREPENDED = "array_prepend(coalesce({1}, array()), {0})"
+_PREPENDED = "concat(array({0}), coalesce({1}, array()))"
 _SPLIT = (
     "CASE {0} WHEN '' THEN array()"
     " ELSE if({1} = '', array({0}), split({0}, concat('\\\\Q', {1}, '\\\\E'))) END"
