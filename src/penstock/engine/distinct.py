@@ -12,6 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
+from penstock.engine.distinct_sets import over_sets
 from penstock.engine.spark_plan import (
     class_name,
     map_children,
@@ -24,8 +25,9 @@ from penstock.engine.spark_plan import (
 def by_distinct_values(frame: DataFrame) -> DataFrame:
     """Returns a stream without aggregates of distinct values, which has the same rows.
 
-    A query stays as it is if its aggregates are of different distinct values, which Spark's form
-    has in no stable order, or if it also has `listagg` of sorted values.
+    Sums and averages of different distinct values are computed from sets. A query stays as it is if
+    others of its aggregates are of different distinct values, which Spark's form has in no stable
+    order, or if it also has `listagg` of sorted values.
     """
     try:
         return rewrite_streams(frame, _rewrite, "AGGREGATE")
@@ -36,17 +38,23 @@ def by_distinct_values(frame: DataFrame) -> DataFrame:
 def _rewrite(plan: Any, java: Any) -> Any:
     if class_name(plan) != "Aggregate":
         return plan
-    items = scala_items(plan.aggregateExpressions())
-    if not _same_values([each for item in items for each in _distinct(item)]):
+    written = items = scala_items(plan.aggregateExpressions())
+    distinct = [each for item in items for each in _distinct(item)]
+    if distinct and not _same_values(distinct):
+        items = [over_sets(item, java) for item in items]
+        distinct = [each for item in items for each in _distinct(item)]
+    if distinct and not _same_values(distinct):
         return plan
     filtered = [_with_filter(item, java) for item in items]
-    if all(new is old for new, old in zip(filtered, items, strict=True)):
+    if all(new is old for new, old in zip(filtered, written, strict=True)):
         return plan
     groups, columns = plan.groupingExpressions(), scala_sequence(java, filtered)
     plan = java.org.apache.spark.sql.catalyst.plans.logical.Aggregate(
         groups, columns, plan.child(), plan.hint()
     )
     optimizer: Any = java.org.apache.spark.sql.catalyst.optimizer
+    if not distinct:
+        return plan
     rule = getattr(optimizer, "RewriteDistinctAggregates$").__getattr__("MODULE$")
     return rule.rewrite(plan)
 
@@ -61,8 +69,6 @@ def _distinct(expression: Any) -> Iterator[Any]:
 
 def _same_values(aggregates: Sequence[Any]) -> bool:
     """Returns whether aggregates are of the same values under the same filter."""
-    if not aggregates:
-        return False
     first, *others = [
         [
             *(each for each in scala_items(one.aggregateFunction().children())
