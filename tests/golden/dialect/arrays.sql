@@ -8,5 +8,6 @@ SELECT array_pop_back(xs), array_pop_front(xs), array_resize(xs, 5, 0), array_re
 SELECT string_to_array(a, ','), string_to_list(a, ',', '-'), array_to_string(xs, ',', '*')
 SELECT generate_series(1, n), range(n), range(1, n) FROM range(10) WHERE n IN (SELECT id FROM range(3))
 SELECT array_prepend(1, xs), array_prepend(xs, 1), array_prepend(a, make_array(b)), array_reverse(list_append(xs, 1)), list_prepend(v, xs), list_prepend(make_array(1), xs)
+SELECT xs[1:2], t.xs[2:], f(xs)[:n], xs[-2:-1], xs[1:5:2], xs[1:3][0], xs[xs[0]:2], xs[0], [1, 2][1:1], v:a[0] FROM t
 SELECT * FROM (SELECT x FROM t WHERE x > 1), range(3) WHERE x IN (SELECT id FROM t JOIN range(4))
 SELECT array_has(a, 'q'), array_has_any(a, b), list_append(a, 'z'), array_concat(a, b, c), range(n), range(1, n)

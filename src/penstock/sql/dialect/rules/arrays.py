@@ -161,6 +161,7 @@ _CLAUSES = frozenset({"SELECT", "FROM", "JOIN", "ON", "WHERE", "BY", "HAVING", "
 
 def edits(sql: Sql) -> Iterator[list[Edit]]:
     """Yields functions of Spark."""
+    yield from _ranges(sql)
     for call in sql.calls("array_slice", "list_slice"):
         if template := _slice(sql, call):
             yield rewrite_call(sql, call, template)
@@ -204,6 +205,25 @@ def _length(sql: Sql, call: Call) -> str:
     for _ in range(int(dimension) - 1):
         array = f"get({array}, 0)"
     return f"array_size({array})"
+
+
+def _ranges(sql: Sql) -> Iterator[list[Edit]]:
+    """Yields functions in place of `a[2:3]`, `a[2:]`, `a[:3]` and `a[1:5:2]`."""
+    for opening, closing in sql.closing.items():
+        if not sql.is_sign(opening, "["):
+            continue
+        first = sql.operand_before(opening)
+        bounds = list(sql.split(opening + 1, closing, ":"))
+        if first is None or not 2 <= len(bounds) <= 3:
+            continue
+        start, end, *step = (sql.slice(*each) if each[0] < each[1] else "" for each in bounds)
+        given = ", ".join([start or "1", end or "-1", *step])
+        array = sql[first].start
+        yield [
+            Edit(array, array, "array_slice("),
+            Edit(sql[opening].start, sql[closing].end, f", {given})"),
+        ]
+        return
 
 
 def _slice(sql: Sql, call: Call) -> str | None:
