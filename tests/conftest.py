@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
+
+from penstock.core.known_secrets import forget_secrets
 
 pytest_plugins = [
     "costs",
@@ -30,6 +33,13 @@ pytest_plugins = [
         )
     ),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _no_known_secrets() -> Iterator[None]:
+    """Forgets the secrets of a test: messages of later tests may contain the same words."""
+    yield
+    forget_secrets()
 
 
 @pytest.hookimpl(trylast=True)

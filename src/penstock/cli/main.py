@@ -20,6 +20,7 @@ from cyclopts import (
 
 from penstock.core.error_report import format_error
 from penstock.core.errors import Bug, PenstockError, UserError
+from penstock.core.known_secrets import conceal
 from penstock.core.text import did_you_mean
 from penstock.core.version import __version__
 
@@ -168,7 +169,7 @@ def _save_traceback(error: Exception) -> str:
         with tempfile.NamedTemporaryFile(
             "w", prefix="penstock-", suffix=".txt", delete=False
         ) as file:
-            traceback.print_exception(error, file=file)
+            file.write(conceal("".join(traceback.format_exception(error))))
     except OSError as write_error:
         return f"lost ({write_error.strerror})"
     return f"in {file.name}"

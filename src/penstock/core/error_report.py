@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.core.errors import PenstockError, ValidationErrors, flatten_errors
+from penstock.core.known_secrets import conceal
 
 
 def format_error(error: BaseException) -> str:
@@ -10,7 +11,7 @@ def format_error(error: BaseException) -> str:
     if isinstance(error, ValidationErrors):
         return "\n\n".join(format_error(inner) for inner in error.errors)
     if not isinstance(error, PenstockError):
-        return f"error[bug]: {type(error).__name__}: {error}"
+        return conceal(f"error[bug]: {type(error).__name__}: {error}")
     lines = [f"error[{error.code}]: {error.message}"]
     if error.where is not None:
         lines += error.where.excerpt(error.hint)

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.core.known_secrets import conceal
 from penstock.core.location import Location
 
 
@@ -44,7 +45,7 @@ class PenstockError(Exception):
 
     `code` is stable and machine readable. `message` is one line and is the text of the exception.
     `detail` may be long, such as the text of an external system. `hint` is an instruction.
-    `where` is a location in the user's file.
+    `where` is a location in the user's file. The texts have asterisks in place of known secrets.
     """
 
     default_code: ClassVar[str] = "error"
@@ -59,11 +60,12 @@ class PenstockError(Exception):
         hint: str | None = None,
         where: Location | None = None,
     ) -> None:
+        message = conceal(message)
         super().__init__(message)
         self.message = message
         self.code = code or self.default_code
-        self.detail = detail
-        self.hint = hint
+        self.detail = conceal(detail) if detail else detail
+        self.hint = conceal(hint) if hint else hint
         self.where = where
 
     def fields(self) -> dict[str, str | None]:

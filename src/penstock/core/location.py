@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, replace
 
+from penstock.core.known_secrets import conceal_in_line
 from penstock.core.secret import redact
 
 _MAX_WIDTH = 160
@@ -33,7 +34,7 @@ class Location:
             return [*lines, f"  hint: {note}"] if note else lines
         number = str(self.line)
         gutter = " " * len(number)
-        visible = replace(self, text=redact(self.text))._shorten()
+        visible = replace(self, text=conceal_in_line(redact(self.text)))._shorten()
         before, marked = (
             visible.text[: visible.column - 1],
             visible.text[visible.column - 1 :][: visible.length],

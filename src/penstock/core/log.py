@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Literal, Protocol
 
+from penstock.core.known_secrets import conceal
+
 Format = Literal["console", "json"]
 
 
@@ -34,14 +36,19 @@ def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
         )
     logger: Log = structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
-        processors=[structlog.processors.add_log_level, _drop_none, stamp, render],
+        processors=[structlog.processors.add_log_level, _clean, stamp, render],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
     ).bind(**facts)
     return logger
 
 
-def _drop_none(logger: Any, method: str, event: Any) -> Any:
-    return {key: value for key, value in event.items() if value is not None}
+def _clean(logger: Any, method: str, event: Any) -> Any:
+    """Returns an event without empty facts, and with asterisks in place of known secrets."""
+    return {
+        key: conceal(value) if isinstance(value, str) else value
+        for key, value in event.items()
+        if value is not None
+    }
 
 
 class Silent:

@@ -21,6 +21,7 @@ from penstock.core.units import byte_count
 from penstock.engine import java
 from penstock.engine.classcache import ClassCache
 from penstock.engine.java import Choice
+from penstock.engine.jvm_log import log_settings
 from penstock.engine.scratch import Scratch
 
 START_TIMEOUT = 120.0
@@ -47,25 +48,6 @@ _COMPILERS: dict[Length, tuple[str, ...]] = {
 """Only the C1 compiler; C2 after millions of rows; the defaults of Java."""
 _SMALL_HEAP = 4 * 2**30
 """Below this size the serial collector takes a fifth less CPU than G1."""
-_LOG4J = """\
-status = off
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-logger.trigger.name = org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor
-logger.trigger.level = error
-appender.file.type = RollingFile
-appender.file.name = file
-appender.file.fileName = {file}
-appender.file.filePattern = {file}.%i
-appender.file.filePermissions = rw-------
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSSX}}{{UTC}} %p %c{{1}}: %m%n%ex
-appender.file.policies.type = Policies
-appender.file.policies.size.type = SizeBasedTriggeringPolicy
-appender.file.policies.size.size = 20MB
-appender.file.strategy.type = DefaultRolloverStrategy
-appender.file.strategy.max = 3
-"""
 
 
 @dataclass(frozen=True)
@@ -183,7 +165,8 @@ class Jvm:
         flags += shlex.split(options.conf.get("spark.driver.extraJavaOptions", ""))
         self._cache = ClassCache.open(self._java, class_path, flags, self._scratch.path)
         log4j = self._scratch.path / "log4j2.properties"
-        log4j.write_text(_LOG4J.format(file=self._log.as_posix()), encoding="utf-8")
+        log4j.touch(mode=0o600)
+        log4j.write_text(log_settings(self._log), encoding="utf-8")
         settings = self._scratch.path / "spark.properties"
         settings.touch(mode=0o600)
         settings.write_text(_properties(options, self._scratch.path), encoding="utf-8")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from penstock.core.known_secrets import remember_secret
 from penstock.core.pipes import open_without_waiting
 from penstock.core.text import did_you_mean, nearest_file
 
@@ -26,7 +27,16 @@ class SecretError(Exception):
 
 
 def reveal(reference: str, env: Mapping[str, str]) -> str:
-    """Returns the secret of a reference `provider/name`. Raises SecretError."""
+    """Returns the secret of a reference `provider/name`, which messages conceal from now on.
+
+    Raises SecretError.
+    """
+    secret = _read(reference, env)
+    remember_secret(secret)
+    return secret
+
+
+def _read(reference: str, env: Mapping[str, str]) -> str:
     provider, slash, name = reference.partition("/")
     if not slash or not name:
         raise SecretError(
