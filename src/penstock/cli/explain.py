@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from penstock.cli.options import Files, FunctionFiles, Json, Overrides, with_functions
-from penstock.cli.printing import print_json, print_table, print_warnings
+from penstock.cli.printing import concealed_output, print_json, print_table, print_warnings
 from penstock.core.text import plural
 from penstock.core.units import binary_size_text
 
@@ -55,7 +55,8 @@ def explain(
     plan = app.plan(files, overrides=with_functions(overrides, functions))
     print_warnings(plan.warnings)
     if sql:
-        _print_sql(explain_sql(plan), json)
+        with concealed_output():
+            _print_sql(explain_sql(plan), json)
         return
     inferred: tuple[Any, ...] = ()
     if not (static or mermaid):
@@ -65,12 +66,13 @@ def explain(
     explanation = explain_plan(
         plan, *inferred, state_store=chosen.state_store, memory=format_heap(chosen)
     )
-    if json:
-        print_json(explanation)
-    elif mermaid:
-        _print_mermaid(explanation)
-    else:
-        _print(explanation)
+    with concealed_output():
+        if json:
+            print_json(explanation)
+        elif mermaid:
+            _print_mermaid(explanation)
+        else:
+            _print(explanation)
 
 
 def format_heap(chosen: Resources) -> str:
@@ -100,11 +102,11 @@ def print_explanation(plan: Plan, spark: SparkSession) -> None:
     from penstock.plan.explain import explain as explain_plan
 
     chosen = app.resources(plan)
-    _print(
-        explain_plan(
-            plan, *_infer(plan, spark), state_store=chosen.state_store, memory=format_heap(chosen)
-        )
+    explanation = explain_plan(
+        plan, *_infer(plan, spark), state_store=chosen.state_store, memory=format_heap(chosen)
     )
+    with concealed_output():
+        _print(explanation)
 
 
 def _print_sql(texts: Sequence[NodeSql], json: bool) -> None:

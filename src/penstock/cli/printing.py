@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
+from penstock.core.known_secrets import conceal
 from penstock.sdk.columns.text_table import text_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _UNLIMITED = 10_000
+
+
+@contextmanager
+def concealed_output() -> Iterator[None]:
+    """Prints the output of the context at its end, with asterisks in place of known secrets."""
+    buffer = StringIO()
+    try:
+        with redirect_stdout(buffer):
+            yield
+    finally:
+        print(conceal(buffer.getvalue()), end="", flush=True)
 
 
 def print_json(value: Any) -> None:
