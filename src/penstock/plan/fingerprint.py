@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from penstock.core.known_secrets import SHORTEST
 from penstock.core.paths import ConfigStr, Project
 from penstock.plan.functions import Function, used_functions
 from penstock.plan.model import Node, Plan, Query
@@ -19,21 +20,61 @@ from penstock.spec.node_models import SourceSpec
 
 HashSecret = Callable[[str], str]
 KEYED_HASH = "hmac-sha256"
+_PARTS = "hashed_parts"
+_HASHED = ("config", "watermark")
+_EXPRESSION = re.compile(r"\$\{.*secret:", re.DOTALL)
 
 
-def fingerprint(plan: Plan, key: bytes | None = None) -> dict[str, Any]:
+def fingerprint(plan: Plan, key: bytes | None = None, *, hash_parts: bool = True) -> dict[str, Any]:
     """Returns the plan as JSON with hashed secrets, for comparison with a later plan.
 
     Paths are relative to the directory of the pipeline file, which can be moved. `key` is the key
-    of the hashes. Without a key the hashes are those of earlier versions.
+    of the hashes. Without a key the hashes are those of earlier versions. Without `hash_parts` a
+    secret within a path is not hashed, as in earlier versions.
     """
     hash_secret = _unkeyed_hash if key is None else partial(_keyed_hash, key)
-    definition = {
+    definition: dict[str, Any] = {
         "hash": "sha1" if key is None else KEYED_HASH,
         "queries": {query.name: _query(plan, query, hash_secret) for query in plan.queries},
         "sinks": {sink: query.name for query in plan.queries for sink in query.sinks},
     }
-    return dict(relative_paths(definition, project(plan)))
+    definition = dict(relative_paths(definition, project(plan)))
+    if hash_parts:
+        definition[_PARTS] = True
+        _hash_parts(definition, secrets_of(plan), hash_secret)
+    return definition
+
+
+def secrets_of(plan: Plan) -> list[str]:
+    """Returns the secrets in the values of a plan, longest first, without short ones."""
+    root = plan.pipeline.source_map.find(())
+    secrets = {
+        part.value
+        for part in (root.substitutions if root is not None else ())
+        if part.secret
+        and _EXPRESSION.match(part.expression)
+        and len(part.value.strip()) >= SHORTEST
+    }
+    return sorted(secrets, key=lambda secret: (-len(secret), secret))
+
+
+def _hash_parts(definition: dict[str, Any], secrets: list[str], hash_secret: HashSecret) -> None:
+    """Replaces secrets within the options and watermarks of nodes by their hashes."""
+    if not secrets:
+        return
+    pattern = re.compile("|".join(map(re.escape, secrets)))
+
+    def hashed(value: Any) -> Any:
+        if isinstance(value, str):
+            is_hash = value.startswith((f"{KEYED_HASH}:", "sha1:"))
+            return value if is_hash else pattern.sub(lambda match: hash_secret(match[0]), value)
+        if isinstance(value, dict):
+            return {name: hashed(item) for name, item in value.items()}
+        return [hashed(item) for item in value] if isinstance(value, list) else value
+
+    for query in definition["queries"].values():
+        for node in query["nodes"].values():
+            node.update({part: hashed(node[part]) for part in _HASHED if part in node})
 
 
 def definition_without_secrets(node: Node) -> dict[str, Any]:
@@ -65,7 +106,8 @@ def comparable(plan: Plan, before: Mapping[str, Any], key: bytes) -> dict[str, A
 
     Options that the earlier version of a component lacks are left out if they have their default.
     """
-    definition = fingerprint(plan, key if before.get("hash") == KEYED_HASH else None)
+    before_key = key if before.get("hash") == KEYED_HASH else None
+    definition = fingerprint(plan, before_key, hash_parts=_PARTS in before)
     for name, query in definition["queries"].items():
         nodes = before["queries"].get(name, {}).get("nodes", {})
         for node_name, node in query["nodes"].items():

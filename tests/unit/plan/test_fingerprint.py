@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from plans import HOURLY, MORE, NAMES, ORDERS, changed, memory, planned, sql, upserts
 
+from penstock.core.known_secrets import remember_secret
 from penstock.core.paths import Project
 from penstock.plan.comparison import Change, compare
 from penstock.plan.fingerprint import comparable, fingerprint, relative_paths
@@ -252,6 +253,50 @@ def test_unchanged_secret_is_compatible_with_old_hashes(tmp_path: Path, old: boo
     assert compare(before, same) == []
     other = comparable(secret_plan(tmp_path, "mellon"), before, b"1")
     assert effects(before, other) == ['compatible source "orders"']
+
+
+def path_plan(root: Path, secret: str) -> Any:
+    """Returns a plan with a secret within a path and within SQL."""
+    (root / "token").write_text(secret)
+    document = {
+        "sources": {
+            "orders": {
+                "type": "files", "path": "in/${secret:file/token}/*.csv", "schema": "id LONG",
+            },
+        },
+        "transforms": {"all": sql("SELECT DISTINCT id, '${secret:file/token}' AS s FROM orders")},
+        "sinks": {"out": {"type": "files", "from": "all", "path": "out"}},
+    }  # fmt: skip
+    return planned(root, document, PENSTOCK_SECRETS=str(root))
+
+
+@pytest.mark.parametrize("key", [None, b"1"])
+def test_a_secret_within_a_text_is_compared_but_not_kept(tmp_path: Path, key: bytes | None) -> None:
+    before = fingerprint(path_plan(tmp_path, "sesame"), key)
+    assert "sesame" not in json.dumps(before)
+    assert compare(before, fingerprint(path_plan(tmp_path, "sesame"), key)) == []
+    assert 'compatible source "orders"' in effects(
+        before, fingerprint(path_plan(tmp_path, "mellon"), key)
+    )
+
+
+def test_a_secret_of_another_plan_does_not_change_the_fingerprint(tmp_path: Path) -> None:
+    before = fingerprint(planned(tmp_path, FILES), b"1")
+    remember_secret("in/*.csv")
+    assert fingerprint(planned(tmp_path, FILES), b"1") == before
+
+
+def test_a_short_secret_is_not_hashed_within_a_text(tmp_path: Path) -> None:
+    (query,) = fingerprint(path_plan(tmp_path, "in"), b"1")["queries"].values()
+    assert query["nodes"]["orders"]["config"]["path"] == "in/in/*.csv"
+
+
+def test_secrets_within_paths_of_earlier_versions_are_the_same(tmp_path: Path) -> None:
+    before = fingerprint(path_plan(tmp_path, "sesame"), b"1", hash_parts=False)
+    assert "in/sesame/" in json.dumps(before)
+    assert compare(before, comparable(path_plan(tmp_path, "sesame"), before, b"1")) == []
+    other = comparable(path_plan(tmp_path, "mellon"), before, b"1")
+    assert 'compatible source "orders"' in effects(before, other)
 
 
 UPDATING: dict[str, Any] = {
