@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from penstock.core.durable import rename_durably, sync
 from penstock.core.errors import RecordError
+from penstock.core.known_secrets import conceal
 from penstock.core.private_files import create_directory, open_private
 from penstock.engine.late_candidates import CANDIDATES, write_candidates
 from penstock.spec.model_types import OnError
@@ -232,6 +233,16 @@ class DeadLetterWriter:
         if origin is None or position is None:
             key = [self.spool.node, self.spool.query, self.batch, content]
         return hashlib.sha1(json.dumps(key).encode()).hexdigest()[:20]
+
+
+def conceal_messages(letters: pa.Table) -> pa.Table:
+    """Returns dead letters with asterisks in place of known secrets in their messages.
+
+    Tasks do not know the secrets, but the driver does.
+    """
+    index = DEAD_LETTER.get_field_index("message")
+    messages = [conceal(message) for message in letters.column(index).to_pylist()]
+    return letters.set_column(index, DEAD_LETTER.field(index), pa.array(messages, pa.string()))
 
 
 def write_letters(path: Path, letters: pa.Table) -> None:

@@ -24,7 +24,14 @@ from penstock.core.errors import StateError
 from penstock.core.units import size_text
 from penstock.engine.late_candidates import CANDIDATES
 from penstock.engine.sink import SinkTask, write
-from penstock.engine.spool import COUNT, DEAD_LETTER, Spool, assign_unique_ids, write_letters
+from penstock.engine.spool import (
+    COUNT,
+    DEAD_LETTER,
+    Spool,
+    assign_unique_ids,
+    conceal_messages,
+    write_letters,
+)
 from penstock.engine.state_age import check_state_age
 from penstock.plan.model import Plan
 from penstock.plan.unnamed_nodes import UnnamedNodes
@@ -48,7 +55,7 @@ class DeadLetters:
         hidden = path.with_name(f".{path.name}")
         with writing(path):
             create_directory_durably(self.directory)
-            write_letters(hidden, letters)
+            write_letters(hidden, conceal_messages(letters))
             rename_durably(hidden, path)
 
     def files(self) -> list[Path]:
@@ -241,7 +248,7 @@ class Collector:
         return _unique(pa.concat_tables([DEAD_LETTER.empty_table(), *tables]))
 
     def _move(self, query: str, number: int, letters: pa.Table) -> None:
-        sink = self.plan.dead_letter
+        sink, letters = self.plan.dead_letter, conceal_messages(letters)
         if sink is None:
             stored = self._with_definitions(letters)
             DeadLetters(self.state.dead_letters).put(f"{query}-{number:08d}", stored)
