@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import PlanError, RecordError, Rejected
+from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.engine import task as spark_task
 from penstock.engine.late_candidates import LateCapture, select_candidates
@@ -62,7 +63,8 @@ class Step:
         self, transform: Transform[Any], batch: pa.RecordBatch, letters: DeadLetterWriter
     ) -> Iterator[pa.RecordBatch]:
         def attempt(start: int, stop: int) -> list[pa.RecordBatch]:
-            output = transform.apply(batch.slice(start, stop - start))
+            with exits_as_exceptions():
+                output = list(transform.apply(batch.slice(start, stop - start)))
             return [self._conform(rows) for rows in output]
 
         for start, _, result in isolate(batch.num_rows, attempt):

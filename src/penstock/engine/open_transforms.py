@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.core.errors import PenstockError, PlanError
+from penstock.core.exits import exits_as_exceptions
 from penstock.sdk import Transform
 
 Key = tuple[str, str, str]
@@ -77,7 +78,8 @@ OPEN_TRANSFORMS = OpenTransforms()
 
 def _open(transform: Transform[Any]) -> Transform[Any]:
     try:
-        transform.open()
+        with exits_as_exceptions():
+            transform.open()
     except PenstockError:
         raise
     except Exception as error:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from penstock.core.errors import OptionError, UserError, raise_all
+from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.sdk import Config, PlanError, Transform
 from penstock.sdk.columns.ddl import arrow_schema
@@ -140,8 +141,9 @@ class Python(Transform[PythonConfig]):
             )
         ]
         try:
-            self.open()
-            tables = list(self.apply(empty[0]))
+            with exits_as_exceptions():
+                self.open()
+                tables = list(self.apply(empty[0]))
         except UserError:
             raise
         except Exception as error:
@@ -218,7 +220,8 @@ class Python(Transform[PythonConfig]):
         filename = f"<{self.context.node}>"
         scope: dict[str, Any] = {"__name__": f"penstock_{self.context.node}"}
         try:
-            exec(compile(self.config.code, filename, "exec"), scope)
+            with exits_as_exceptions():
+                exec(compile(self.config.code, filename, "exec"), scope)
         except Exception as error:
             line = error.lineno if isinstance(error, SyntaxError) else _error_line(error, filename)
             raise PlanError(
@@ -235,10 +238,11 @@ class Python(Transform[PythonConfig]):
             sys.path.append(base)
         try:
             beside = self._file_beside()
-            if beside.is_file():
-                module = _import_file(str(beside), beside.stat().st_mtime_ns)
-            else:
-                module = importlib.import_module(module_name)
+            with exits_as_exceptions():
+                if beside.is_file():
+                    module = _import_file(str(beside), beside.stat().st_mtime_ns)
+                else:
+                    module = importlib.import_module(module_name)
         except Exception as error:
             raise PlanError(
                 f'module "{module_name}" cannot be imported: {type(error).__name__}: {error}',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -137,3 +138,44 @@ return pc.multiply(x, 2)
     assert evaluated(short, pa.array([1]))[0][1] == (
         'function "f" failed: ValueError: expected 1 values, found 0'
     )
+
+
+EXIT = "import sys\nif x == 2: sys.exit(3)\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "options"),
+    [
+        (EXIT + "return x", {}),
+        (EXIT + "return x", {"is_async": True}),
+        (f"def f(x):\n  x = x[0].as_py()\n  {EXIT.replace(chr(10), chr(10) + '  ')}\n  return [x]",
+         {"vectorized": True, "entry": "f"}),
+    ],
+)  # fmt: skip
+def test_an_exit_is_the_error_of_its_row(code: str, options: dict[str, Any]) -> None:
+    function = Function("f", parameters=X, returns=INT, code=code, file="a.sql", **options)
+    (first, second) = evaluated(function, pa.array([1]))[0], evaluated(function, pa.array([2]))[0]
+    assert first == (1, None)
+    assert second[1] is not None
+    assert second[1].startswith('function "f" failed: SystemExit: 3 (a.sql, line ')
+
+
+def test_an_exit_of_a_generator_is_the_error_of_its_row() -> None:
+    returns = pa.struct([("n", INT)])
+    code = "def f(x):\n  yield x\n  raise SystemExit"
+    function = Function("f", "table", X, returns, code=code, entry="f", file="a.sql")
+    message = 'function "f" failed: SystemExit (a.sql, line 3)'
+    assert evaluated(function, pa.array([1, 2])) == [(None, message)] * 2
+
+
+def test_ctrl_c_in_a_function_is_not_an_error_of_a_row() -> None:
+    function = Function("f", parameters=X, returns=INT, code="raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(function, pa.array([1]))
+
+
+def test_an_exit_of_a_module_is_an_error_of_its_function() -> None:
+    code = "raise SystemExit(3)\ndef f(x): return x"
+    function = Function("f", parameters=X, returns=INT, code=code, entry="f", file="a.sql")
+    with pytest.raises(Exception, match='function "f" cannot be loaded: SystemExit: 3'):
+        evaluated(function, pa.array([1]))

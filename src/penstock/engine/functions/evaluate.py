@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import RecordError, Rejected
+from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import shorten
 from penstock.core.units import duration_text
 from penstock.engine.functions.load import describe, load_function
@@ -84,21 +85,27 @@ class Evaluation:
         is_table = self.function.kind == "table"
         for row in rows:
             try:
-                result = None if self._skips(row) else call(*row)
-                yield list(result) if is_table and result is not None else result
+                with exits_as_exceptions():
+                    result = None if self._skips(row) else call(*row)
+                    result = list(result) if is_table and result is not None else result
             except Exception as error:
-                yield RowFailure(describe(error, self.function))
+                result = RowFailure(describe(error, self.function))
+            yield result
 
     def _async(self, call: Callable[..., Any], rows: Sequence[Sequence[Any]]) -> list[Any]:
         """Returns the result of each row, in order, from concurrent calls."""
         function = self.function
+
+        async def called(row: Sequence[Any]) -> Any:
+            with exits_as_exceptions():
+                return await call(*row)
 
         async def one(row: Sequence[Any], limit: asyncio.Semaphore) -> Any:
             if self._skips(row):
                 return None
             async with limit:
                 try:
-                    return await asyncio.wait_for(call(*row), function.timeout)
+                    return await asyncio.wait_for(called(row), function.timeout)
                 except TimeoutError as error:
                     if error.__traceback__ is not None and str(error):
                         return RowFailure(describe(error, function))
@@ -153,7 +160,8 @@ class Evaluation:
         """Returns the values and the errors, from calls with parts of the arrays."""
 
         def attempt(start: int, stop: int) -> pa.Array:
-            result = call(*(column.slice(start, stop - start) for column in columns))
+            with exits_as_exceptions():
+                result = call(*(column.slice(start, stop - start) for column in columns))
             return self._arrow(result, stop - start)
 
         def to_error(error: Exception) -> RecordError:

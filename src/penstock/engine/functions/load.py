@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from penstock.core.errors import PlanError
+from penstock.core.exits import exits_as_exceptions
 from penstock.plan.functions.model import Function
 from penstock.plan.functions.python_code import as_module, find_definition, parse
 
@@ -27,7 +28,8 @@ def load_function(function: Function) -> Callable[..., Any]:
         tree = as_module(tree, function.name, names, function.is_async)
     scope: dict[str, Any] = {"__name__": f"penstock_{function.name}"}
     try:
-        exec(compile(tree, function.file, "exec"), scope)
+        with exits_as_exceptions():
+            exec(compile(tree, function.file, "exec"), scope)
     except Exception as error:
         raise PlanError(
             f'function "{function.name}" cannot be loaded: {describe(error, function)}',
