@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException, 
 from penstock.core.errors import PenstockError, PlanError, SqlError, flatten_errors
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, nearest, plural
+from penstock.engine.deep_queries import locate_overflows, too_deep
 from penstock.engine.lookup_joins import LookupJoinError
 from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
@@ -32,7 +33,8 @@ _PREFIX = re.compile(r"^\[[A-Z_.0-9]+\] ?")
 def locate_errors(plan: Plan, node: Node) -> Iterator[None]:
     """Assigns errors raised inside to `node`: adds its location and translates Spark's errors."""
     try:
-        yield
+        with locate_overflows(plan, [node]):
+            yield
     except PenstockError as error:
         if isinstance(error, LookupJoinError):
             where = _locate_fragment(plan, node, error.index, error.fragment)
@@ -49,7 +51,8 @@ def locate_errors(plan: Plan, node: Node) -> Iterator[None]:
 def locate_constant_errors(plan: Plan, nodes: Sequence[Node]) -> Iterator[None]:
     """Assigns errors of Spark's optimizer, as of `1 / 0`, to the node with the failing text."""
     try:
-        yield
+        with locate_overflows(plan, nodes):
+            yield
     except PySparkException as error:
         found = [node for node in nodes if _has_fragment(node, error)]
         raise translate(plan, (found or nodes)[0], error) from error
@@ -61,6 +64,8 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     parameters = error.getMessageParameters() or {}
     kind = SqlError if any(sql_texts(node)) else PlanError
     where = _locate(plan, node, error)
+    if condition == "FAILED_TO_PARSE_TOO_COMPLEX":
+        return too_deep(plan, node)
     if isinstance(error, ParseException):
         return kind(f"{node.label}: {_sentence(error)}", code="sql-syntax", where=where)
     if condition.startswith("UNRESOLVED_COLUMN"):

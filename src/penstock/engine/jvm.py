@@ -50,6 +50,10 @@ _SMALL_HEAP = 4 * 2**30
 """Below this size the serial collector takes a fifth less CPU than G1."""
 
 
+_STACK = "16m"
+"""The maximum stack of a thread: Spark parses and optimizes expressions recursively."""
+
+
 @dataclass(frozen=True)
 class JvmOptions:
     """Options of the JVM. `conf` are the settings of Spark before a session exists. `length` is the
@@ -160,6 +164,7 @@ class Jvm:
         heap = options.conf.get("spark.driver.memory", options.heap)
         flags = [f"-Xmx{byte_count(heap) // 2**20}m", *_COMPILERS[options.length]]
         flags.append(f"-XX:+Use{'Serial' if byte_count(heap) < _SMALL_HEAP else 'G1'}GC")
+        flags.append(f"-Xss{_STACK}")
         flags += self._java.spark_flags()
         flags += shlex.split(options.conf.get("spark.driver.defaultJavaOptions", ""))
         flags += shlex.split(options.conf.get("spark.driver.extraJavaOptions", ""))

@@ -11,8 +11,10 @@ from penstock.core.location import Location
 from penstock.core.text import shorten
 from penstock.engine.analysis import sql_texts
 from penstock.engine.data_errors import data_error
+from penstock.engine.deep_queries import OVERFLOW, PROBLEM
 from penstock.engine.messages import without_column_ids
 from penstock.plan.model import Node, Plan, Query
+from penstock.sql.dialect.nesting import SPLIT, TOO_DEEP
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z_0-9.]{3,})\]\s*(.*)")
 _PYTHON = re.compile(
@@ -115,6 +117,10 @@ def _text_error(plan: Plan, query: Query, text: str) -> PenstockError:
             code="disk-full",
             hint="Free disk space and run again. The run resumes.",
         )
+    if OVERFLOW in text:
+        where = plan.nodes[query.root].where
+        message = f'query "{query.name}": {PROBLEM}'
+        return PenstockError(message, code=TOO_DEEP, where=where, hint=SPLIT)
     if any(words in text for words in _TRANSIENT):
         return Transient(
             f'query "{query.name}" lost a worker', code="lost-worker", detail=_first_line(text)

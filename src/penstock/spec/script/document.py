@@ -14,6 +14,8 @@ from penstock.spec.script.tables import resolve_tables
 from penstock.spec.script.tokens import Text, Token, TokenReader, split_statements, tokenize
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.nodes import File, MappingNode
+from penstock.sql.dialect.nesting import check_nesting
+from penstock.sql.dialect.text import DialectError
 
 
 def parse_script(text: str, name: str, base: Path) -> Document:
@@ -46,9 +48,24 @@ def parse_script(text: str, name: str, base: Path) -> Document:
 def _read_all(file: File, parts: list[list[Token]], errors: list[SpecError]) -> Iterator[Statement]:
     for tokens in parts:
         try:
-            yield read_statement(TokenReader(file, tokens))
+            statement = read_statement(TokenReader(file, tokens))
+            _check_nesting(file, statement)
+            yield statement
         except SpecError as error:
             errors.append(error)
+
+
+def _check_nesting(file: File, statement: Statement) -> None:
+    """Raises SpecError for a query that is nested too deeply."""
+    query = getattr(statement, "query", None)
+    if not isinstance(query, Text):
+        return
+    try:
+        check_nesting(query.value)
+    except DialectError as error:
+        start = query.start + error.start
+        where = file.location(start, start + 1)
+        raise SpecError(error.message, code=error.code, where=where, hint=error.hint) from None
 
 
 def _root(file: File, nodes: ScriptNodes) -> MappingNode:

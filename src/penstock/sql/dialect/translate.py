@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from penstock.sql.dialect.nesting import check_nesting
 from penstock.sql.dialect.rules import RULES
 from penstock.sql.dialect.text import DialectError, Translation, without_overlaps
 from penstock.sql.dialect.tokens import read_sql
@@ -21,6 +22,7 @@ def translate(text: str) -> Translation:
     Raises DialectError at a part without a translation. A text with an unclosed quote remains as it
     is: Spark reports the error.
     """
+    check_nesting(text)
     translation = Translation.of(text)
     sql = read_sql(text)
     for rule in RULES:
