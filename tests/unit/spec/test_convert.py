@@ -24,7 +24,7 @@ def test_the_same_data_is_read_again(path: Path, tmp_path: Path) -> None:
     converted.write_text(convert([str(path)]))
     env = {"KAFKA": "localhost:9092", "PORT": "1"}
     expected, found = (load([file], env=env).root.data() for file in (path, converted))
-    assert _without_trailing_blanks(found) == _without_trailing_blanks(expected)
+    assert found == expected
 
 
 def test_variables_and_secrets_remain_expressions(tmp_path: Path) -> None:
@@ -64,13 +64,3 @@ def test_a_file_with_an_error_is_not_converted(tmp_path: Path) -> None:
     path.write_text("CREATE TABL a;")
     with pytest.raises(SpecError):
         convert([str(path)])
-
-
-def _without_trailing_blanks(data: object) -> object:
-    if isinstance(data, dict):
-        return {name: _without_trailing_blanks(value) for name, value in data.items()}
-    if isinstance(data, list):
-        return [_without_trailing_blanks(item) for item in data]
-    if isinstance(data, str):
-        return "\n".join(line.rstrip() for line in data.expandtabs(4).splitlines()).strip()
-    return data

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import io
+import re
+import sys
 from collections.abc import Sequence as List
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.scalarstring import LiteralScalarString
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from penstock.core.errors import PenstockError, raise_all
 from penstock.spec.yaml.include import IncludeReader
 from penstock.spec.yaml.merge import merge_documents
-from penstock.spec.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from penstock.spec.yaml.nodes import MappingNode, Node, SequenceNode
+from penstock.spec.yaml.scalars import resolve
 
 _ORDER = (
     "name", "description", "functions", "function_files", "connections", "sources", "transforms",
     "sinks", "dead_letter", "runtime", "tests",
 )  # fmt: skip
-_WIDTH = 4096
+_WIDTH = sys.maxsize
 """Long texts stay on one line: YAML would fold them."""
+_LINE = re.compile(r"[ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*\Z")
+"""A line that plain and single-quoted scalars can hold."""
+_LINES = re.compile(r"(?!\t)[\t\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*\Z")
+"""Lines that a literal block can hold."""
 
 
 def convert(paths: List[str]) -> str:
@@ -43,20 +50,19 @@ def convert(paths: List[str]) -> str:
 def _data(node: Node) -> Any:
     """Returns plain data, with expressions as written."""
     if isinstance(node, MappingNode):
-        return {entry.name: _data(entry.value) for entry in node.entries}
+        return {_text(entry.name): _data(entry.value) for entry in node.entries}
     if isinstance(node, SequenceNode):
         return [_data(item) for item in node.items]
-    return _scalar(node)
+    value = node.value
+    return _text(str.__str__(value)) if isinstance(value, str) else value
 
 
-def _scalar(node: ScalarNode) -> Any:
-    if not isinstance(node.value, str):
-        return node.value
-    text = str.__str__(node.value)
-    if "\n" not in text:
-        return text
-    lines = (line.rstrip() for line in text.expandtabs(4).splitlines())
-    return LiteralScalarString("\n".join(lines))
+def _text(text: str) -> str:
+    """Returns a text with the style of YAML that holds it exactly."""
+    if _LINE.match(text):
+        return text if isinstance(resolve(text), str) else DoubleQuotedScalarString(text)
+    is_block = "\n" in text and text.strip() and _LINES.match(text)
+    return LiteralScalarString(text) if is_block else DoubleQuotedScalarString(text)
 
 
 def _dump(data: dict[str, Any]) -> str:
