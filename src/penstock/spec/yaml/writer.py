@@ -15,7 +15,6 @@ from penstock.core.errors import PenstockError, raise_all
 from penstock.spec.yaml.include import IncludeReader
 from penstock.spec.yaml.merge import merge_documents
 from penstock.spec.yaml.nodes import MappingNode, Node, SequenceNode
-from penstock.spec.yaml.scalars import resolve
 
 _ORDER = (
     "name", "description", "functions", "function_files", "connections", "sources", "transforms",
@@ -60,9 +59,10 @@ def _data(node: Node) -> Any:
 def _text(text: str) -> str:
     """Returns a text with the style of YAML that holds it exactly."""
     if _LINE.match(text):
-        return text if isinstance(resolve(text), str) else DoubleQuotedScalarString(text)
+        return text
     is_block = "\n" in text and text.strip() and _LINES.match(text)
-    return LiteralScalarString(text) if is_block else DoubleQuotedScalarString(text)
+    scalar: str = LiteralScalarString(text) if is_block else DoubleQuotedScalarString(text)
+    return scalar
 
 
 def _dump(data: dict[str, Any]) -> str:
