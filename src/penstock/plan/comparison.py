@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from penstock.plan.fingerprint import columns_text
+from penstock.sql.canonical import canonical_sql
 
 Effect = Literal["compatible", "incompatible"]
 
@@ -48,7 +49,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
 
 
 def _normalized(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a fingerprint as read from JSON, without blanks around queries.
+    """Returns a fingerprint as read from JSON, with SQL in its canonical form.
 
     Earlier versions include metadata of columns.
     """
@@ -57,9 +58,15 @@ def _normalized(definition: Mapping[str, Any]) -> dict[str, Any]:
         for node in query["nodes"].values():
             if "columns" in node:
                 node["columns"] = columns_text(node["columns"])
-            if isinstance(sql := node["config"].get("sql"), str):
-                node["config"]["sql"] = sql.strip()
+            _normalize_sql(node["config"], "sql")
+            _normalize_sql(node.get("watermark") or {}, "expression", "bound")
     return copy
+
+
+def _normalize_sql(options: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if isinstance(sql := options.get(name), str):
+            options[name] = canonical_sql(sql)
 
 
 def _moved_sinks(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:

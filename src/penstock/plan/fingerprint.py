@@ -108,11 +108,18 @@ def comparable(plan: Plan, before: Mapping[str, Any], key: bytes) -> dict[str, A
     """
     before_key = key if before.get("hash") == KEYED_HASH else None
     definition = fingerprint(plan, before_key, hash_parts=_PARTS in before)
+    hashes = {function.name: function.hash_as_written for function in plan.functions}
     for name, query in definition["queries"].items():
         nodes = before["queries"].get(name, {}).get("nodes", {})
         for node_name, node in query["nodes"].items():
             earlier = nodes.get(node_name)
-            if earlier is not None and earlier["type"] == node["type"]:
+            if earlier is None:
+                continue
+            for function, code in node.get("functions", {}).items():
+                known = earlier.get("functions", {}).get(function, {})
+                if known.get("code") == hashes.get(function):
+                    code["code"] = known["code"]
+            if earlier["type"] == node["type"]:
                 defaults = _default_options(plan.nodes[node_name])
                 node["config"] = {
                     option: value

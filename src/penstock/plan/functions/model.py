@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.core.location import Location
 from penstock.sdk.columns.conform import sql_name
+from penstock.sql.canonical import canonical_sql
 
 FunctionKind = Literal["scalar", "aggregate", "table"]
 
@@ -71,13 +72,23 @@ class Function:
             return f"{text} RETURNS TABLE ({', '.join(columns)})"
         return f"{text} RETURNS {sql_name(self.returns)}"
 
+    @property
+    def hash_as_written(self) -> str:
+        """The hash of the code with its comments and line ends, as earlier versions store it."""
+        return _hash(self.sql or self.code)
+
     def definition(self) -> dict[str, Any]:
         """Returns the parts that decide the result, as JSON. The code is a hash."""
+        code = canonical_sql(self.sql) if self.sql else self.code.replace("\r\n", "\n")
         return {
             "kind": self.kind,
             "signature": self.signature,
             "nullable": [each.nullable for each in self.parameters],
-            "code": hashlib.sha256((self.sql or self.code).encode()).hexdigest(),
+            "code": _hash(code),
             "entry": self.entry,
             "vectorized": self.vectorized,
         }
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -35,6 +35,7 @@ class Code:
 
 def parse(text: str) -> tuple[ast.Module, int]:
     """Returns the syntax tree of a text, and its common indentation. Raises CodeError."""
+    text = text.replace("\r\n", "\n")
     dedented = textwrap.dedent(text)
     lines = zip(text.splitlines(), dedented.splitlines(), strict=False)
     indent = next((len(line) - len(short) for line, short in lines if short.strip()), 0)
