@@ -30,9 +30,10 @@ def translate_queries(
         inputs = {
             input_.lower(): relations[input_] for input_ in node.inputs if input_ in relations
         }
+        origins = {origin for input_ in node.inputs for origin in batches[input_]}
         if node.relation is not None:
             try:
-                node = replace(node, component=_bind(node.relation, inputs, batches))
+                node = replace(node, component=_bind(node.relation, inputs, origins))
             except PenstockError as error:
                 report(node, error)
                 continue
@@ -46,15 +47,14 @@ def translate_queries(
 def _bind(
     relation: SparkRelation[Any],
     inputs: Mapping[str, Relation],
-    batches: Mapping[str, Collection[str]],
+    origins: Collection[str],
 ) -> SparkRelation[Any]:
     """Returns a relation of its inputs. Raises OptionError.
 
+    `origins` are the nodes whose batches the rows of the inputs come in.
     Windows of several streams are complete in different batches: OVER is not computed by window.
     """
     bound = relation.bind(inputs)
-    names = {name.lower(): name for name in batches}
-    origins = {origin for name in inputs for origin in batches[names[name]]}
     if bound.batch_scoped and not relation.batch_scoped and len(origins) > 1:
         return relation.bind(inputs, by_window=False)
     return bound

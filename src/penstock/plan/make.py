@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
@@ -30,6 +30,8 @@ from penstock.spec.validate import Pipeline
 
 Kind = Literal["source", "transform", "sink"]
 Nodes = dict[str, Node]
+Relations = Mapping[str, frozenset[str] | None]
+"""The relations that the SQL of each node names; None for a node without SQL."""
 
 
 @dataclass(frozen=True)
@@ -160,10 +162,14 @@ class _Planner:
         known = frozenset(
             node.name for node in list_nodes(self.source_map) if node.kind != "sink"
         )  # fmt: skip
+        relations = {
+            name: node.relation.inputs(known) if node.relation else None
+            for name, node in nodes.items()
+        }
         connected = {}
         for name, node in nodes.items():
             count = len(self.mistakes)
-            connected[name] = self._with_inputs(node, known, nodes)
+            connected[name] = self._with_inputs(node, known, nodes, relations)
             if len(self.mistakes) > count:
                 self.invalid.add(name)
         while True:
@@ -198,22 +204,26 @@ class _Planner:
     def _without_invalid_queries(self, plan: Plan) -> Plan:
         """Returns the plan without nodes that no query can compute, and reports these nodes."""
         without_stream = list(rules.sinks_have_streams(plan))
-        roots, different_batches = find_roots(plan.nodes, plan.streams)
+        streams = plan.streams
+        roots, different_batches = find_roots(plan.nodes, streams)
         self.mistakes += [*without_stream, *different_batches]
         places = [error.where for error in without_stream]
         nodes = {
             name: node
             for name, node in plan.nodes.items()
             if node.where not in places
-            and (name not in plan.streams or name in roots or node.kind == "sink")
-            and all(input_ not in plan.streams or input_ in roots for input_ in node.inputs)
+            and (name not in streams or name in roots or node.kind == "sink")
+            and all(input_ not in streams or input_ in roots for input_ in node.inputs)
         }
         return replace(plan, nodes=nodes)
 
-    def _with_inputs(self, node: Node, known: frozenset[str], nodes: Nodes) -> Node:
-        relations = node.relation.inputs(known) if node.relation else None
+    def _with_inputs(
+        self, node: Node, known: frozenset[str], nodes: Nodes, read: Relations
+    ) -> Node:
+        """Returns a node with its inputs. `read` are the relations in the SQL of each node."""
+        relations = read[node.name]
         if relations is not None:
-            if self.pipeline.complete:
+            if self.pipeline.complete and relations - known:
                 named = frozenset(
                     name
                     for name in known - {node.name}
@@ -227,11 +237,11 @@ class _Planner:
         damaged = (f"{node.kind}s", node.name) in self.pipeline.damaged
         if damaged and inputs < 2:
             return node
-        others = sorted(known - _downstream(node.name, nodes, known))
         if node.kind == "transform" and not inputs and not relations:
             if relations is not None and not self._has_sources:
                 self.invalid.add(node.name)
                 return node
+            others = sorted(known - _downstream(node.name, nodes, read))
             self._add_error(
                 node, "reads nothing", "missing-option",
                 "Add from: NAME." if relations is None
@@ -291,19 +301,15 @@ class _Planner:
         )
 
 
-def _downstream(name: str, nodes: Nodes, known: frozenset[str]) -> set[str]:
+def _downstream(name: str, nodes: Nodes, read: Relations) -> set[str]:
     """Returns the names of a node, of the nodes that read it, and of their readers."""
-    inputs = {
-        reader: node.relation.inputs(known) if node.relation else None
-        for reader, node in nodes.items()
-    }
     found, added = set[str](), {name}
     while added:
         found |= added
         added = {
             reader
             for reader, node in nodes.items()
-            if not found.isdisjoint(inputs[reader] or node.inputs)
+            if not found.isdisjoint(read[reader] or node.inputs)
         } - found
     return found
 

@@ -241,8 +241,9 @@ def tables_are_joined_by_row(plan: Plan) -> Iterator[PlanError]:
     An updating transform merges and keeps the rows of a table that does not change.
     """
     at_once = {name for query in plan.queries if query.whole_input for name in query.batch_nodes}
+    streams = plan.streams
     for node in plan.of("transform"):
-        relation, streaming = node.relation, frozenset(node.inputs) & plan.streams
+        relation, streaming = node.relation, frozenset(node.inputs) & streams
         if relation is None or not streaming or relation.batch_scoped or node.name in at_once:
             continue
         changing = any(plan.nodes[name].lookup for name in node.inputs)

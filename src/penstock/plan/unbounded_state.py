@@ -12,18 +12,19 @@ from penstock.plan.reached_watermarks import watermarks_above
 
 def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
     """Yields a warning for each transform that never removes its state of an unbounded stream."""
+    streams = plan.streams
     for node in plan.of("transform"):
         relation = node.relation
         if relation is None or relation.emits_final_rows or not node.stateful:
             continue
-        if not _reads_without_end(node, plan):
+        if not _reads_without_end(node, plan, streams):
             continue
         if node.updating:
             removed = plan.spec.runtime.updating_ttl is not None
         else:
             removed = bool(watermarks_above(node.name, plan.nodes))
         if not removed:
-            streaming = frozenset(node.inputs) & plan.streams
+            streaming = frozenset(node.inputs) & streams
             state = ", ".join(relation.describe_state(streaming))
             yield PlanError(
                 f"{node.label} keeps {state} for ever: its state grows with the input",
@@ -46,7 +47,7 @@ def _remedy(node: Node, streams: int) -> str:
     return f"{remedy}, or set runtime.updating_ttl to remove keys that get no new rows."
 
 
-def _reads_without_end(node: Node, plan: Plan) -> bool:
-    above = upstream([node.name], plan.nodes) & plan.streams
+def _reads_without_end(node: Node, plan: Plan, streams: frozenset[str]) -> bool:
+    above = upstream([node.name], plan.nodes) & streams
     sources = [plan.nodes[name] for name in above if plan.nodes[name].kind == "source"]
     return any(not source.source.is_bounded() for source in sources)

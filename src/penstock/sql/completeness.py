@@ -69,7 +69,7 @@ def _compares_queries(facts: Facts, streams: Set[str]) -> bool:
     """Returns whether EXCEPT or INTERSECT compares rows of streams."""
     assert facts.tree is not None
     queries = facts.tree.find_all(exp.Except, exp.Intersect)
-    return any(facts.count_reads_in(query, streams) for query in queries)
+    return any(map(facts.reading(streams), queries))
 
 
 def time_columns(facts: Facts, times: Set[str], columns: Columns) -> frozenset[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from sqlglot import exp
 from penstock.sql.calls import DIALECT, called_functions
 from penstock.sql.determinism import deterministic
 from penstock.sql.functions import AGGREGATES
+from penstock.sql.reads import count_reads, reading_parts
 from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 _WINDOW_FUNCTIONS = frozenset({"window", "session_window", "window_time"})
@@ -41,34 +43,32 @@ class Facts:
 
     def relations(self, known: frozenset[str]) -> frozenset[str]:
         """Returns the relations that the query reads, spelled as in `known` whatever their case."""
-        canonical = {name.lower(): name for name in known}
         if self.tree is None:
             words = {word.lower() for word in _WORD.findall(self.text)}
-            return frozenset(canonical[word] for word in words if word in canonical)
-        names = (table.name for table in self._tables(self.tree))
+            return frozenset(name for name in known if name.lower() in words)
+        names = {table.name for table in self._tables(self.tree)}
+        if names <= known:
+            return frozenset(names)
+        canonical = {name.lower(): name for name in known}
         return frozenset(canonical.get(name.lower(), name) for name in names)
 
     def count_reads(self, name: str) -> int:
         """Returns the number of times that the query reads a relation."""
-        return 1 if self.tree is None else self._reads(self.tree, {name.lower()})
+        return 1 if self.tree is None else self._counts[name.lower()]
 
     def stateful(self, streaming: frozenset[str]) -> bool:
         """Returns whether the query keeps state of the `streaming` relations between batches."""
         if self.tree is None:
             return True
         streams = {name.lower() for name in streaming}
-        queries = (*self.stateful_queries, *self.subqueries)
-        if any(self._reads(query, streams) > 0 for query in queries):
-            return True
-        return self._joins_streams(streams)
+        return self._compares_rows(streams) or self._joins_streams(streams)
 
     def only_joins(self, streaming: frozenset[str]) -> bool:
         """Returns whether a stateful query has no state but that of inner joins."""
         if self.tree is None:
             return False
         streams = {name.lower() for name in streaming}
-        queries = (*self.stateful_queries, *self.subqueries)
-        return not any(self._reads(query, streams) for query in queries) and not any(
+        return not self._compares_rows(streams) and not any(
             join.side or join.kind in ("SEMI", "ANTI") for join in self.tree.find_all(exp.Join)
         )
 
@@ -80,9 +80,7 @@ class Facts:
     def has_subqueries(self, streaming: frozenset[str]) -> bool:
         """Returns whether expressions have subqueries of `streaming` relations."""
         streams = {name.lower() for name in streaming}
-        return self.tree is not None and any(
-            self._reads(query, streams) for query in self.subqueries
-        )
+        return any(map(self.reading(streams), self.subqueries)) if self.tree is not None else False
 
     @property
     def simply_aggregates(self) -> bool:
@@ -178,7 +176,13 @@ class Facts:
 
     def count_reads_in(self, tree: exp.Expr, streams: Set[str]) -> int:
         """Returns the number of reads of streams, by name in lower case, in a part of the tree."""
-        return self._reads(tree, set(streams))
+        counts = count_reads(tree, self.ctes)
+        return sum(counts[name] for name in streams)
+
+    def reading(self, streams: Set[str]) -> Callable[[exp.Expr], bool]:
+        """Returns the condition that a part of the tree reads streams, by name in lower case."""
+        assert self.tree is not None
+        return reading_parts(self.tree, self.ctes, streams)
 
     def reads_relations(self, tree: exp.Expr, seen: frozenset[str] = frozenset()) -> bool:
         """Returns whether a part of the tree reads relations, not only constants.
@@ -201,18 +205,15 @@ class Facts:
             if query.parent is not None and not _is_relation(query)
         )
 
-    def _reads(self, tree: exp.Expr, streams: set[str], seen: frozenset[str] = frozenset()) -> int:
-        """Returns the number of reads of the streams, also through common table expressions."""
-        count = 0
-        for table in tree.find_all(exp.Table):
-            name = table.name.lower()
-            if _is_in_cte(table, tree):
-                continue
-            if name in self.ctes and name not in seen:
-                count += self._reads(self.ctes[name], streams, seen | {name})
-            elif name in streams:
-                count += 1
-        return count
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        """The number of reads of each relation, by name in lower case."""
+        assert self.tree is not None
+        return count_reads(self.tree, self.ctes)
+
+    def _compares_rows(self, streams: set[str]) -> bool:
+        """Returns whether a query in the tree compares rows of streams with other rows."""
+        return any(map(self.reading(streams), (*self.stateful_queries, *self.subqueries)))
 
     def _joins_streams(self, streams: set[str]) -> bool:
         assert self.tree is not None
@@ -221,10 +222,11 @@ class Facts:
             for join in self.tree.find_all(exp.Join, exp.Lateral)
             if join.parent is not None
         }
+        is_reading = self.reading(streams)
         return any(
-            sum(1 for side in _sides(parent) if self._reads(side, streams)) > 1
+            sum(1 for side in _sides(parent) if is_reading(side)) > 1
             if isinstance(parent, exp.Select)
-            else self._reads(parent, streams) > 1
+            else self.count_reads_in(parent, streams) > 1
             for parent in joined.values()
         )
 
@@ -234,15 +236,6 @@ def _sides(select: exp.Select) -> Iterator[exp.Expr]:
     source = select.args.get("from_") or select.args.get("from")
     sides = [source, *(select.args.get("joins") or ()), *(select.args.get("laterals") or ())]
     return (side for side in sides if side is not None)
-
-
-def _is_in_cte(node: exp.Expr, tree: exp.Expr) -> bool:
-    """Returns whether a node is in a common table expression that the tree defines."""
-    while node is not tree and node.parent is not None:
-        node = node.parent
-        if isinstance(node, exp.CTE):
-            return True
-    return False
 
 
 def _is_stateful(node: exp.Expr) -> bool:

@@ -5,7 +5,7 @@ A join or union that is computed on each batch would return such rows in each ba
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 
 from sqlglot import exp
 
@@ -35,27 +35,32 @@ def keeps_constant_rows(facts: Facts, streaming: Set[str]) -> bool:
 
 def _kept_by_unions(facts: Facts, streaming: Set[str]) -> Iterator[exp.Expr]:
     """Yields the tables, parts of the query without streams, that UNION merges with a stream."""
-    streams = {name.lower() for name in streaming}
-    for union in facts.tree.find_all(exp.Union) if facts.tree is not None else ():
-        sides = [union.left, union.right]
-        tables = [side for side in sides if facts.count_reads_in(side, streams) == 0]
+    if facts.tree is None:
+        return
+    is_reading = facts.reading({name.lower() for name in streaming})
+    for union in facts.tree.find_all(exp.Union):
+        tables = [side for side in (union.left, union.right) if not is_reading(side)]
         if len(tables) == 1:
             yield from tables
 
 
 def _kept_by_joins(facts: Facts, streaming: Set[str]) -> Iterator[exp.Expr]:
     """Yields the tables, parts of the query without streams, whose rows joins keep."""
-    streams = {name.lower() for name in streaming}
-    for select in facts.tree.find_all(exp.Select) if facts.tree is not None else ():
-        yield from _kept_by_joins_of(select, facts, streams)
+    if facts.tree is None:
+        return
+    is_reading = facts.reading({name.lower() for name in streaming})
+    for select in facts.tree.find_all(exp.Select):
+        yield from _kept_by_joins_of(select, is_reading)
 
 
-def _kept_by_joins_of(select: exp.Select, facts: Facts, streams: Set[str]) -> Iterator[exp.Expr]:
+def _kept_by_joins_of(
+    select: exp.Select, is_reading: Callable[[exp.Expr], bool]
+) -> Iterator[exp.Expr]:
     source = select.args.get("from_") or select.args.get("from")
     left = [source] if source is not None else []
     for join in select.args.get("joins") or ():
-        left_streams = any(facts.count_reads_in(side, streams) for side in left)
-        right_streams = facts.count_reads_in(join.this, streams) > 0
+        left_streams = any(map(is_reading, left))
+        right_streams = is_reading(join.this)
         side = join.side.upper() or ("LEFT" if join.kind.upper() in _TESTED else "")
         if left_streams and not right_streams and side in ("RIGHT", "FULL"):
             yield join.this

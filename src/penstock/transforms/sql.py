@@ -76,7 +76,7 @@ class Sql(Relation[SqlConfig]):
     def _bound(self) -> Bound:
         return Bound(self._translated)
 
-    @property
+    @cached_property
     def _bound_facts(self) -> Facts:
         text = self._bound.translation.text
         return facts.parse_facts(text, functions=self.context.functions)
@@ -97,6 +97,7 @@ class Sql(Relation[SqlConfig]):
 
     def bind(self, relations: Mapping[str, ReadRelation], *, by_window: bool = True) -> Sql:
         bound = copy.copy(self)
+        bound.__dict__.pop("_bound_facts", None)
         by_batch = self.config.scope == "batch" or not by_window
         try:
             bound._bound = bind(self._translated, relations, by_batch=by_batch)
