@@ -86,6 +86,11 @@ def _language(path: str, installed: Mapping[str, FrontEnd]) -> str:
     return next((name for name in others if installed[name].check_schema(path)), DEFAULT)
 
 
+def is_test_file(path: str | Path) -> bool:
+    """Returns whether the name is one of a test file, as `x.test.yaml`."""
+    return Path(path).stem.endswith(".test")
+
+
 def companion_test_file(path: str | Path) -> Path:
     """Returns the path of the test file: `x.test.yaml` for `x.yaml` and for `x.sql`."""
     path = Path(path)

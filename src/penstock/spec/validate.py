@@ -11,7 +11,13 @@ from typing import Any
 
 from penstock.core.errors import PenstockError, SpecError, raise_all
 from penstock.spec.cases import check_cases
-from penstock.spec.front_end import SCRIPT_SUFFIX, Overrides, ParsedPipeline, select_front_end
+from penstock.spec.front_end import (
+    SCRIPT_SUFFIX,
+    Overrides,
+    ParsedPipeline,
+    is_test_file,
+    select_front_end,
+)
 from penstock.spec.graph import check_graph, find_unused, reads_unknown_relations
 from penstock.spec.model_validation import validate_model
 from penstock.spec.models import PipelineSpec
@@ -173,8 +179,19 @@ def _unknown_keys(data: dict[str, Any]) -> list[str]:
 def _check_sections(data: dict[str, Any], source_map: SourceMap) -> Iterator[SpecError]:
     """Yields an error if there is no source or no sink, unless the section's key is misspelled.
 
-    A query of a script without tables has an error of its own if it names a table.
+    A query of a script without tables has an error of its own if it names a table. A test file
+    without a pipeline has one error.
     """
+    file = whole_file(source_map).file
+    if is_test_file(file) and not any(map(data.get, ("sources", "transforms", "sinks"))):
+        name = Path(file).stem.removesuffix(".test")
+        yield SpecError(
+            "the file has test cases and no pipeline",
+            code="no-sources",
+            where=whole_file(source_map),
+            hint=f"name the pipeline instead, as in penstock test {name}.sql",
+        )
+        return
     misnamed = {closest_section(source_map, name) for name in _unknown_keys(data)}
     for section, noun in (("sources", "source"), ("sinks", "sink")):
         value = data.get(section)

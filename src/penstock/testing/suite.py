@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import app
-from penstock.spec.front_end import Overrides, companion_test_file
+from penstock.spec.front_end import (
+    SCRIPT_SUFFIX,
+    Overrides,
+    companion_test_file,
+    is_test_file,
+)
 from penstock.testing.case import Case
 
 if TYPE_CHECKING:
@@ -46,12 +51,16 @@ def load_cases(
 
 
 def find_pipeline_files(paths: Sequence[Path]) -> list[Path]:
-    """Returns the files without duplicates. A test file is replaced by its pipeline file."""
+    """Returns the files without duplicates. A test file is replaced by its pipeline file.
+
+    That is `x.yaml` or else `x.sql` for `x.test.yaml`.
+    """
     files: dict[Path, None] = {}
     for path in paths:
         stem = path.stem.removesuffix(".test")
-        pipeline = path.with_name(stem + path.suffix)
-        files[pipeline if pipeline.is_file() else path] = None
+        names = (stem + suffix for suffix in (path.suffix, SCRIPT_SUFFIX))
+        pipelines = map(path.with_name, names if is_test_file(path) else [path.name])
+        files[next(filter(Path.is_file, pipelines), path)] = None
     return list(files)
 
 

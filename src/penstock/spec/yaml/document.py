@@ -12,6 +12,7 @@ from penstock.core.location import Location
 from penstock.core.pipes import open_without_waiting
 from penstock.core.regular_files import check_regular_file
 from penstock.core.text import nearest_file
+from penstock.spec.front_end import is_test_file
 from penstock.spec.source_map import Route, SourceValue
 from penstock.spec.yaml.composer import Composer
 from penstock.spec.yaml.nodes import (
@@ -26,6 +27,12 @@ from penstock.spec.yaml.nodes import (
 
 MAX_BYTES = 10 * 1024 * 1024
 _UNPRINTABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_STATEMENT = re.compile(
+    r"(?:\s|--[^\n]*\n)*"
+    r"(?P<word>(?:CREATE|INSERT|SELECT|SET|WITH|USE|DROP)[ \t\n]+[^\s:#]+)(?!\s*:)",
+    re.IGNORECASE,
+)
+"""The start of a SQL script."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,23 +112,41 @@ def parse_document(text: str, name: str = "<text>", base: Path | None = None) ->
             hint="remove the character, or write an escape sequence in a double-quoted text",
         )
     composer = Composer(file)
-    root = composer.compose()
-    raise_all(composer.errors)
+    try:
+        root = composer.compose()
+        raise_all(composer.errors)
+    except SpecError as error:
+        raise _script_error(file) or error from None
     if root is None or (isinstance(root, ScalarNode) and not root.written):
         raise SpecError(
             "the file is empty",
             code="empty-file",
             where=Location(name, 1, 1),
-            hint="add sources, transforms and sinks",
+            hint='add "tests:" with test cases, or remove the file'
+            if is_test_file(name)
+            else "add sources, transforms and sinks",
         )
     if not isinstance(root, MappingNode):
         kind = "a list" if isinstance(root, SequenceNode) else "text"
-        raise SpecError(
+        raise _script_error(file) or SpecError(
             f"expected a map of sources, transforms and sinks, found {kind}",
             code="not-a-map",
             where=root.location,
         )
     return Document(root, (name,))
+
+
+def _script_error(file: File) -> SpecError | None:
+    """Returns the error of a SQL script whose file has another suffix; None for other texts."""
+    match = _STATEMENT.match(file.text)
+    if match is None:
+        return None
+    return SpecError(
+        "expected a map of sources, transforms and sinks, found SQL",
+        code="not-a-map",
+        where=file.location(match.start("word"), match.end("word")),
+        hint="give the file of a SQL script a name that ends in .sql",
+    )
 
 
 def read_document(path: str | Path, where: Location | None = None) -> Document:
