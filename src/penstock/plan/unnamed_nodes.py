@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 
+from penstock.core.known_secrets import conceal
 from penstock.plan.fingerprint import definition_without_secrets
 from penstock.plan.model import Plan
 
@@ -61,7 +62,7 @@ class UnnamedNodes:
         """Returns the hash of a node, in which unnamed inputs have their hashes as names."""
         if name not in self._hashes:
             node = self._plan.nodes[name]
-            text = json.dumps(definition_without_secrets(node), sort_keys=True)
+            text = conceal(json.dumps(definition_without_secrets(node), sort_keys=True))
             for input_ in node.inputs:
                 if not self._plan.nodes[input_].is_named:
                     text = re.sub(rf"\b{re.escape(input_)}\b", self._hash(input_), text)
