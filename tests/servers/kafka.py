@@ -223,8 +223,9 @@ def _install(home: Path) -> None:
 
 
 def _done(futures: dict[Any, Any]) -> None:
+    """Waits longer than the request timeout of a client, which repeats a request that got lost."""
     for future in futures.values():
-        future.result(30)
+        future.result(90)
 
 
 @pytest.fixture(scope="session")
