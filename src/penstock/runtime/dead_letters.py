@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,10 @@ class Collector:
     untimed: Counter[tuple[str, str]] = field(default_factory=Counter)
     late: Counter[tuple[str, str]] = field(default_factory=Counter)
 
+    @cached_property
+    def _unnamed(self) -> UnnamedNodes:
+        return UnnamedNodes(self.plan)
+
     def clear(self, query: str, batch: int, done: Collection[str] = ()) -> None:
         """Removes the spool of earlier attempts at a batch, except for sinks that are `done`."""
         folder = self.state.spool / query / str(batch)
@@ -261,9 +266,9 @@ class Collector:
 
     def _with_definitions(self, letters: pa.Table) -> pa.Table:
         """Returns letters with the definitions of their nodes, if the file does not name them."""
-        unnamed = UnnamedNodes(self.plan)
-        texts = [unnamed.definition(name) for name in letters.column("node").to_pylist()]
-        column = pa.array(texts, pa.string())
+        names = letters.column("node").to_pylist()
+        definitions = {name: self._unnamed.definition(name) for name in {*names}}
+        column = pa.array([definitions[name] for name in names], pa.string())
         return letters.drop_columns(["definition"]).append_column("definition", column)
 
     def _batch_id(self, query: str, number: int, letters: pa.Table) -> BatchId:

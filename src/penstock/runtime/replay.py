@@ -131,12 +131,15 @@ class Replay:
     def _find_nodes(self, letters: list[DeadLetter], result: ReplayResult) -> Iterator[DeadLetter]:
         """Yields letters with the present names of their nodes. The others are skipped."""
         lost: Counter[str] = Counter()
+        entries = {(letter["node"], letter["definition"]) for letter in letters}
+        nodes = {entry: self.unnamed.find(*entry) for entry in entries}
+        definitions = {node: self.unnamed.definition(node) for node in nodes.values() if node}
         for letter in letters:
-            node = self.unnamed.find(letter["node"], letter["definition"])
+            node = nodes[letter["node"], letter["definition"]]
             if node is None:
                 lost[letter["node"]] += 1
             else:
-                yield {**letter, "node": node, "definition": self.unnamed.definition(node)}
+                yield {**letter, "node": node, "definition": definitions[node]}
         result.skipped += [SkippedNode(name, count, _MOVED) for name, count in lost.items()]
 
     def _obstacle(
