@@ -18,12 +18,12 @@ _NOT_ZERO = re.compile(r"[+-]?\s*\d*\.?\d*[1-9]\d*\.?\d*D\Z")
 
 
 _OF_INT = frozenset({
-    "ADD_MONTHS", "ARRAY_REPEAT", "ARRAY_RESIZE", "ARRAY_SLICE", "BROUND", "DATE_ADD", "DATE_SUB",
-    "ELEMENT_AT", "LAG", "LEAD", "LEFT", "LIST_REPEAT", "LPAD", "MAKE_DATE", "MAKE_INTERVAL",
-    "MAKE_TIMESTAMP", "NTH_VALUE", "NTILE", "OVERLAY", "REPEAT", "RIGHT", "ROUND", "RPAD",
-    "SHIFTLEFT", "SHIFTRIGHT", "SLICE", "SPACE", "SPLIT_PART", "SUBSTR", "SUBSTRING", "TRUNC",
+    "ADD_MONTHS", "ARRAY_REPEAT", "ARRAY_RESIZE", "ARRAY_SLICE", "DATE_ADD", "DATE_SUB",
+    "ELEMENT_AT", "LEFT", "LIST_REPEAT", "LPAD", "MAKE_DATE", "MAKE_INTERVAL", "MAKE_TIMESTAMP",
+    "OVERLAY", "REPEAT", "RIGHT", "RPAD", "SHIFTLEFT", "SHIFTRIGHT", "SLICE", "SPACE",
+    "SPLIT_PART", "SUBSTR", "SUBSTRING",
 })  # fmt: skip
-"""Functions with parameters that are INT in Spark."""
+"""Functions with a length, a position or a number of days, which is an INT in Spark."""
 
 
 def doubles(sql: Sql) -> Iterator[Edit]:
@@ -47,10 +47,19 @@ def products(sql: Sql) -> Iterator[Edit]:
     """
     for index, token in enumerate(sql.tokens):
         is_factor = sql.is_sign(index - 1, "*") or sql.is_sign(index + 1, "*")
-        if token.kind == "number" and token.value.isdecimal() and is_factor:
-            opening = sql.enclosing(index)
-            if opening is None or sql.word(opening - 1) not in _OF_INT:
-                yield Edit(token.end, token.end, "L")
+        is_whole = token.kind == "number" and token.value.isdecimal()
+        if is_whole and is_factor and not _is_argument(sql, index, _OF_INT):
+            yield Edit(token.end, token.end, "L")
+
+
+def _is_argument(sql: Sql, index: int, functions: frozenset[str]) -> bool:
+    """Returns whether a token is within a call of a function."""
+    opening = sql.enclosing(index)
+    while opening is not None:
+        if sql.word(opening - 1) in functions:
+            return True
+        opening = sql.enclosing(opening)
+    return False
 
 
 def divisions(sql: Sql) -> Iterator[Edit]:
