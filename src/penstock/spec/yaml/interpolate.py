@@ -17,7 +17,8 @@ structure of the file. An expression that is a whole unquoted value may be a num
 The directory of secrets is the environment variable `PENSTOCK_SECRETS`, by default `/run/secrets`.
 The file may be in a subdirectory: `${secret:file/kafka/password}`. A line end at its end is not
 part of the secret. Messages, logs, plans and reasons of dead letters contain asterisks in place of
-a secret. A secret of fewer than four characters is not replaced within a longer text.
+a secret. A secret of fewer than four characters is not replaced within a longer text, and
+`spark.log` does not replace one that `penstock sql` reads after the start of Spark.
 
 A provider is a function from the name of a secret to its text. A package registers providers as
 entry points of the group `penstock.secrets`.
