@@ -163,6 +163,37 @@ def test_staying_at_a_page_that_fills(pushing: Pushing, name: str, taking: Take)
     assert taken.payloads(3) == [b"1", b"2", b"3"]
 
 
+CURSOR = {"by": "cursor", "pointer": "/n", "parameter": "at"}
+FIRST = '{"d": [1, 1], "n": "b"}'
+
+
+@pytest.mark.parametrize(
+    ("paging", "pages", "grown"),
+    [
+        (CURSOR, {"": FIRST, "at=b": '{"d": []}'}, {"at=b": '{"d": [1]}'}),
+        (CURSOR, {"": FIRST, "at=b": '{"d": [1]}'}, {"at=b": '{"d": [1, 1]}'}),
+        (CURSOR, {"": FIRST, "at=b": '{"d": [1], "n": "b"}'}, {"at=b": '{"d": [1, 1]}'}),
+        ({"by": "page"}, {"page=1": FIRST, "page=2": '{"d": []}'}, {"page=1": '{"d": [1, 1, 1]}'}),
+        ({"by": "link", "pointer": "/n"}, {"": '{"d": [1, 1]}'}, {"": '{"d": [1, 1, 1]}'}),
+    ],
+)
+def test_a_page_that_is_requested_again_delivers_only_new_messages(
+    pushing: Pushing, name: str, taking: Take, paging: Any, pages: Any, grown: Any
+) -> None:
+    pushing.script(name, {key: {"body": body} for key, body in pages.items()})
+    paging = {"at_end": "stay", **paging}
+    options = {"framing": "array", "pointer": "/d", "paging": paging}
+    taken = taking(**options)
+    asked(pushing, name, 8)
+    taken.receiving.close()
+    before = len(pushing.kept(name))
+    pushing.script(name, {key: {"body": body} for key, body in {**pages, **grown}.items()})
+    again = taking(**options)
+    asked(pushing, name, before + 8)
+    delivered = sum(body.count("1") for body in {**pages, **grown}.values())
+    assert again.payloads(delivered) == [b"1"] * delivered
+
+
 def test_a_restart_resumes_at_the_cursor(pushing: Pushing, name: str, taking: Take) -> None:
     pages = {
         "since=a": {"body": '{"d": [1], "n": "b"}'},

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -16,10 +17,13 @@ from prometheus_client import make_wsgi_app
 from penstock.core.errors import Permanent, UserError
 from penstock.observe.prometheus import make_registry
 from penstock.runtime.handle import RunHandle
+from penstock.sdk.network.connection_limits import ConnectionCounter, ConnectionLimits
 
 LOOPBACK = "127.0.0.1"
 POLL_SECONDS = 0.25
 CONNECTION_TIMEOUT = 10.0
+"""The maximum duration of a connection, from its acceptance to the end of the response."""
+LIMITS = ConnectionLimits(max_connections=64, max_connections_per_address=32)
 
 Answer = tuple[str, dict[str, Any]]
 """The status line and the JSON body of a response."""
@@ -137,12 +141,19 @@ class _Monitor:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """An HTTP server with a thread for each request."""
+    """An HTTP server with a thread for each connection.
+
+    The number and the duration of connections are limited: slow clients use neither the file
+    descriptors nor the threads of the run.
+    """
 
     daemon_threads = True
 
     def __init__(self, family: int, address: tuple[str, int], application: _Monitor) -> None:
         self.address_family = family
+        self._lock = threading.Lock()
+        self._counter = ConnectionCounter(LIMITS)
+        self._deadlines: dict[Any, tuple[Any, float]] = {}
         super().__init__(address, _RequestHandler)
         self.set_app(application)
 
@@ -151,6 +162,31 @@ class _Server(ThreadingMixIn, WSGIServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
         self.setup_environ()
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Counts a connection. Returns whether the limits permit it."""
+        with self._lock:
+            accepted = self._counter.add(client_address)
+            if accepted:
+                deadline = time.monotonic() + CONNECTION_TIMEOUT
+                self._deadlines[request] = client_address, deadline
+        return accepted
+
+    def service_actions(self) -> None:
+        """Disconnects clients after `CONNECTION_TIMEOUT`. Called every `POLL_SECONDS`."""
+        now = time.monotonic()
+        with self._lock:
+            for request, (_, deadline) in self._deadlines.items():
+                if deadline < now:
+                    with suppress(OSError):
+                        request.shutdown(socket.SHUT_RDWR)
+
+    def close_request(self, request: Any) -> None:
+        """Closes a connection and removes it from the count."""
+        with self._lock:
+            if (opened := self._deadlines.pop(request, None)) is not None:
+                self._counter.remove(opened[0])
+            super().close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Does nothing: a client that goes away is no event of the run."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +19,8 @@ from penstock.core.errors import Permanent, UserError
 from penstock.core.log import Silent
 from penstock.observe.execution import Execution
 from penstock.runtime.handle import RunHandle
-from penstock.runtime.monitoring import monitoring, parse_listen
+from penstock.runtime import monitoring as monitoring_module
+from penstock.runtime.monitoring import LIMITS, monitoring, parse_listen
 
 PIPELINE = """\
 name: shop
@@ -92,6 +95,28 @@ def test_other_paths_and_methods_are_errors(client: Client) -> None:
     assert (status, json.loads(text)) == (404, {"paths": ["/metrics", "/health", "/ready"]})
     assert client.request("/ready", "POST")[0] == 405
     assert client.request("/metrics", "POST")[0] == 405
+
+
+def test_slow_connections_are_limited_and_closed(
+    handle: RunHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitoring_module, "CONNECTION_TIMEOUT", 1.0)
+    with monitoring(handle, "0") as url, ExitStack() as stack:
+        host, _, port = urlsplit(url).netloc.partition(":")
+        opened = len(os.listdir("/proc/self/fd"))
+        slow = []
+        for _ in range(200):
+            connection = stack.enter_context(socket.create_connection((host, int(port)), 10))
+            with suppress(OSError):
+                connection.sendall(b"GET /health HTTP/1.1\r\n")
+            slow.append(connection)
+        accepted = len(os.listdir("/proc/self/fd")) - opened - len(slow)
+        assert accepted <= LIMITS.max_connections_per_address
+        for connection in slow:
+            with suppress(ConnectionError):
+                while connection.recv(1024):
+                    pass
+        assert Client(url).request("/health")[0] == 200
 
 
 def test_the_address_is_free_after_the_run(handle: RunHandle) -> None:

@@ -64,7 +64,7 @@ class TcpSourceConfig(ConnectionConfig, ConnectionLimits, ReceivingConfig):
     closed, and the message counts as lost. A connection between messages may be idle."""
 
 
-class TcpSinkConfig(ConnectionConfig):
+class TcpSinkConfig(ConnectionConfig, ConnectionLimits):
     write_timeout: PositiveDuration = 60.0
     """The maximum time for which the peer may read nothing. After that time the write fails; with
     `listen` the subscriber is disconnected."""

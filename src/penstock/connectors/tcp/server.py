@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,9 +12,12 @@ from penstock.connectors.tcp.client import is_established
 from penstock.connectors.tcp.config import TcpSinkConfig
 from penstock.connectors.tcp.errors import open_error
 from penstock.sdk import Transient
+from penstock.sdk.network.connection_limits import ConnectionCounter
 
 _POLL_SECONDS = 0.02
 _BACKLOG = 1000
+_AWAITED_HANDSHAKE_SECONDS = 1.0
+"""The time for which a batch waits for the TLS handshake of a new subscriber."""
 
 
 class BroadcastServer:
@@ -22,6 +26,9 @@ class BroadcastServer:
     def __init__(self, config: TcpSinkConfig) -> None:
         self._config = config
         self._ssl_context = config.ssl_context()
+        self._connections = ConnectionCounter(config)
+        self._addresses: dict[socket.socket, str] = {}
+        self._handshakes: dict[ssl.SSLSocket, float] = {}
         self._subscribers: list[socket.socket] = []
         host, port = config.host_and_port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -46,8 +53,11 @@ class BroadcastServer:
 
     def update_subscribers(self) -> int:
         """Accepts new subscribers and removes disconnected ones. Returns their number."""
-        while (subscriber := self._accept()) is not None:
-            self._subscribers.append(subscriber)
+        self._accept()
+        self._continue_handshakes()
+        while any(map(self._is_awaited, self._handshakes.values())):
+            time.sleep(_POLL_SECONDS)
+            self._continue_handshakes()
         for subscriber in [*self._subscribers]:
             if not is_established(subscriber):
                 self._disconnect(subscriber)
@@ -65,23 +75,62 @@ class BroadcastServer:
     def close(self) -> None:
         """Disconnects all subscribers and stops listening."""
         self._listener.close()
-        for subscriber in [*self._subscribers]:
-            self._disconnect(subscriber)
+        for connection in [*self._addresses]:
+            self._disconnect(connection)
 
-    def _accept(self) -> socket.socket | None:
-        """Accepts one subscriber; None if none is waiting. Failed TLS handshakes are skipped."""
+    def _accept(self) -> None:
+        """Accepts all waiting connections. Closes those that exceed a limit."""
         with suppress(BlockingIOError):
             while True:
-                subscriber, _ = self._listener.accept()
-                subscriber.settimeout(self._config.timeout)
-                with suppress(OSError):
-                    if self._ssl_context is not None:
-                        subscriber = self._ssl_context.wrap_socket(subscriber, server_side=True)
-                    subscriber.settimeout(self._config.write_timeout)
-                    return subscriber
-                subscriber.close()
-        return None
+                connection, (address, *_) = self._listener.accept()
+                if not self._connections.add((address,)):
+                    connection.close()
+                elif self._ssl_context is None:
+                    self._addresses[connection] = address
+                    self._subscribe(connection)
+                else:
+                    self._begin_handshake(connection, address, self._ssl_context)
 
-    def _disconnect(self, subscriber: socket.socket) -> None:
-        self._subscribers.remove(subscriber)
-        subscriber.close()
+    def _begin_handshake(
+        self, connection: socket.socket, address: str, context: ssl.SSLContext
+    ) -> None:
+        connection.setblocking(False)
+        try:
+            wrapped = context.wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            )
+        except OSError:
+            self._connections.remove((address,))
+            connection.close()
+        else:
+            self._addresses[wrapped] = address
+            self._handshakes[wrapped] = time.monotonic()
+
+    def _is_awaited(self, start: float) -> bool:
+        """Returns whether a batch waits for a handshake with this start."""
+        return time.monotonic() < start + min(_AWAITED_HANDSHAKE_SECONDS, self._config.timeout)
+
+    def _continue_handshakes(self) -> None:
+        """Subscribes clients whose handshake is complete. Closes failed and slow connections."""
+        for connection, start in [*self._handshakes.items()]:
+            try:
+                connection.do_handshake()
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                if time.monotonic() > start + self._config.timeout:
+                    self._disconnect(connection)
+            except OSError:
+                self._disconnect(connection)
+            else:
+                del self._handshakes[connection]
+                self._subscribe(connection)
+
+    def _subscribe(self, connection: socket.socket) -> None:
+        connection.settimeout(self._config.write_timeout)
+        self._subscribers.append(connection)
+
+    def _disconnect(self, connection: socket.socket) -> None:
+        if connection in self._subscribers:
+            self._subscribers.remove(connection)
+        self._handshakes.pop(connection, None)  # type: ignore[call-overload]
+        self._connections.remove((self._addresses.pop(connection),))
+        connection.close()

@@ -22,8 +22,8 @@ class LinkPaging(Config):
     """The JSON pointer of the URL in the body, such as `/links/next`. The `Link` header by
     default."""
     at_end: AtEnd = "restart"
-    """After the last page: `restart` at the first page, or `stay` at the last page that had
-    messages."""
+    """After the last page: `restart` at the first page, or `stay` at the last page. Messages that
+    this page had before are not delivered again."""
 
 
 class NumberPaging(Config):
@@ -37,7 +37,7 @@ class NumberPaging(Config):
     """The number of the first page."""
     at_end: AtEnd = "restart"
     """After the last page: `restart` at the first page, or `stay` at the last page that had
-    messages."""
+    messages. Messages that this page had before are not delivered again."""
 
 
 class CursorPaging(Config):
@@ -54,9 +54,9 @@ class CursorPaging(Config):
     first: str | None = None
     """The cursor of the first request. By default the first request has no cursor."""
     at_end: AtEnd = "stay"
-    """After a response without a cursor: `stay` at the last page that had messages, or `restart`
-    with the first request. A cursor that does not change always ends the round and is sent
-    again."""
+    """After a response without a cursor: `stay` at its page, or `restart` with the first request. A
+    cursor that does not change always ends the round and is sent again. Messages that a page had
+    before are not delivered again if it is requested again."""
 
     @model_validator(mode="after")
     def _check_one_origin(self) -> Self:

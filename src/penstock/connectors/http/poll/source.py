@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
@@ -26,7 +27,9 @@ class PollState:
     """The progress of polling.
 
     `url` is the URL of the next request, and `last_full_url` of the last page with messages.
-    `previous` and `current` are the digests of the messages of the previous and the current round.
+    `previous` and `current` are the digests of the messages of the previous and the current round,
+    `last_full` those of the last page with messages. `delivered` are the digests of messages of
+    `url` that are records already, if this page is requested again.
     """
 
     url: str
@@ -34,6 +37,8 @@ class PollState:
     etag: str | None = None
     previous: tuple[str, ...] = ()
     current: tuple[str, ...] = ()
+    last_full: tuple[str, ...] = ()
+    delivered: tuple[str, ...] = ()
 
 
 class HttpPollSource(ReceivingSource[HttpPollSourceConfig]):
@@ -133,35 +138,53 @@ class HttpPollSource(ReceivingSource[HttpPollSourceConfig]):
             return state, True
         payloads = self._payloads(response)
         digests: tuple[str, ...] = ()
+        if only_changed or self.config.paging is not None:
+            digests = tuple(map(_digest, payloads))
         emitted: Sequence[bytes] = payloads
         if only_changed:
-            digests = tuple(_digest(payload) for payload in payloads)
-            previous = frozenset(state.previous)
-            emitted = [
-                payload
-                for payload, digest in zip(payloads, digests, strict=True)
-                if digest not in previous
-            ]
+            emitted = _without(
+                payloads, digests, {digest: len(payloads) for digest in state.previous}
+            )
+        elif state.delivered:
+            emitted = _without(payloads, digests, Counter(state.delivered))
         metadata = {"url": state.url, "headers": without_credentials(response.headers)}
         for chunk in _split_into_chunks(emitted):
             await journal.append([Message(payload, metadata) for payload in chunk])
-        new_state = replace(state, current=state.current + digests)
-        return self._next_state(new_state, response, len(payloads))
+        return self._next_state(state, response, len(payloads), digests)
 
     def _next_state(
-        self, state: PollState, response: Response, count: int
+        self, state: PollState, response: Response, count: int, digests: tuple[str, ...]
     ) -> tuple[PollState, bool]:
         """Returns the state for the next request, and whether the round has ended."""
         paging, url = self.config.paging, state.url
-        last_full_url = url if count else state.last_full_url
+        if self.config.emit == "changed":
+            state = replace(state, current=state.current + digests)
+        if count:
+            state = replace(state, last_full_url=url, last_full=digests)
         following_url = next_url(url, paging, response, count) if paging is not None else url
         if following_url not in (None, url) and count:
-            return replace(state, url=following_url, last_full_url=last_full_url, etag=None), False
-        if following_url is None:
-            stays = paging is not None and paging.at_end == "stay"
-            following_url = last_full_url if stays else self._first_url
-        etag = response.headers.get("ETag") if following_url == url else None
-        return PollState(following_url, last_full_url, etag, previous=state.current), True
+            return replace(state, url=following_url, etag=None, delivered=()), False
+        first_url, delivered = self._next_round(following_url, state, digests)
+        etag = response.headers.get("ETag") if first_url == url else None
+        state = replace(
+            state, url=first_url, etag=etag, previous=state.current, current=(), delivered=delivered
+        )
+        return state, True
+
+    def _next_round(
+        self, following_url: str | None, state: PollState, digests: tuple[str, ...]
+    ) -> tuple[str, tuple[str, ...]]:
+        """Returns the first URL of the next round, and the digests of its delivered messages."""
+        paging = self.config.paging
+        if paging is None:
+            return state.url, ()
+        if following_url is None and paging.at_end == "restart":
+            return self._first_url, ()
+        if following_url is None and paging.by == "page":
+            return state.last_full_url, state.last_full
+        if following_url in (None, state.url):
+            return state.url, digests or state.delivered
+        return following_url, ()
 
     def _payloads(self, response: Response) -> list[bytes]:
         if not response.body:
@@ -181,8 +204,22 @@ def _load_state(file: JsonStateFile) -> PollState | None:
     values = file.load()
     if not values:
         return None
-    digests = {name: tuple(values[name]) for name in ("previous", "current")}
-    return PollState(**{**values, **digests})
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return PollState(**{**values, **lists})
+
+
+def _without(
+    payloads: Sequence[bytes], digests: Sequence[str], delivered: Mapping[str, int]
+) -> list[bytes]:
+    """Returns payloads without the first `delivered[digest]` ones of each digest."""
+    remaining = dict(delivered)
+    emitted = []
+    for payload, digest in zip(payloads, digests, strict=True):
+        if remaining.get(digest, 0):
+            remaining[digest] -= 1
+        else:
+            emitted.append(payload)
+    return emitted
 
 
 def _split_into_chunks(payloads: Sequence[bytes]) -> Iterator[list[bytes]]:
