@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import socket
 import ssl
 from collections.abc import Callable
 from contextlib import closing
@@ -69,6 +70,22 @@ def test_the_metadata_of_a_request(listening: Any) -> None:
     assert one["parameters"] == [("room", "a b")] and one["query"] == [("x", "1"), ("y", "2")]
     assert dict(one["headers"])["x-kind"] == "k" and "authorization" not in dict(one["headers"])
     assert one["received"] <= two["received"] and two["method"] == "PUT"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [({}, "blue"), ({"repeated_keys": "array"}, ["red", "blue"])]
+)
+def test_repeated_parameters_and_headers(
+    listening: Any, options: dict[str, Any], expected: Any
+) -> None:
+    server = listening(**options)
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        headers = "Host: made-up\r\nX-Tag: red\r\nx-tag: blue\r\nContent-Length: 1\r\n"
+        connection.sendall(f"POST /?tag=red&tag=blue HTTP/1.1\r\n{headers}\r\n1".encode())
+        assert b" 200 " in connection.recv(1000)
+    (row,) = server.there("query", "headers")
+    assert row["query"] == [("tag", expected)]
+    assert [value for name, value in row["headers"] if name == "x-tag"] == [expected]
 
 
 def test_other_paths_and_methods_are_rejected(listening: Any) -> None:

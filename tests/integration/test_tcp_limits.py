@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
+import ssl
+import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from taking import Take, Taking, is_closed
 
-from penstock.connectors.tcp import TcpSource
+from penstock.connectors.tcp import TcpSink, TcpSource
 from penstock.connectors.tcp.reader import ConnectionHandler
+from penstock.connectors.tcp.server import BroadcastServer
 from penstock.sdk import Context
 from penstock.sdk.network.byte_budget import ByteBudget
+from penstock.sdk.network.connection_limits import ConnectionCounter, ConnectionLimits
+from servers.certificates import Authority
 from servers.server import free_port
 
 SECONDS = 30
@@ -55,6 +63,51 @@ def test_connections_over_the_limit_are_closed(listening: Any, limit: str) -> No
                 assert is_closed(connection)
         connections[0].sendall(b"2\n")
         assert server.payloads(3) == [b"1", b"1", b"2"]
+
+
+def test_connections_leave_half_of_the_file_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (20, 20))
+    counter = ConnectionCounter(ConnectionLimits())
+    assert [counter.add((str(address), 1)) for address in range(12)] == [True] * 10 + [False] * 2
+    counter.remove(("0", 1))
+    assert counter.add(("0", 1))
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_strangers_do_not_delay_subscribers(tmp_path: Path, encrypted: bool) -> None:
+    authority, port = Authority(tmp_path), free_port()
+    options: dict[str, Any] = {"listen": f"127.0.0.1:{port}", "max_connections": 20}
+    if encrypted:
+        certificate = str(authority.issue("ours"))
+        options["tls"] = {"certificate": certificate, "key": certificate}
+    server = BroadcastServer(TcpSink.config_type.model_validate(options))
+    with closing(server), ExitStack() as stack:
+
+        def connect() -> socket.socket:
+            return stack.enter_context(socket.create_connection(("127.0.0.1", port), SECONDS))
+
+        strangers = [connect() for _ in range(19)]
+        subscriber = connect()
+        if encrypted:
+            context = ssl.create_default_context(cafile=str(authority.root))
+            handshake = partial(context.wrap_socket, subscriber, server_hostname="127.0.0.1")
+            with ThreadPoolExecutor() as pool:
+                handshaken = pool.submit(handshake)
+                assert server.update_subscribers() == 1
+                subscriber = stack.enter_context(handshaken.result())
+        refused = connect()
+        server.update_subscribers()
+        server.send([b"1\n"])
+        assert subscriber.recv(100) == b"1\n"
+        assert is_closed(refused)
+        for connection in strangers:
+            connection.close()
+        deadline = time.monotonic() + SECONDS
+        while server.update_subscribers() != 1:
+            assert time.monotonic() < deadline
+        connect()
+        if not encrypted:
+            assert server.update_subscribers() == 2
 
 
 def test_an_incomplete_message_times_out(listening: Any) -> None:

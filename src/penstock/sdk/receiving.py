@@ -16,6 +16,7 @@ from penstock.journal import RECEIVED, REJECTED_SIZE, Bounds, Journal, JournalRe
 from penstock.sdk.capability import Capability
 from penstock.sdk.component import Level
 from penstock.sdk.config import Config
+from penstock.sdk.messages.repeated_keys import metadata_field, unique_keys
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.record import Read
 from penstock.sdk.source import Offset, ReplayableSource
@@ -81,11 +82,15 @@ class ReceivingSource(ReplayableSource[R]):
         """
 
     def message_metadata_schema(self) -> pa.Schema:
-        """Returns the metadata columns of a message: the keys of `Message.metadata`."""
+        """Returns the metadata columns of a message: the keys of `Message.metadata`.
+
+        Maps of the journal may repeat keys. Read maps have unique keys, as `repeated_keys` says.
+        """
         return pa.schema([])
 
     def metadata_schema(self) -> pa.Schema:
-        return pa.schema([*self.message_metadata_schema(), RECEIVED])
+        fields = [metadata_field(field, self.config) for field in self.message_metadata_schema()]
+        return pa.schema([*fields, RECEIVED])
 
     def journal(self) -> Journal:
         """Opens the journal for the receiving process."""
@@ -96,7 +101,8 @@ class ReceivingSource(ReplayableSource[R]):
             message=min(self.config.max_message_size, self.config.journal.max_size // 2),
         )
         payload = pa.field("payload", pa.binary())
-        columns = pa.schema([payload, *self.metadata_schema(), REJECTED_SIZE])
+        metadata = [*self.message_metadata_schema(), RECEIVED]
+        columns = pa.schema([payload, *metadata, REJECTED_SIZE])
         return Journal(self.directory, columns, bounds)
 
     def lost(self) -> int:
@@ -172,4 +178,5 @@ def _column(batch: pa.RecordBatch, name: str, metadata: pa.Schema) -> pa.Array:
     type_ = metadata.field(name).type
     if name not in batch.schema.names:
         return pa.nulls(batch.num_rows, type_)
-    return batch.column(name).cast(type_)
+    column = batch.column(name)
+    return unique_keys(column, type_) if pa.types.is_map(type_) else column.cast(type_)

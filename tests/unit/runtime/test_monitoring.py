@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -18,8 +17,8 @@ from penstock.app import RunOptions
 from penstock.core.errors import Permanent, UserError
 from penstock.core.log import Silent
 from penstock.observe.execution import Execution
-from penstock.runtime.handle import RunHandle
 from penstock.runtime import monitoring as monitoring_module
+from penstock.runtime.handle import RunHandle
 from penstock.runtime.monitoring import LIMITS, monitoring, parse_listen
 
 PIPELINE = """\
@@ -103,14 +102,14 @@ def test_slow_connections_are_limited_and_closed(
     monkeypatch.setattr(monitoring_module, "CONNECTION_TIMEOUT", 1.0)
     with monitoring(handle, "0") as url, ExitStack() as stack:
         host, _, port = urlsplit(url).netloc.partition(":")
-        opened = len(os.listdir("/proc/self/fd"))
+        opened = len([*Path("/proc/self/fd").iterdir()])
         slow = []
         for _ in range(200):
             connection = stack.enter_context(socket.create_connection((host, int(port)), 10))
             with suppress(OSError):
                 connection.sendall(b"GET /health HTTP/1.1\r\n")
             slow.append(connection)
-        accepted = len(os.listdir("/proc/self/fd")) - opened - len(slow)
+        accepted = len([*Path("/proc/self/fd").iterdir()]) - opened - len(slow)
         assert accepted <= LIMITS.max_connections_per_address
         for connection in slow:
             with suppress(ConnectionError):

@@ -23,6 +23,7 @@ from penstock.sdk import (
     Secret,
 )
 from penstock.sdk.columns.template import Template
+from penstock.sdk.messages.repeated_keys import RepeatedKeys
 from penstock.sdk.network.address import Address, url_validator
 from penstock.sdk.network.auth import Auth
 from penstock.sdk.network.connection_limits import ConnectionLimits
@@ -157,7 +158,7 @@ def _validate_path(text: str) -> str:
 UrlPath = Annotated[str, AfterValidator(_validate_path)]
 
 
-class HttpSourceConfig(ConnectionLimits, ReceivingConfig):
+class HttpSourceConfig(ConnectionLimits, RepeatedKeys, ReceivingConfig):
     listen: Address
     """The address to listen on, as `host:port`. The host 0.0.0.0 stands for all interfaces."""
     path: UrlPath | list[UrlPath] = "/"

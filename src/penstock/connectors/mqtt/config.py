@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from penstock.sdk import ByteSize, Config, Duration, PositiveDuration, ReceivingConfig, Secret
 from penstock.sdk.columns.template import Template
+from penstock.sdk.messages.repeated_keys import RepeatedKeys
 from penstock.sdk.network.address import url_validator
 from penstock.sdk.network.auth import Auth
 from penstock.sdk.network.tls import TlsOption, resolve_tls
@@ -97,7 +98,7 @@ class Will(Config):
     """Retain the message for later subscribers."""
 
 
-class MqttSourceConfig(ConnectionConfig, ReceivingConfig):
+class MqttSourceConfig(ConnectionConfig, RepeatedKeys, ReceivingConfig):
     topic: str | list[str]
     """The topic filters to subscribe to. `+` matches one level, `#` all further levels."""
     client_id: str | None = None

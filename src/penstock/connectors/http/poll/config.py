@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from penstock.connectors.http.config import Framing, HttpRetry, HttpUrl, StaticClientConfig
 from penstock.connectors.http.framing import Pointer
 from penstock.sdk import ByteSize, Config, PositiveDuration, ReceivingConfig
+from penstock.sdk.messages.repeated_keys import RepeatedKeys
 
 AtEnd = Literal["restart", "stay"]
 
@@ -68,7 +69,7 @@ class CursorPaging(Config):
 Paging = Annotated[LinkPaging | NumberPaging | CursorPaging, Field(discriminator="by")]
 
 
-class HttpPollSourceConfig(StaticClientConfig, ReceivingConfig):
+class HttpPollSourceConfig(StaticClientConfig, RepeatedKeys, ReceivingConfig):
     url: HttpUrl
     """The request URL."""
     interval: PositiveDuration = 10.0
