@@ -29,6 +29,7 @@ pytest_plugins = [
             "rabbitmq",
             "redis",
             "s3",
+            "spark",
             "web",
         )
     ),

@@ -177,6 +177,8 @@ def replay(
     Skips dead letters above a stateful node unless `force`. Raises StateError while the pipeline
     runs, and PenstockError if a sink cannot be reached. All dead letters are kept after an error.
     """
+    from penstock.core.log import Silent
+    from penstock.engine.shared_state import share_state
     from penstock.runtime.diagnose import diagnose
     from penstock.runtime.replay import Replay
     from penstock.runtime.schemas import resolve_schemas
@@ -189,6 +191,7 @@ def replay(
         plan = assign_owner(plan, state.id())
         if spark is None:
             spark = stack.enter_context(session(plan, log_file=state.log))
+        share_state(spark, state.lock, Silent())
         current = Replay(plan, spark, state)
         try:
             return current.run(ids, force)

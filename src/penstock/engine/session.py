@@ -36,6 +36,10 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.streaming.pollingDelay": "50ms",
     "spark.sql.streaming.stopTimeout": "30s",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing"
+        ".FileSystemBasedCheckpointFileManager"
+    ),
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
     "spark.sql.streaming.offsetLog.formatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -43,17 +47,14 @@ SETTINGS: Mapping[str, str] = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.python.daemon.module": "penstock.engine.worker_daemon",
 }
-"""Settings for every master. State uses Spark's in-memory provider by default."""
+"""Settings for every master. State uses Spark's in-memory provider by default. Checkpoints are in
+the state directory, a path in which a rename is atomic."""
 
 LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing"
-        ".FileSystemBasedCheckpointFileManager"
-    ),
 }
-"""Settings for a local master: a rename is atomic on a local disk, not in an object store."""
+"""Settings for a local master."""
 
 END_TIMEOUT = 5.0
 """The maximum time in seconds between lost connections and the end of a killed JVM."""
@@ -106,15 +107,9 @@ class _RunningSession:
     def __init__(self, settings: SessionSettings) -> None:
         await_master(settings.effective_master)
         conf = settings.effective_conf()
-        configured = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
-        warm = settings.warm and settings.local and configured in (None, sys.executable)
-        self._warm = WarmPython.start() if warm else None
+        self._warm: WarmPython | None = None
         try:
-            driver = str(self._warm.launcher) if self._warm else sys.executable
-            worker = driver if self._warm or settings.local else "python3"
-            if not self._warm and configured:
-                worker = configured
-            self._python = {"PYSPARK_PYTHON": worker, "PYSPARK_DRIVER_PYTHON": driver}
+            self._python = self._choose_python(settings, conf)
             conf.pop("spark.pyspark.python", None)
             self._jvm = Jvm(
                 JvmOptions(
@@ -133,8 +128,7 @@ class _RunningSession:
             raise
         try:
             self.session = self._attach(conf)
-            if settings.local:
-                _leave_out_checksums(self.session)
+            _leave_out_checksums(self.session)
         except PenstockError:
             self.close()
             raise
@@ -146,6 +140,27 @@ class _RunningSession:
         except BaseException:
             self.close()
             raise
+
+    def _choose_python(self, settings: SessionSettings, conf: Mapping[str, str]) -> dict[str, str]:
+        """Returns the variables that choose the Python of workers and of the driver.
+
+        Spark also starts the planners and readers of sources, which run on the driver's machine, by
+        the name that the executors of a cluster use. There this name is the driver's Python.
+        """
+        configured = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+        if settings.local:
+            if settings.warm and configured in (None, sys.executable):
+                self._warm = WarmPython.start()
+                configured = str(self._warm.launcher)
+            driver = str(self._warm.launcher) if self._warm else sys.executable
+            return {"PYSPARK_PYTHON": configured or driver, "PYSPARK_DRIVER_PYTHON": driver}
+        worker = configured or "python3"
+        python = {"PYSPARK_PYTHON": worker, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        if Path(worker).name != worker:
+            return python
+        self._warm = WarmPython.start()
+        python["PATH"] = os.pathsep.join([self._warm.directory_of(worker), os.environ["PATH"]])
+        return python
 
     def _attach(self, conf: Mapping[str, str]) -> SparkSession:
         from pyspark.sql import SparkSession

@@ -24,6 +24,7 @@ from penstock.core.errors import RecordError
 from penstock.core.known_secrets import conceal
 from penstock.core.private_files import create_directory, open_private
 from penstock.engine.late_candidates import CANDIDATES, write_candidates
+from penstock.engine.shared_state import verify_state
 from penstock.spec.model_types import OnError
 
 Stage = Literal["decode", "transform", "output", "sink"]
@@ -95,7 +96,12 @@ class Spool:
         return self.on_error != "drop" and self.report_dead_letters
 
     def begin(self, batch: int | None, partition: int | str) -> DeadLetterWriter:
-        """Returns a writer of the dead letters of one partition of a batch."""
+        """Returns a writer of the dead letters of one partition of a batch.
+
+        Raises StateError in a task without access to the state directory.
+        """
+        if self.directory is not None:
+            verify_state()
         return DeadLetterWriter(self, batch, partition)
 
 

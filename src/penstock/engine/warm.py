@@ -34,7 +34,7 @@ run_path(sys.argv[1], run_name="__main__")
 class WarmPython:
     """The warm process. The warm process and its children end with this process.
 
-    `launcher` is the program that Spark starts as Python. For a local master only: executors of a
+    `launcher` is the program that Spark starts as Python on the driver's machine. Executors of a
     cluster start Python themselves.
     """
 
@@ -54,6 +54,13 @@ class WarmPython:
     def start(cls, log: Path | None = None) -> WarmPython:
         """Starts the process without waiting. Early requests wait in its socket."""
         return cls(log)
+
+    def directory_of(self, name: str) -> str:
+        """Returns a directory in which a program of this name is the launcher."""
+        directory = self._scratch.path / "bin"
+        directory.mkdir(exist_ok=True)
+        (directory / name).symlink_to(self.launcher)
+        return str(directory)
 
     @property
     def pid(self) -> int:

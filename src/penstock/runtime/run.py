@@ -84,15 +84,18 @@ class Run:
         self, plan: Plan, spark: SparkSession | None, stack: ExitStack
     ) -> SparkSession:
         from penstock.engine.session import apply_settings
+        from penstock.engine.shared_state import share_state
 
         if spark is not None:
             apply_settings(spark, spark_settings(plan.spec.runtime, plan.spec.runtime.state_store))
-            return spark
-        length = expected_length(plan, self.state, self.options.until)
-        chosen = self._choose_resources(plan)
-        return stack.enter_context(
-            session(plan, log_file=self.state.log, length=length, chosen=chosen)
-        )
+        else:
+            length = expected_length(plan, self.state, self.options.until)
+            chosen = self._choose_resources(plan)
+            spark = stack.enter_context(
+                session(plan, log_file=self.state.log, length=length, chosen=chosen, log=self.log)
+            )
+        share_state(spark, self.state.lock, self.log)
+        return spark
 
     def _choose_resources(self, plan: Plan) -> Resources:
         chosen = resources(plan)

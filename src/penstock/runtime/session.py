@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.core.log import Log, Silent
 from penstock.core.private_files import open_private
+from penstock.engine.cluster import is_local, set_partitions
 from penstock.engine.memory import Resources, choose_resources
 from penstock.engine.session import SessionSettings, cores
 from penstock.engine.session import session as start_session
@@ -28,16 +30,21 @@ def session(
     log_file: Path | None = None,
     length: Length = "seconds",
     chosen: Resources | None = None,
+    log: Log | None = None,
 ) -> Iterator[SparkSession]:
     """Yields a Spark session with the plan's runtime settings, and closes the session at the end.
 
-    `length` is the expected duration of the work. `chosen` defaults to `resources(plan)`.
+    `length` is the expected duration of the work. `chosen` defaults to `resources(plan)`. Raises
+    Transient if a cluster has no executors.
     """
     if log_file is not None:
         with writing(log_file), open_private(log_file, "a"):
             pass
     runtime, chosen = plan.spec.runtime, chosen or resources(plan)
-    with start_session(session_settings(runtime, chosen, log_file, length)) as spark:
+    settings = session_settings(runtime, chosen, log_file, length)
+    with start_session(settings) as spark:
+        if not is_local(spark):
+            set_partitions(spark, settings.conf, log or Silent())
         yield spark
 
 

@@ -77,6 +77,11 @@ class StateDirectory:
         return self.root / "dead_letters"
 
     @property
+    def lock(self) -> Path:
+        """The lock file. Its content differs in each run."""
+        return self.root / LOCK
+
+    @property
     def log(self) -> Path:
         return self.root / LOG
 
@@ -255,6 +260,7 @@ class StateDirectory:
         owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": now()}
         os.ftruncate(file.fileno(), 0)
         os.write(file.fileno(), json.dumps(owner).encode())
+        os.fsync(file.fileno())
 
     def _acquire(self, file: IO[str], until: float) -> None:
         while True:

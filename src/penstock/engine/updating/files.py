@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from penstock.core.durable import create_directory_durably, rename_durably, replace_durably, sync
 from penstock.core.errors import StateError
+from penstock.engine.shared_state import verify_state
 from penstock.engine.updating.rows import Merge, RowState, consolidate
 
 MAX_CHAIN = 20
@@ -162,7 +163,11 @@ class BucketFiles:
         return cls(str(directory), attempt, version.chains.get(operator, {}))
 
     def load(self, bucket: int, merge: Merge = consolidate) -> RowState:
-        """Returns the rows of a bucket before the batch. Raises StateError if a file is damaged."""
+        """Returns the rows of a bucket before the batch.
+
+        Raises StateError if a file is damaged, or if the machine does not share the directory.
+        """
+        verify_state()
         chain = self.chains.get(bucket, ())
         cached = _cache.pop((self.directory, self._operator, bucket), None)
         known, state = cached or ((), RowState(merge=merge))

@@ -1,0 +1,113 @@
+"""A standalone Spark cluster of two workers, each in a mount namespace of its own."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from penstock.engine.jvm import spark_home
+from servers.install import program, unavailable
+from servers.server import Server, free_port
+
+_MEMORY = "-Xmx256m"
+
+
+class _Daemon(Server):
+    """A daemon of a standalone cluster on the loopback interface."""
+
+    title = "Apache Spark, standalone"
+    registered: str
+    """The text in the log of a daemon that is ready."""
+
+    def java(self, class_: str, *arguments: str) -> list[str]:
+        """The command that starts a class of Spark."""
+        jars = f"{spark_home()}/jars/*"
+        java = program("java", "openjdk-17-jre-headless")
+        flags = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", _MEMORY]
+        return [java, *flags, "-cp", jars, class_, "--host", "127.0.0.1", *arguments]
+
+    def ready(self) -> None:
+        if self.registered not in self.log.read_text(errors="replace"):
+            raise RuntimeError("not registered yet")
+
+    def environment(self) -> Mapping[str, str]:
+        return {
+            "SPARK_HOME": str(spark_home()),
+            "SPARK_SCALA_VERSION": "2.13",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(self.directory.path / "local"),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        }
+
+
+class _Master(_Daemon):
+    name = "spark-master"
+    registered = "I have been elected leader"
+
+    def command(self) -> Sequence[str]:
+        ports = ["--port", str(self.port), "--webui-port", "0"]
+        return self.java("org.apache.spark.deploy.master.Master", *ports)
+
+
+class _Worker(_Daemon):
+    name = "spark-worker"
+    registered = "Successfully registered with master"
+
+    def __init__(self, host: str, master: str, hidden: Path) -> None:
+        super().__init__()
+        self._host, self._master, self._hidden = host, master, hidden
+
+    def command(self) -> Sequence[str]:
+        """The command of a worker on a host of this name, which has a `hidden` of its own."""
+        sizes = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
+        work = ["--work-dir", str(self.directory.path / "work")]
+        class_ = "org.apache.spark.deploy.worker.Worker"
+        java = shlex.join(self.java(class_, *sizes, *work, self._master))
+        hidden = shlex.quote(str(self._hidden))
+        script = f"hostname {self._host} && mount -t tmpfs tmpfs {hidden} && exec {java}"
+        return [*_namespace(), "sh", "-c", script]
+
+
+class SparkCluster:
+    """A master and two workers of one core. Each worker has its own content of `hidden`."""
+
+    def __init__(self, hidden: Path) -> None:
+        self.hidden = hidden
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            master = stack.enter_context(_Master(free_port()))
+            self.url = f"spark://127.0.0.1:{master.port}"
+            for host in ("node-a", "node-b"):
+                stack.enter_context(_Worker(host, self.url, self.hidden))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+@cache
+def _namespace() -> tuple[str, ...]:
+    """The command that runs another one in namespaces of its own for mounts and the host name."""
+    for command in (("unshare", "-m", "-u"), ("unshare", "-r", "-m", "-u")):
+        if subprocess.run([*command, "true"], capture_output=True).returncode == 0:
+            return command
+    return unavailable("no mount namespaces", "run as root, or permit unprivileged namespaces")
+
+
+@pytest.fixture(scope="session")
+def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """One cluster for all tests that ask for it."""
+    with SparkCluster(tmp_path_factory.mktemp("hidden")) as cluster:
+        yield cluster
