@@ -42,7 +42,8 @@ class Sql(Relation[SqlConfig]):
     A record on which the query fails becomes a dead letter.
 
     Of changes, a stateless query keeps the operation column, and an update whose new row does not
-    meet WHERE becomes a delete. A query with state is an error, because it cannot take rows back.
+    meet WHERE becomes a delete. An aggregate, a join or another query with state is an updating
+    query: its rows are changes, too.
 
     ```yaml
     type: sql
