@@ -12,20 +12,20 @@ from pydantic import Field
 from penstock.core.errors import DecodeError
 from penstock.core.units import ByteSize
 from penstock.sdk.columns.conform import error_text, project_schema
-from penstock.sdk.config import Config
 from penstock.sdk.encoding.arrow_files import (
     UNREADABLE,
     check_column_names,
     read_batches,
     spark_compatible,
 )
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.record import Encoded, Read
 
 _ROWS = 65_536
 
 
-class ParquetConfig(Config):
+class ParquetConfig(TimeOptions):
     """Options of `parquet`."""
 
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
@@ -44,11 +44,12 @@ class Parquet(FileFormat[ParquetConfig]):
     ```
 
     Columns are matched by name. A missing column is null; a file without any declared column is an
-    error, which ends the query. Only required columns are read, row group by row group. A type may
-    be wider or narrower than declared if values are converted without loss (INT to BIGINT, or
-    BIGINT to INT for values in range); a row with another value is an error. A file in another
-    format and a truncated file are one error with position 0. The position is the number of the
-    row.
+    error, which ends the query. Only required columns are read, row group by row group. A type
+    may differ from the declared type if the value is converted without loss: BIGINT to INT in
+    range, DOUBLE to DECIMAL with all digits, TIMESTAMP to DATE at midnight, STRING as in the
+    format `json`. Another value is an error of its row, which names both types. Numbers are
+    timestamps only with the option `timestamps`. A file in another format and a truncated file
+    are one error with position 0. The position is the number of the row.
     """
 
     messages: ClassVar[bool] = False
@@ -59,7 +60,8 @@ class Parquet(FileFormat[ParquetConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        return read_batches(self._batches(file, schema, origin, read), schema, origin, read)
+        batches = self._batches(file, schema, origin, read)
+        return read_batches(batches, schema, origin, read, self.config.conversion)
 
     def _batches(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read

@@ -13,8 +13,8 @@ from penstock.connectors.redis.config import RedisSourceConfig
 from penstock.connectors.redis.errors import row_error, translate_errors
 from penstock.core.errors import OptionError, PlanError, raise_all
 from penstock.sdk import PAYLOAD, Capability, Context, DecodeError, LookupSource, Read, isolate
+from penstock.sdk.columns.conversion import TextConversion, cast
 from penstock.sdk.columns.template import Template
-from penstock.sdk.columns.text_values import from_text
 
 METADATA = pa.schema([("key", pa.string())])
 
@@ -159,12 +159,12 @@ class KeySource(LookupSource[RedisSourceConfig]):
     ) -> pa.Array:
         if field.name in keys.schema.names:
             taken = keys.column(field.name).take(pa.array([n for n, _ in hashes], pa.int64()))
-            return taken.cast(field.type)
+            return cast(taken, field.type)
         values = [fields.get(field.name.encode()) for _, fields in hashes]
         if pa.types.is_binary(field.type):
             return pa.array(values, field.type)
         texts = pa.array([value and value.decode() for value in values], pa.string())
-        return from_text(texts, field.type, "iso")
+        return TextConversion()(texts, field.type)
 
     def _execute(
         self, client: Any, commands: list[tuple[Any, ...]], names: list[str], read: Read

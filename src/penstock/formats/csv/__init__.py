@@ -20,10 +20,9 @@ from penstock.formats.csv.records import Dialect, read_records
 from penstock.sdk.columns.binary_arrays import decode_non_null, join_lines
 from penstock.sdk.columns.conform import collect_encoded, conform, error_text, sql_name
 from penstock.sdk.columns.inference import infer_text_type, merge_types
-from penstock.sdk.columns.text_values import Times
-from penstock.sdk.config import Config
 from penstock.sdk.encoding.fallback import decode_with_fallback
 from penstock.sdk.encoding.lines import Framing, split_payloads
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import (
     AUTO,
     BYTE_ENCODINGS,
@@ -44,7 +43,7 @@ def _null_as_text(value: Any) -> Any:
     return "null" if value is None else value
 
 
-class CsvConfig(Config):
+class CsvConfig(TimeOptions):
     """Options of `csv`."""
 
     delimiter: str = Field(default=",", min_length=1, max_length=1, pattern=r"^[\x01-\x7f]$")
@@ -72,8 +71,6 @@ class CsvConfig(Config):
     """Skip lines of a file that start with this character."""
     framing: Framing = "none"
     """The content of a payload: one record, or with `lines` one on each line that is not blank."""
-    timestamps: Times = "iso"
-    """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
     encoding: Encoding = AUTO
     """The encoding for reading, such as `latin-1` or `utf-16-le`. With `auto` the byte order mark
     of a file determines UTF-16 or UTF-32; other files and payloads are UTF-8. Files are written as
@@ -128,7 +125,7 @@ class Csv(FileFormat[CsvConfig]):
     def _decode(self, records: pa.BinaryArray, names: Sequence[str], schema: pa.Schema) -> Decoded:
         _check_flat(schema)
         nulls = tuple(self.config.nulls)
-        reader = Reader(tuple(names), schema, self._dialect, nulls, self.config.timestamps)
+        reader = Reader(tuple(names), schema, self._dialect, nulls, self.config.time_form)
         return decode_with_fallback(
             records, schema, reader.read, reader.normalize, reader.read_normalized
         )

@@ -18,6 +18,7 @@ from penstock.formats.json.infer import infer
 from penstock.formats.json.plain import PlainJson
 from penstock.sdk import Config, Context, Decoded, Encoded, FileFormat, FileWriter, Read
 from penstock.sdk.columns.text_values import NumberTimes, Times
+from penstock.sdk.columns.times import Nanoseconds
 from penstock.sdk.encoding.lines import LineWriter, read_lines, too_long_error
 
 _SAMPLE = 1000
@@ -29,6 +30,8 @@ class DebeziumJsonConfig(Config):
     timestamps: Times = "iso"
     """The form of timestamps in rows: ISO 8601 text, or numbers since 1970 in a unit. Written
     milliseconds are whole numbers."""
+    nanoseconds: Nanoseconds = "reject"
+    """Read timestamps with digits below a microsecond as errors, or truncate them."""
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970."""
     decimals: Decimals = "number"
@@ -80,6 +83,7 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
         super().__init__(config, context)
         times = JsonConfig(
             timestamps=config.timestamps,
+            nanoseconds=config.nanoseconds,
             timestamp_numbers=config.timestamp_numbers,
             decimals=config.decimals,
             nulls="keep",

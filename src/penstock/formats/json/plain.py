@@ -24,10 +24,11 @@ from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
 from penstock.sdk.columns.binary_arrays import decode_non_null, sort_failures
 from penstock.sdk.columns.conform import collect_encoded, error_text
-from penstock.sdk.columns.text_values import NumberTimes, Times
+from penstock.sdk.columns.text_values import NumberTimes
 from penstock.sdk.encoding.fallback import decode_with_fallback
 from penstock.sdk.encoding.lines import LineWriter, too_long_error
 from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import AUTO, payloads_as_utf8
 from penstock.sdk.format import FileWriter
 from penstock.sdk.isolate import isolate
@@ -37,13 +38,11 @@ from penstock.sdk.schema_registry import RegistryOptions
 _SAMPLE = 1000
 
 
-class JsonConfig(LinesConfig):
+class JsonConfig(LinesConfig, TimeOptions):
     """Options of `json`."""
 
     unknown: Literal["ignore", "reject"] = "ignore"
     """Ignore or reject records with keys that are not columns. `reject` is ten times slower."""
-    timestamps: Times = "iso"
-    """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970. `nanos` is ten
     times slower for them."""
@@ -91,10 +90,10 @@ class PlainJson(LinesFormat[JsonConfig]):
 
     def _decode_objects(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         closed = self.config.unknown == "reject"
-        times, decimals = self.config.timestamps, self.config.decimals
-        reader = Reader(schema, times, decimals)
+        form, decimals = self.config.time_form, self.config.decimals
+        reader = Reader(schema, form, decimals)
         numbers = self.config.timestamp_numbers
-        normalizer = Normalizer(schema, times, closed, numbers, decimals)
+        normalizer = Normalizer(schema, form, closed, numbers, decimals)
         return decode_with_fallback(
             payloads,
             schema,

@@ -8,9 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, UserError
+from penstock.sdk.columns.conform import rebuild
+from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_text import text_value
 
 Row = Mapping[str, Any]
+_INVALID = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def infer_rows(rows: Sequence[Row]) -> pa.Schema:
@@ -54,24 +57,20 @@ def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
     """Converts values to the type of a field, by a cast if needed. Raises DecodeError."""
     values = [text_value(value, field) for value in values]
     try:
-        return pa.array(values, field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError):
-        pass
+        array = pa.array(values)
+    except _INVALID:
+        array = None  # values of several types, or a map
     try:
-        return _cast(pa.array(values), field.type)
-    except (
-        pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError,
-        OverflowError,
-    ) as error:  # fmt: skip
+        if array is None or _has_map(field.type):
+            return pa.array(values, field.type)
+        return rebuild(array, field.type, Conversion(nearest=True))
+    except _INVALID as error:
         raise DecodeError(
             f'column "{field.name}" is not {field.type}', detail=str(error)
         ) from error
 
 
-def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(target) and target.tz and pa.types.is_string(array.type):
-        try:
-            return array.cast(target)
-        except pa.ArrowInvalid:
-            array = array.cast(pa.timestamp(target.unit))
-    return array.cast(target)
+def _has_map(type_: pa.DataType) -> bool:
+    return pa.types.is_map(type_) or any(
+        _has_map(type_.field(index).type) for index in range(type_.num_fields)
+    )

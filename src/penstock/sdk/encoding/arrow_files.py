@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.core.errors import DecodeError, Permanent, PlanError
 from penstock.core.text import nearest
 from penstock.sdk.columns.conform import conform, conform_each, is_list, leaf_types, project_schema
+from penstock.sdk.columns.conversion import Conversion, cast
 from penstock.sdk.record import Read
 
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, MemoryError, OverflowError)
@@ -18,8 +19,9 @@ MemoryError."""
 
 
 def read_batches(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, origin: str, read: Read
-) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, origin: str, read: Read,
+    conversion: Conversion = cast,
+) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:  # fmt: skip
     """Yields rows of exactly `schema` and their numbers from 1.
 
     Rejects rows that cannot be converted. After a DecodeError of `batches` the remaining rows are
@@ -35,7 +37,7 @@ def read_batches(
             return
         if batch is None:
             return
-        decoded = conform_each(batch, needed)
+        decoded = conform_each(batch, needed, conversion)
         for failure in decoded.failures:
             read.reject(None, origin, before + failure[0] + 1, failure.error)
         count = batch.num_rows
