@@ -17,6 +17,7 @@ from penstock.sdk.encoding.arrow_files import (
     check_column_names,
     read_batches,
     spark_compatible,
+    unsupported_type,
 )
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
@@ -81,6 +82,9 @@ class Parquet(FileFormat[ParquetConfig]):
                 ):
                     batch.validate(full=True)
                     yield batch
+        except pa.ArrowNotImplementedError as error:
+            found = unsupported_type(error)
+            raise DecodeError(found.message, code=found.code, hint=found.hint) from error
         except UNREADABLE as error:
             raise DecodeError(
                 f"not a Parquet file: {error_text(error)}", code="not-parquet"
@@ -92,6 +96,8 @@ class Parquet(FileFormat[ParquetConfig]):
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         try:
             return spark_compatible(parquet.read_schema(file))
+        except pa.ArrowNotImplementedError as error:
+            raise unsupported_type(error) from error
         except UNREADABLE:
             return None
 

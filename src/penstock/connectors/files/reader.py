@@ -20,6 +20,7 @@ from penstock.connectors.files.signature import NOT_COMPRESSED
 from penstock.connectors.files.storage import Storage
 from penstock.core.errors import DecodeError, PlanError, RecordError
 from penstock.sdk import FileFormat, Read
+from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.columns.rows import column
 from penstock.sdk.forked import CRASHED, iterate_forked
 from penstock.sdk.record import BadRecord
@@ -220,6 +221,7 @@ class FileReader:
         def infer() -> Iterator[tuple[pa.Schema | None, Failures]]:
             try:
                 schema = self.format.infer_file(file.stream)
+                check_distinct(schema or ())
             except _CORRUPT:
                 schema = None
             yield schema, file.failures

@@ -19,9 +19,15 @@ from penstock.formats.csv.read import Reader
 from penstock.formats.csv.records import Dialect, read_records
 from penstock.sdk.columns.binary_arrays import decode_non_null, join_lines
 from penstock.sdk.columns.conform import collect_encoded, conform, error_text, sql_name
-from penstock.sdk.columns.inference import infer_text_type, merge_types
+from penstock.sdk.columns.inference import (
+    column_of,
+    infer_number_type,
+    infer_text_type,
+    merge_types,
+)
+from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.encoding.fallback import decode_with_fallback
-from penstock.sdk.encoding.lines import Framing, split_payloads
+from penstock.sdk.encoding.lines import Framing, sample, split_payloads
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import (
     AUTO,
@@ -35,8 +41,7 @@ from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read, Records
 
 _SAMPLE = 1000
-_INT = re.compile(r"-?(0|[1-9]\d{0,17})\Z")
-_FLOAT = re.compile(r"-?(0|[1-9]\d*)?\.?\d+([eE][+-]?\d+)?\Z")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)?(\.[0-9]+|(?<=[0-9]))([eE][+-]?[0-9]{1,4})?\Z")
 
 
 def _null_as_text(value: Any) -> Any:
@@ -211,20 +216,21 @@ class Csv(FileFormat[CsvConfig]):
         return _Writer(file, self, schema)
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        sample = [payload for payload in payloads.slice(0, _SAMPLE).to_pylist() if payload]
-        return self._infer(self.config.columns, sample) if self.config.columns else None
+        texts = [payload for payload in payloads.slice(0, _SAMPLE).to_pylist() if payload]
+        return self._infer(self.config.columns, texts) if self.config.columns else None
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         blocks = read_records(self._lines(file), self._dialect)
-        records = next((block.texts for block in blocks if len(block.texts)), None)
-        if records is None:
+        records = sample((block.texts for block in blocks), _SAMPLE + 1)
+        if not len(records):
             return None
         if not self.config.header:
             return self.infer_schema(records)
-        sample = records.slice(1, _SAMPLE).to_pylist()
-        return self._infer(Header(records[0].as_py(), self._dialect).names, sample)
+        names = Header(records[0].as_py(), self._dialect).names
+        return self._infer(names, records.slice(1).to_pylist())
 
     def _infer(self, names: Sequence[str], records: list[bytes]) -> pa.Schema:
+        check_distinct(pa.schema([(name, pa.null()) for name in names]))
         types = dict.fromkeys(names, pa.null())
         for record in records:
             fields = self._dialect.fields(record) or []
@@ -233,12 +239,7 @@ class Csv(FileFormat[CsvConfig]):
                     value = text.decode(errors="replace")
                     if value and value not in self.config.nulls:
                         types[name] = merge_types(types[name], _infer_type(value.strip()))
-        return pa.schema(
-            [
-                (name, pa.string() if pa.types.is_null(type_) else type_)
-                for name, type_ in types.items()
-            ]
-        )
+        return pa.schema([column_of(name, type_) for name, type_ in types.items()])
 
 
 class _Writer(FileWriter):
@@ -259,10 +260,8 @@ class _Writer(FileWriter):
 
 
 def _infer_type(text: str) -> pa.DataType:
-    if _INT.match(text):
-        return pa.int64()
-    if _FLOAT.match(text) and not re.match(r"-?0\d", text):
-        return pa.float64()
+    if _NUMBER.match(text):
+        return infer_number_type(text)
     return pa.bool_() if text.lower() in ("true", "false") else infer_text_type(text)
 
 

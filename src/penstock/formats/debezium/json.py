@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar, Literal
 
@@ -19,7 +18,7 @@ from penstock.formats.json.plain import PlainJson
 from penstock.sdk import Config, Context, Decoded, Encoded, FileFormat, FileWriter, Read
 from penstock.sdk.columns.text_values import NumberTimes, Times
 from penstock.sdk.columns.times import Nanoseconds
-from penstock.sdk.encoding.lines import LineWriter, read_lines, too_long_error
+from penstock.sdk.encoding.lines import LineWriter, read_lines, sample, too_long_error
 
 _SAMPLE = 1000
 
@@ -115,8 +114,8 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
         return encoded._replace(payloads=wrap(encoded.payloads, events.schema, forms))
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        sample = payloads.slice(0, _SAMPLE).drop_null().to_pylist()
-        inferred = infer(json.dumps(row).encode() for text in sample for row in _images(text))
+        texts = payloads.slice(0, _SAMPLE).drop_null().to_pylist()
+        inferred = infer(texts, _images)
         if inferred is None:
             return None
         return self.columns_of(inferred).with_roles()
@@ -139,18 +138,12 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
         return LineWriter(file, self)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        lines = next(read_lines(file), None)
-        return None if lines is None else self.infer_schema(lines.texts)
+        return self.infer_schema(sample((lines.texts for lines in read_lines(file)), _SAMPLE))
 
 
-def _images(text: bytes) -> Iterator[dict[str, Any]]:
-    """Yields the rows before and after of an event; none of another payload."""
-    try:
-        event = json.loads(text)
-    except ValueError:
-        return
+def _images(event: Any) -> Iterator[Any]:
+    """Yields the rows before and after of an event; none of another value."""
     if isinstance(event, dict) and isinstance(event.get("payload"), dict):
         event = event["payload"]
     for name in ("before", "after") if isinstance(event, dict) else ():
-        if isinstance(event.get(name), dict):
-            yield event[name]
+        yield event.get(name)

@@ -13,7 +13,7 @@ from penstock.core.errors import DecodeError, EncodeError
 from penstock.formats.json import write
 from penstock.formats.json.connect import (
     in_whole_millis,
-    payloads_of,
+    payload_of,
     unwrap,
     wrap,
     wrapped_columns,
@@ -26,7 +26,7 @@ from penstock.sdk.columns.binary_arrays import decode_non_null, sort_failures
 from penstock.sdk.columns.conform import collect_encoded, error_text
 from penstock.sdk.columns.text_values import NumberTimes
 from penstock.sdk.encoding.fallback import decode_with_fallback
-from penstock.sdk.encoding.lines import LineWriter, too_long_error
+from penstock.sdk.encoding.lines import LineWriter, sample, too_long_error
 from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import AUTO, payloads_as_utf8
@@ -105,9 +105,8 @@ class PlainJson(LinesFormat[JsonConfig]):
         )
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        sample = payloads.slice(0, _SAMPLE).to_pylist()
-        texts = (payload for payload in sample if payload is not None)
-        return infer(texts if self.config.wrapper == "none" else payloads_of(texts))
+        texts = (text for text in payloads.slice(0, _SAMPLE).to_pylist() if text is not None)
+        return infer(texts) if self.config.wrapper == "none" else infer(texts, payload_of)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         if self.config.wrapper == "none":
@@ -166,8 +165,7 @@ class PlainJson(LinesFormat[JsonConfig]):
         return LineWriter(file, self)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        lines = next(self._lines(file), None)
-        return None if lines is None else self.infer_schema(lines.texts)
+        return self.infer_schema(sample((lines.texts for lines in self._lines(file)), _SAMPLE))
 
 
 def _canonical(payload: bytes, normalizer: Normalizer, reader: Reader) -> bytes:

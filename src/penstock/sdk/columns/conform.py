@@ -29,6 +29,10 @@ def rebuild(array: pa.Array, type_: pa.DataType, leaf: Leaf = cast) -> pa.Array:
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if _is_other_list(array.type):
+        array = array.cast(pa.list_(array.type.value_field))
     if pa.types.is_null(array.type) or not pa.types.is_nested(type_):
         return _convert(array, type_, leaf)
     if pa.types.is_struct(type_) and pa.types.is_struct(array.type):
@@ -57,6 +61,14 @@ def _convert(array: pa.Array, type_: pa.DataType, leaf: Leaf) -> pa.Array:
 def is_list(type_: pa.DataType) -> bool:
     """Returns whether the type is a list with 32-bit or 64-bit offsets."""
     return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
+
+
+def _is_other_list(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_fixed_size_list(type_)
+        or pa.types.is_list_view(type_)
+        or pa.types.is_large_list_view(type_)
+    )
 
 
 def _offsets(array: pa.Array) -> tuple[pa.Array, pa.Array | None, slice]:

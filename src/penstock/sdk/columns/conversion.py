@@ -42,6 +42,8 @@ class Conversion:
             return array
         if pa.types.is_null(source):
             return pa.nulls(len(array), type_)
+        if pa.types.is_nested(source) or pa.types.is_nested(type_):
+            raise pa.ArrowInvalid
         if pa.types.is_temporal(source) or pa.types.is_temporal(type_):
             return self._convert_times(array, type_)
         if pa.types.is_string(source):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -42,14 +42,14 @@ def find_name(column: str, names: Sequence[str]) -> int:
     return alike[0] if alike else -1
 
 
-def check_distinct(schema: pa.Schema | pa.StructType) -> None:
+def check_distinct(schema: Iterable[pa.Field]) -> None:
     """Raises PlanError for names that are equal or differ only by case, also in nested fields."""
     seen: dict[str, str] = {}
     for field in schema:
-        other = seen.setdefault(fold(field.name), field.name)
-        if other is not field.name:
-            raise ambiguous_names(other, field.name)
-    for field in schema:
+        name = field.name
+        if fold(name) in seen:
+            raise ambiguous_names(seen[fold(name)], name)
+        seen[fold(name)] = name
         _check_within(field.type)
 
 
