@@ -12,7 +12,7 @@ from penstock.core.errors import DecodeError
 from penstock.sdk.columns.conform import error_text
 from penstock.sdk.encoding.arrow_files import (
     UNREADABLE,
-    check_column_names,
+    check_file_columns,
     read_batches,
     spark_compatible,
 )
@@ -40,11 +40,11 @@ class Arrow(FileFormat[ArrowConfig]):
     format: {type: arrow, compression: lz4}
     ```
 
-    Columns are matched by name. A missing column is null; a file without any declared column is an
-    error, which ends the query. Values are converted as in the
-    format `parquet`. In a truncated or corrupt file the batches
-    before the defect are read and the remaining content is one error. The position is the number
-    of the row. Files are read as streams and need not be seekable.
+    Columns are matched by name, as in the format `parquet`. A missing column is null; a file
+    without any declared column is an error, which ends the query. Values are converted as in
+    the format `parquet`. In a truncated or corrupt file the batches before the defect are read
+    and the remaining content is one error. The position is the number of the row. Files are
+    read as streams and need not be seekable.
     """
 
     messages: ClassVar[bool] = False
@@ -101,7 +101,7 @@ class _PrefixedFile:
 def _batches(file: BinaryIO, schema: pa.Schema, origin: str) -> Iterator[pa.RecordBatch]:
     try:
         reader = _open(file)
-        check_column_names(reader.schema.names, schema, origin)
+        check_file_columns(reader.schema, schema, origin)
         for batch in reader:
             batch.validate(full=True)
             yield batch

@@ -12,9 +12,10 @@ from pydantic import Field
 from penstock.core.errors import DecodeError
 from penstock.core.units import ByteSize
 from penstock.sdk.columns.conform import error_text, project_schema
+from penstock.sdk.columns.names import match_fields
 from penstock.sdk.encoding.arrow_files import (
     UNREADABLE,
-    check_column_names,
+    check_file_columns,
     read_batches,
     spark_compatible,
     unsupported_type,
@@ -44,13 +45,15 @@ class Parquet(FileFormat[ParquetConfig]):
     format: {type: parquet, compression: snappy}
     ```
 
-    Columns are matched by name. A missing column is null; a file without any declared column is an
-    error, which ends the query. Only required columns are read, row group by row group. A type
-    may differ from the declared type if the value is converted without loss: BIGINT to INT in
-    range, DOUBLE to DECIMAL with all digits, TIMESTAMP to DATE at midnight, STRING as in the
-    format `json`. Another value is an error of its row, which names both types. Numbers are
-    timestamps only with the option `timestamps`. A file in another format and a truncated file
-    are one error with position 0. The position is the number of the row.
+    Columns are matched by name; upper and lower case are equal, unless the file has the equal name.
+    Several names for a column are an error, which ends the query. A missing column is null; a
+    file without any declared column is an error, which ends the query. Only required columns
+    are read, row group by row group. A type may differ from the declared type if the value is
+    converted without loss: BIGINT to INT in range, DOUBLE to DECIMAL with all digits, TIMESTAMP
+    to DATE at midnight, STRING as in the format `json`. Another value is an error of its row,
+    which names both types. Numbers are timestamps only with the option `timestamps`. A file in
+    another format and a truncated file are one error with position 0. The position is the
+    number of the row.
     """
 
     messages: ClassVar[bool] = False
@@ -69,9 +72,9 @@ class Parquet(FileFormat[ParquetConfig]):
     ) -> Iterator[pa.RecordBatch]:
         try:
             content = parquet.ParquetFile(file)
-            check_column_names(content.schema_arrow.names, schema, origin)
-            names = project_schema(schema, read).names
-            columns = [name for name in content.schema_arrow.names if name in names]
+            check_file_columns(content.schema_arrow, schema, origin)
+            needed = project_schema(schema, read)
+            columns = [name for name, _ in match_fields(content.schema_arrow, needed)]
             for group in range(content.num_row_groups):
                 if not columns:
                     count = content.metadata.row_group(group).num_rows

@@ -28,7 +28,7 @@ from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, conform, conform_each
 from penstock.sdk.component import Context
 from penstock.sdk.config import UserPath
-from penstock.sdk.encoding.arrow_files import spark_compatible
+from penstock.sdk.encoding.arrow_files import check_file_columns, spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
@@ -132,6 +132,8 @@ class PlainAvro(FileFormat[AvroConfig]):
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         before = 0
         for values, count, columns, error in read_container(file, any_type=self.config.as_json):
+            if before == 0 and len(columns):
+                check_file_columns(columns, schema, origin)
             decoded = conform_each(
                 self._rows(values, columns, schema), schema, self.config.conversion
             )

@@ -12,13 +12,14 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from penstock.core.errors import DecodeError, EncodeError, Permanent, PlanError
+from penstock.core.text import did_you_mean
 from penstock.formats.csv import write
-from penstock.formats.csv.header import Header, MissingColumns, check_columns
+from penstock.formats.csv.header import Header, MissingColumns, match_names, named_columns
 from penstock.formats.csv.lines import Lines, read_lines
 from penstock.formats.csv.read import Reader
 from penstock.formats.csv.records import Dialect, read_records
 from penstock.sdk.columns.binary_arrays import decode_non_null, join_lines
-from penstock.sdk.columns.conform import collect_encoded, conform, error_text, sql_name
+from penstock.sdk.columns.conform import collect_encoded, error_text, sql_name
 from penstock.sdk.columns.inference import (
     column_of,
     infer_number_type,
@@ -96,10 +97,11 @@ class Csv(FileFormat[CsvConfig]):
     ```
 
     Columns of a file are matched by the names in its header, in any order. Upper and lower case are
-    equal, unless the header has several names that differ only by case. A declared column that is
-    not in the header is an error, which ends the query, unless `missing_columns` is null. Other
-    columns of a file are ignored. Payloads have no header: their fields are the declared columns in
-    order, or those of `columns`. A record with another number of fields is an error.
+    equal, unless the header has the equal name; several names for a column are an error. A
+    declared column that is not in the header is an error, which ends the query, unless
+    `missing_columns` is null. Other columns of a file are ignored. Payloads have no header:
+    their fields are the declared columns in order, or those of `columns`. A record with another
+    number of fields is an error.
 
     An empty field is null, and `""` is an empty text (null if the column is neither STRING nor
     BINARY). Integers, DECIMAL, DOUBLE, TIMESTAMP, DATE and BINARY (base64) are read from text as in
@@ -140,9 +142,7 @@ class Csv(FileFormat[CsvConfig]):
         if self.config.quote != '"' or self.config.escape:
             raise PlanError('csv can only be written with the quote "', code="unsupported")
         if self.config.columns:
-            rows = conform(
-                rows, pa.schema([rows.schema.field(name) for name in self.config.columns])
-            )
+            rows = rows.select(_selected(self.config.columns, rows.schema))
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
             part = rows.slice(start, stop - start)
@@ -200,14 +200,14 @@ class Csv(FileFormat[CsvConfig]):
 
     def for_merging(self, schema: pa.Schema) -> tuple[FileFormat[CsvConfig], pa.Schema]:
         written = {"encoding": "utf-8", "nulls": [""], "comment": ""}
-        names = self.config.columns or schema.names
+        names = _selected(self.config.columns, schema) if self.config.columns else schema.names
         columns = pa.schema([schema.field(name) for name in names])
         return Csv(self.config.model_copy(update=written)), columns
 
     def _names(self, schema: pa.Schema) -> Sequence[str]:
-        if self.config.columns:
-            check_columns(self.config.columns, schema, self.config.missing_columns)
-        return self.config.columns or cast("list[str]", schema.names)
+        if not self.config.columns:
+            return cast("list[str]", schema.names)
+        return named_columns(self.config.columns, schema, self.config.missing_columns)
 
     def _lines(self, file: BinaryIO) -> Iterator[Lines]:
         return read_lines(as_utf8(file, self.config.encoding), self.config.comment)
@@ -270,6 +270,19 @@ def _check_flat(schema: pa.Schema) -> None:
         if pa.types.is_nested(field.type):
             message = f'csv has no {sql_name(field.type)} (column "{field.name}")'
             raise PlanError(message, code="unsupported-type", hint="Use the format json.")
+
+
+def _selected(names: Sequence[str], schema: pa.Schema) -> list[str]:
+    """Returns the columns of `schema` that the option `columns` names. Raises PlanError."""
+    matches = match_names(names, schema.names)
+    unknown = [name for index, name in enumerate(names) if index not in matches]
+    if unknown:
+        raise PlanError(
+            f'columns: unknown column "{unknown[0]}"',
+            code="unknown-column",
+            hint=did_you_mean(unknown[0], schema.names),
+        )
+    return [matches[index] for index in range(len(names))]
 
 
 def _unencodable(error: Exception) -> EncodeError:

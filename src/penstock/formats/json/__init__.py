@@ -15,7 +15,8 @@ class Json(PlainJson):
     format: {type: json, timestamps: millis, unknown: reject}
     ```
 
-    Keys are columns, by exact name. A missing key and `null` are null. The last of repeated keys
+    Keys are columns. A key that differs from a column only by case is the column, unless the object
+    has the equal key with a value. A missing key and `null` are null. The last of equal keys
     wins. Unknown keys are ignored; only the structure of their values is validated. No value is
     rounded or truncated silently, not even in nested values:
 

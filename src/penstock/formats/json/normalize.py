@@ -17,6 +17,7 @@ from penstock.sdk.columns.conform import is_list, sql_name, with_article
 from penstock.sdk.columns.conversion import is_number
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import check_json
+from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.text_values import (
     ISO,
     NumberTimes,
@@ -151,9 +152,11 @@ def _object(fields: list[pa.Field], leaves: _Leaves, closed: bool) -> _Convert:
         (field.name, f"{_quote(field.name)}:", _nullable(field, leaves, closed)) for field in fields
     ]
     names = {field.name for field in fields}
+    folded = {fold(name) for name in names}
 
     def convert(value: Any) -> str:
-        unknown = closed and sorted(value.keys() - names)
+        others = sorted(value.keys() - names)
+        unknown = closed and [key for key in others if fold(key) not in folded]
         if unknown:
             raise _InvalidValue('unknown key "{path}"', "unknown-key").within(
                 _shorten_key(unknown[0])
@@ -161,12 +164,24 @@ def _object(fields: list[pa.Field], leaves: _Leaves, closed: bool) -> _Convert:
         parts = []
         for name, key, column in columns:
             try:
-                parts.append(key + column(value.get(name)))
+                item = value.get(name)
+                if item is None and others:
+                    item = _alike(value, name, others)
+                parts.append(key + column(item))
             except _InvalidValue as error:
                 raise error.within(name) from None
         return "{" + ",".join(parts) + "}"
 
     return convert
+
+
+def _alike(value: dict[str, Any], name: str, others: list[str]) -> Any:
+    """Returns the value of the key that differs from a name only by case, if any."""
+    keys = [key for key in others if fold(key) == fold(name) and value[key] is not None]
+    if len(keys) > 1:
+        listed = ", ".join(f'"{_shorten_key(key)}"' for key in keys)
+        raise _InvalidValue(f'expected one key "{{path}}", found {listed}', "ambiguous-column")
+    return value[keys[0]] if keys else None
 
 
 def _nullable(field: pa.Field, leaves: _Leaves, closed: bool) -> _Convert:

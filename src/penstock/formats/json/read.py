@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.json.decimals import Decimals, read_decimals
+from penstock.formats.json.spelling import respell
 from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
 from penstock.sdk.columns.conform import conform, is_list, leaf_types
 from penstock.sdk.columns.conversion import TextConversion
@@ -55,16 +56,24 @@ class Reader:
         text, offsets = values_and_offsets(payloads)
         if _is_risky(text, offsets) or not _is_framed(text, offsets):
             raise Suspect
-        rows = self.parse(memoryview(text.data), len(payloads))
+        view, count = memoryview(text.data), len(payloads)
+        wide = self._read_wide(view, count, self.schema)
+        respelled = respell(self.schema, wide, view)
+        if respelled is not None:
+            wide = self._read_wide(view, count, respelled)
+        rows = conform(wide, self.schema, self._narrow)
         if any(_is_infinite(column) for column in rows.columns):
             raise Suspect
         return rows
 
     def parse(self, text: memoryview | bytes, count: int) -> pa.RecordBatch:
-        """Returns the rows of `count` concatenated JSON objects."""
-        rows = _read_json(text, pa.schema([self._wide(field) for field in self.schema]), count)
+        """Returns the rows of `count` concatenated JSON objects, with keys as the columns."""
+        return conform(self._read_wide(text, count, self.schema), self.schema, self._narrow)
+
+    def _read_wide(self, text: memoryview | bytes, count: int, schema: pa.Schema) -> pa.RecordBatch:
+        rows = _read_json(text, pa.schema([self._wide(field) for field in schema]), count)
         exact = [
-            field for field in self.schema if self._needs_exact(field.type, rows.column(field.name))
+            field for field in schema if self._needs_exact(field.type, rows.column(field.name))
         ]
         if exact:
             exact_rows = _read_json(
@@ -74,9 +83,9 @@ class Reader:
                 _check_agreement(rows.column(field.name), exact_rows.column(field.name))
                 index = rows.schema.get_field_index(field.name)
                 rows = rows.set_column(index, field.name, exact_rows.column(field.name))
-        for field in self.schema:
+        for field in schema:
             _check_duplicate_fields(rows.column(field.name))
-        return conform(rows, self.schema, self._narrow)
+        return rows
 
     def _wide(self, field: pa.Field, exact: bool = False) -> pa.Field:
         return pa.field(field.name, self._wide_type(field.type, exact))

@@ -21,6 +21,7 @@ from penstock.sdk.columns.conform import (
     is_list,
 )
 from penstock.sdk.columns.conversion import Conversion, cast
+from penstock.sdk.columns.names import find_name
 from penstock.sdk.encoding.arrow_files import spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.isolate import isolate
@@ -83,8 +84,8 @@ class Message:
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Encodes rows. Raises PlanError for a column without a field."""
-        known = {field.name for field in self._message.fields}
-        unknown = [name for name in rows.schema.names if name not in known]
+        known = [field.name for field in self._message.fields]
+        unknown = [name for name in rows.schema.names if find_name(name, known) < 0]
         if unknown:
             message = f'the message {self.name} has no field "{unknown[0]}"'
             raise PlanError(message, code="unknown-column", hint=did_you_mean(unknown[0], known))

@@ -42,6 +42,32 @@ def find_name(column: str, names: Sequence[str]) -> int:
     return alike[0] if alike else -1
 
 
+def match_fields(
+    fields: Iterable[pa.Field], columns: Iterable[pa.Field]
+) -> list[tuple[str, pa.Field]]:
+    """Returns the columns that are among `fields`, with their names there.
+
+    Raises AmbiguousName, also for fields within structs.
+    """
+    present = list(fields)
+    names = [field.name for field in present]
+    matches = []
+    for column in columns:
+        index = find_name(column.name, names)
+        if index >= 0:
+            _match_within(present[index].type, column.type)
+            matches.append((names[index], column))
+    return matches
+
+
+def _match_within(type_: pa.DataType, column_type: pa.DataType) -> None:
+    if pa.types.is_struct(type_) and pa.types.is_struct(column_type):
+        match_fields(type_, column_type)
+    elif pa.types.is_nested(type_) and type_.num_fields == column_type.num_fields:
+        for index in range(type_.num_fields):
+            _match_within(type_.field(index).type, column_type.field(index).type)
+
+
 def check_distinct(schema: Iterable[pa.Field]) -> None:
     """Raises PlanError for names that are equal or differ only by case, also in nested fields."""
     seen: dict[str, str] = {}

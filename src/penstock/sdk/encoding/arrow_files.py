@@ -11,6 +11,7 @@ from penstock.core.errors import DecodeError, Permanent, PlanError
 from penstock.core.text import nearest
 from penstock.sdk.columns.conform import conform, conform_each, error_text, is_list, project_schema
 from penstock.sdk.columns.conversion import Conversion, cast
+from penstock.sdk.columns.names import AmbiguousName, match_fields
 from penstock.sdk.record import Read
 
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, MemoryError, OverflowError)
@@ -51,10 +52,19 @@ def read_batches(
         before += count
 
 
-def check_column_names(names: Sequence[str], schema: pa.Schema, origin: str) -> None:
-    """Raises Permanent for a file with none of the columns of `schema`."""
-    if not len(schema) or set(names) & set(schema.names):
+def check_file_columns(columns: pa.Schema, schema: pa.Schema, origin: str) -> None:
+    """Raises Permanent for a file with none of the columns of `schema`, or with several for one."""
+    try:
+        matches = match_fields(columns, schema)
+    except AmbiguousName as error:
+        raise Permanent(
+            f"cannot read {origin}: {error}",
+            code="ambiguous-column",
+            hint="Declare the column as one of the names is written.",
+        ) from error
+    if matches or not len(schema):
         return
+    names = columns.names
     similar = next((name for column in schema.names if (name := nearest(column, names))), None)
     raise Permanent(
         f"cannot read {origin}: expected one of the columns {_listed(schema.names)}, found "
