@@ -18,6 +18,7 @@ from penstock.engine.open_transforms import OPEN_TRANSFORMS
 from penstock.engine.spool import DeadLetterWriter, Spool
 from penstock.sdk import Transform, isolate
 from penstock.sdk.columns.conform import conform
+from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
 from penstock.sdk.columns.row_json import row_payload
 
@@ -82,7 +83,7 @@ class Step:
                 hint=did_you_mean(missing[0], output.schema.names),
             )
         try:
-            return check_json_columns(conform(output, self.rows))
+            return check_json_columns(conform(output, self.rows, Conversion(nearest=True)))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise Rejected(str(error), code="wrong-type") from error
 

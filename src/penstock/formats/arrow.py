@@ -10,13 +10,13 @@ from pyarrow import ipc
 
 from penstock.core.errors import DecodeError
 from penstock.sdk.columns.conform import error_text
-from penstock.sdk.config import Config
 from penstock.sdk.encoding.arrow_files import (
     UNREADABLE,
-    check_column_names,
+    check_file_columns,
     read_batches,
     spark_compatible,
 )
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.record import Encoded, Read
 
@@ -24,7 +24,7 @@ _MAGIC = b"ARROW1\0\0"
 _CHUNK = 1 << 20
 
 
-class ArrowConfig(Config):
+class ArrowConfig(TimeOptions):
     """Options of `arrow`."""
 
     layout: Literal["stream", "file"] = "file"
@@ -40,11 +40,11 @@ class Arrow(FileFormat[ArrowConfig]):
     format: {type: arrow, compression: lz4}
     ```
 
-    Columns are matched by name. A missing column is null; a file without any declared column is an
-    error, which ends the query. A type may differ from the declared type if values are converted
-    without loss; a row with another value is an error. In a truncated or corrupt file the batches
-    before the defect are read and the remaining content is one error. The position is the number
-    of the row. Files are read as streams and need not be seekable.
+    Columns are matched by name, as in the format `parquet`. A missing column is null; a file
+    without any declared column is an error, which ends the query. Values are converted as in
+    the format `parquet`. In a truncated or corrupt file the batches before the defect are read
+    and the remaining content is one error. The position is the number of the row. Files are
+    read as streams and need not be seekable.
     """
 
     messages: ClassVar[bool] = False
@@ -54,7 +54,8 @@ class Arrow(FileFormat[ArrowConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        return read_batches(_batches(file, schema, origin), schema, origin, read)
+        batches = _batches(file, schema, origin)
+        return read_batches(batches, schema, origin, read, self.config.conversion)
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return _Writer(file, schema, self.config)
@@ -100,7 +101,7 @@ class _PrefixedFile:
 def _batches(file: BinaryIO, schema: pa.Schema, origin: str) -> Iterator[pa.RecordBatch]:
     try:
         reader = _open(file)
-        check_column_names(reader.schema.names, schema, origin)
+        check_file_columns(reader.schema, schema, origin)
         for batch in reader:
             batch.validate(full=True)
             yield batch

@@ -12,20 +12,22 @@ from pydantic import Field
 from penstock.core.errors import DecodeError
 from penstock.core.units import ByteSize
 from penstock.sdk.columns.conform import error_text, project_schema
-from penstock.sdk.config import Config
+from penstock.sdk.columns.names import match_fields
 from penstock.sdk.encoding.arrow_files import (
     UNREADABLE,
-    check_column_names,
+    check_file_columns,
     read_batches,
     spark_compatible,
+    unsupported_type,
 )
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.record import Encoded, Read
 
 _ROWS = 65_536
 
 
-class ParquetConfig(Config):
+class ParquetConfig(TimeOptions):
     """Options of `parquet`."""
 
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
@@ -43,12 +45,15 @@ class Parquet(FileFormat[ParquetConfig]):
     format: {type: parquet, compression: snappy}
     ```
 
-    Columns are matched by name. A missing column is null; a file without any declared column is an
-    error, which ends the query. Only required columns are read, row group by row group. A type may
-    be wider or narrower than declared if values are converted without loss (INT to BIGINT, or
-    BIGINT to INT for values in range); a row with another value is an error. A file in another
-    format and a truncated file are one error with position 0. The position is the number of the
-    row.
+    Columns are matched by name; upper and lower case are equal, unless the file has the equal name.
+    Several names for a column are an error, which ends the query. A missing column is null; a
+    file without any declared column is an error, which ends the query. Only required columns
+    are read, row group by row group. A type may differ from the declared type if the value is
+    converted without loss: BIGINT to INT in range, DOUBLE to DECIMAL with all digits, TIMESTAMP
+    to DATE at midnight, STRING as in the format `json`. Another value is an error of its row,
+    which names both types. Numbers are timestamps only with the option `timestamps`. A file in
+    another format and a truncated file are one error with position 0. The position is the
+    number of the row.
     """
 
     messages: ClassVar[bool] = False
@@ -59,16 +64,17 @@ class Parquet(FileFormat[ParquetConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        return read_batches(self._batches(file, schema, origin, read), schema, origin, read)
+        batches = self._batches(file, schema, origin, read)
+        return read_batches(batches, schema, origin, read, self.config.conversion)
 
     def _batches(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[pa.RecordBatch]:
         try:
             content = parquet.ParquetFile(file)
-            check_column_names(content.schema_arrow.names, schema, origin)
-            names = project_schema(schema, read).names
-            columns = [name for name in content.schema_arrow.names if name in names]
+            check_file_columns(content.schema_arrow, schema, origin)
+            needed = project_schema(schema, read)
+            columns = [name for name, _ in match_fields(content.schema_arrow, needed)]
             for group in range(content.num_row_groups):
                 if not columns:
                     count = content.metadata.row_group(group).num_rows
@@ -79,6 +85,9 @@ class Parquet(FileFormat[ParquetConfig]):
                 ):
                     batch.validate(full=True)
                     yield batch
+        except pa.ArrowNotImplementedError as error:
+            found = unsupported_type(error)
+            raise DecodeError(found.message, code=found.code, hint=found.hint) from error
         except UNREADABLE as error:
             raise DecodeError(
                 f"not a Parquet file: {error_text(error)}", code="not-parquet"
@@ -90,6 +99,8 @@ class Parquet(FileFormat[ParquetConfig]):
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         try:
             return spark_compatible(parquet.read_schema(file))
+        except pa.ArrowNotImplementedError as error:
+            raise unsupported_type(error) from error
         except UNREADABLE:
             return None
 

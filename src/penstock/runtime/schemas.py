@@ -13,6 +13,7 @@ from penstock.plan.changes import with_operation
 from penstock.plan.model import Node, Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Capability
+from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.schema_registry import RegistryFormat
 from penstock.spec.node_models import SourceSpec
 
@@ -96,6 +97,7 @@ def _infer(node: Node) -> pa.Schema:
             columns = source.infer_schema()
         elif source.format is not None:
             columns = source.format.infer_schema(source.format.records(source.sample(SAMPLE)).texts)
+        check_distinct(columns or ())
     except PenstockError as error:
         error.where = error.where or node.where
         raise

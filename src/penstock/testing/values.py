@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.core.text import did_you_mean, shorten
 from penstock.sdk.columns.conform import is_list, sql_name, with_article
-from penstock.sdk.columns.text_values import from_text
+from penstock.sdk.columns.conversion import TextConversion
 from penstock.spec.source_map import Route
 
 _TOLERANCE = 1e-9
@@ -114,7 +114,7 @@ def _convert_scalar(value: Any, type_: pa.DataType, route: Route) -> Any:
             raise pa.ArrowInvalid
         if (pa.types.is_string(type_) or pa.types.is_temporal(type_)) != isinstance(value, str):
             raise pa.ArrowInvalid
-        return from_text(pa.array([value]), type_, "iso")[0].as_py()
+        return TextConversion()(pa.array([value]), type_)[0].as_py()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ArithmeticError,
             ValueError):  # fmt: skip
         raise _wrong_type(value, type_, route) from None

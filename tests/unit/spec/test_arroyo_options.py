@@ -12,7 +12,7 @@ from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
 from penstock.spec.yaml.front_end import load
 
-READ = {"type": "json", "timestamp_numbers": "nanos"}
+READ = {"type": "json", "timestamp_numbers": "nanos", "nanoseconds": "truncate"}
 WRITTEN = {"type": "json", "nulls": "keep"}
 SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "kafka": (
@@ -64,7 +64,7 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "changes": (
         "connector = 'single_file', path = 'in', format = 'debezium_json'",
         {"type": "files", "path": "in",
-         "format": {"type": "debezium_json", "timestamp_numbers": "nanos", "before": "complete"}},
+         "format": {**READ, "type": "debezium_json", "before": "complete"}},
     ),
     "polling": (
         "connector = 'polling_http', endpoint = 'http://h/a', poll_interval_ms = 500, "

@@ -10,6 +10,7 @@ from penstock.connectors.files.log import FileRange
 from penstock.connectors.files.reader import FileReader
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import DecodeError, PlanError
+from penstock.sdk.columns.schema_union import union_schemas
 
 _DECLARE = "Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP."
 
@@ -44,7 +45,7 @@ def infer_columns(reader: FileReader, sample: Sequence[tuple[Storage, Entry]]) -
 
 def _unify(schemas: list[pa.Schema], sample: Sequence[tuple[Storage, Entry]]) -> pa.Schema:
     try:
-        return pa.unify_schemas(schemas, promote_options="permissive")
+        return union_schemas(schemas)
     except pa.ArrowException as error:
         raise PlanError(
             f"cannot infer the columns of {_names(sample)}: a column has several types",

@@ -18,8 +18,9 @@ from penstock.connectors.files.log import FileRange
 from penstock.connectors.files.opened_file import Failures, OpenedFile
 from penstock.connectors.files.signature import NOT_COMPRESSED
 from penstock.connectors.files.storage import Storage
-from penstock.core.errors import DecodeError, PlanError, RecordError
+from penstock.core.errors import DecodeError, Permanent, PlanError, RecordError
 from penstock.sdk import FileFormat, Read
+from penstock.sdk.columns.names import AmbiguousName, check_distinct, find_name
 from penstock.sdk.columns.rows import column
 from penstock.sdk.forked import CRASHED, iterate_forked
 from penstock.sdk.record import BadRecord
@@ -154,8 +155,13 @@ class FileReader:
     def _hive_columns(self, path: str) -> dict[str, str | None]:
         """Returns the values of the columns that a path contains."""
         assert self.columns is not None
-        names = self.columns.names
-        return {name: value for name, value in hive_values(path).items() if name in names}
+        values = hive_values(path)
+        names = list(values)
+        try:
+            found = {column: find_name(column, names) for column in self.columns.names}
+        except AmbiguousName as error:
+            raise Permanent(f"cannot read {path}: {error}", code="ambiguous-column") from error
+        return {column: values[names[index]] for column, index in found.items() if index >= 0}
 
     def _file_columns(self, hive: Container[str]) -> pa.Schema:
         assert self.columns is not None
@@ -206,7 +212,7 @@ class FileReader:
         if schema is None:
             return None
         for name, value in hive_values(range_.path).items():
-            if name not in schema.names:
+            if find_name(name, schema.names) < 0:
                 is_integer = value is not None and re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", value)
                 schema = schema.append(pa.field(name, pa.int64() if is_integer else pa.string()))
         return schema
@@ -220,6 +226,7 @@ class FileReader:
         def infer() -> Iterator[tuple[pa.Schema | None, Failures]]:
             try:
                 schema = self.format.infer_file(file.stream)
+                check_distinct(schema or ())
             except _CORRUPT:
                 schema = None
             yield schema, file.failures

@@ -13,8 +13,9 @@ from penstock.connectors.redis.config import RedisSourceConfig
 from penstock.connectors.redis.errors import row_error, translate_errors
 from penstock.core.errors import OptionError, PlanError, raise_all
 from penstock.sdk import PAYLOAD, Capability, Context, DecodeError, LookupSource, Read, isolate
+from penstock.sdk.columns.conversion import TextConversion, cast
+from penstock.sdk.columns.names import find_name
 from penstock.sdk.columns.template import Template
-from penstock.sdk.columns.text_values import from_text
 
 METADATA = pa.schema([("key", pa.string())])
 
@@ -159,12 +160,12 @@ class KeySource(LookupSource[RedisSourceConfig]):
     ) -> pa.Array:
         if field.name in keys.schema.names:
             taken = keys.column(field.name).take(pa.array([n for n, _ in hashes], pa.int64()))
-            return taken.cast(field.type)
-        values = [fields.get(field.name.encode()) for _, fields in hashes]
+            return cast(taken, field.type)
+        values = [_field_value(fields, field.name) for _, fields in hashes]
         if pa.types.is_binary(field.type):
             return pa.array(values, field.type)
         texts = pa.array([value and value.decode() for value in values], pa.string())
-        return from_text(texts, field.type, "iso")
+        return TextConversion()(texts, field.type)
 
     def _execute(
         self, client: Any, commands: list[tuple[Any, ...]], names: list[str], read: Read
@@ -183,6 +184,16 @@ class KeySource(LookupSource[RedisSourceConfig]):
 
     def _rendered(self, option: str, keys: pa.RecordBatch) -> list[str | None]:
         return self._templates()[option].render(keys)
+
+
+def _field_value(fields: dict[bytes, bytes], column: str) -> bytes | None:
+    """Returns the field of a hash for a column, see `sdk.columns.names`. Raises AmbiguousName."""
+    value = fields.get(column.encode())
+    if value is not None:
+        return value
+    names = list(fields)
+    index = find_name(column, [_text(name) for name in names])
+    return None if index < 0 else fields[names[index]]
 
 
 def _decode_error(error: Exception) -> DecodeError:

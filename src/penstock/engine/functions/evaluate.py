@@ -17,7 +17,8 @@ from penstock.core.units import duration_text
 from penstock.engine.functions.load import describe, load_function
 from penstock.plan.functions.model import Function
 from penstock.sdk import isolate
-from penstock.sdk.columns.conform import cast, sql_name
+from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.conversion import Conversion
 
 _LIMIT = 1000
 """The maximum characters of an error."""
@@ -183,7 +184,7 @@ class Evaluation:
         array = result if isinstance(result, pa.Array) else pa.array(result)
         if len(array) != count:
             raise ValueError(f"expected {count} values, found {len(array)}")
-        return array if array.type == self.type else cast(array, self.type)
+        return array if array.type == self.type else Conversion(nearest=True)(array, self.type)
 
     def _message(self, text: str) -> str:
         line = shorten(" ".join(text.split()), _LIMIT)

@@ -17,13 +17,15 @@ class Avro(PlainAvro):
 
     The schema is a record; its fields are the columns. Payloads other than containers need a
     schema. Without one, rows are written with a schema derived from their columns. `long` is
-    BIGINT, `bytes` and `fixed` are BINARY, `enum` is STRING. Logical types are decimals, dates and
-    times (`timestamp-millis` and `-micros` are TIMESTAMP, `local-timestamp-*` TIMESTAMP_NTZ).
-    `[null, T]` is a nullable T. Other unions and recursive schemas are not supported. If the
-    declared columns differ from the schema, values are converted without loss and missing columns
-    are null; otherwise the record fails. Trailing bytes after a datum are an error. A corrupt block
-    of a file fails the remaining rows of the block, a corrupt block of a payload the whole payload.
-    The position in a file is the number of the row. Rules: the Avro 1.12 specification.
+    BIGINT, `bytes` and `fixed` are BINARY, `enum` is STRING. Logical types are decimals, dates
+    and times (`timestamp-millis`, `-micros` and `-nanos` are TIMESTAMP, `local-timestamp-*`
+    TIMESTAMP_NTZ). A plain `long` is a timestamp only with the option `timestamps`, also for
+    writing. `[null, T]` is a nullable T. Other unions and recursive schemas are not supported.
+    If the declared columns differ from the schema, values are converted without loss, as in the
+    format `parquet`, and missing columns are null; otherwise the record fails. Trailing bytes
+    after a datum are an error. A corrupt block of a file fails the remaining rows of the block,
+    a corrupt block of a payload the whole payload. The position in a file is the number of the
+    row. Rules: the Avro 1.12 specification.
 
     Blocks with the codecs `null`, `deflate`, `bzip2`, `xz`, `zstandard` and `snappy` are read, in
     bounded memory: a value of a file, and the content of a payload, has at most 64 MiB. Content

@@ -63,7 +63,8 @@ class ContainedAvro(PlainAvro):
         batches: list[pa.RecordBatch] = []
         index: list[np.ndarray] = []
         for run in _runs(payloads, bad, self.config.as_json):
-            decoded = conform_each(self._rows(run.values, run.columns, schema), schema)
+            rows = self._rows(run.values, run.columns, schema)
+            decoded = conform_each(rows, schema, self.config.conversion)
             payload_index = np.array(run.index, np.int64)
             for row, error in decoded.failures:
                 text = _single_container(payloads[run.index[row]].as_py(), run.values[row])

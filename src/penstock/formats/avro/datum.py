@@ -15,7 +15,7 @@ from fastavro.schema import SchemaParseException
 from penstock.core.errors import DecodeError, EncodeError, OptionError, PlanError
 from penstock.core.regular_files import check_regular_file
 from penstock.sdk.columns.avro_types import arrow_schema, from_arrow, to_arrow, without_times
-from penstock.sdk.columns.conform import error_text
+from penstock.sdk.columns.conform import decode_error, error_text
 
 
 def configured_schema(datum: Any, schema_file: str | None, *, any_type: bool = False) -> Any:
@@ -95,7 +95,7 @@ def undecodable(error: Exception) -> DecodeError:
     if isinstance(error, DecodeError):
         return error
     if isinstance(error, pa.ArrowInvalid):
-        return DecodeError(error_text(error), code="wrong-type")
+        return decode_error(error)
     reason = "unexpected end" if isinstance(error, EOFError) else error_text(error)
     return DecodeError(f"not Avro of this schema: {reason}", code="not-avro")
 

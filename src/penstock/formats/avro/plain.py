@@ -27,16 +27,17 @@ from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, conform, conform_each
 from penstock.sdk.component import Context
-from penstock.sdk.config import Config, UserPath
-from penstock.sdk.encoding.arrow_files import spark_compatible
+from penstock.sdk.config import UserPath
+from penstock.sdk.encoding.arrow_files import check_file_columns, spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read
 from penstock.sdk.schema_registry import RegistryOptions
 
 
-class AvroConfig(Config):
+class AvroConfig(TimeOptions):
     """Options of `avro`."""
 
     datum: dict[str, Any] | list[Any] | str | None = Field(default=None, alias="schema")
@@ -90,7 +91,7 @@ class PlainAvro(FileFormat[AvroConfig]):
 
         def attempt(part: pa.BinaryArray) -> pa.RecordBatch:
             values = [self._value(payload, datum) for payload in part.to_pylist()]
-            return conform(self._rows(values, columns, schema), schema)
+            return conform(self._rows(values, columns, schema), schema, self.config.conversion)
 
         return decode_non_null(
             payloads, lambda present: decode_in_parts(present, schema, attempt, undecodable)
@@ -119,7 +120,7 @@ class PlainAvro(FileFormat[AvroConfig]):
         columns, codec = arrow_schema(datum), codec_of(datum)
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
-            part = conform(rows.slice(start, stop - start), columns)
+            part = conform(rows.slice(start, stop - start), columns, self.config.conversion)
             return pa.array(
                 [row_payload(value, codec, header) for value in values_of(part)], pa.binary()
             )
@@ -131,7 +132,11 @@ class PlainAvro(FileFormat[AvroConfig]):
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         before = 0
         for values, count, columns, error in read_container(file, any_type=self.config.as_json):
-            decoded = conform_each(self._rows(values, columns, schema), schema)
+            if before == 0 and len(columns):
+                check_file_columns(columns, schema, origin)
+            decoded = conform_each(
+                self._rows(values, columns, schema), schema, self.config.conversion
+            )
             for failure in decoded.failures:
                 read.reject(None, origin, before + failure[0] + 1, failure.error)
             if error is not None:

@@ -81,7 +81,7 @@ class RegisteredAvro(RegistryFormat):
                 ]
                 if self.config.as_json:
                     return conform(json_rows(values, schema), schema)
-                return conform(avro.rows_of(values, columns), schema)
+                return conform(avro.rows_of(values, columns), schema, self.config.conversion)
 
             return decode_in_parts(payloads, schema, attempt, convert_error)
 
@@ -110,7 +110,8 @@ class RegisteredAvro(RegistryFormat):
 
         def encode(rows: pa.RecordBatch) -> Encoded:
             def attempt(start: int, stop: int) -> pa.BinaryArray:
-                values = avro.values_of(conform(rows.slice(start, stop - start), target))
+                part = conform(rows.slice(start, stop - start), target, self.config.conversion)
+                values = avro.values_of(part)
                 payloads = [avro.row_payload(value, codec, b"") for value in values]
                 return pa.array(payloads, pa.binary())
 

@@ -12,18 +12,24 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from penstock.core.errors import DecodeError, EncodeError, Permanent, PlanError
+from penstock.core.text import did_you_mean
 from penstock.formats.csv import write
-from penstock.formats.csv.header import Header, MissingColumns, check_columns
+from penstock.formats.csv.header import Header, MissingColumns, match_names, named_columns
 from penstock.formats.csv.lines import Lines, read_lines
 from penstock.formats.csv.read import Reader
 from penstock.formats.csv.records import Dialect, read_records
 from penstock.sdk.columns.binary_arrays import decode_non_null, join_lines
-from penstock.sdk.columns.conform import collect_encoded, conform, error_text, sql_name
-from penstock.sdk.columns.inference import infer_text_type, merge_types
-from penstock.sdk.columns.text_values import Times
-from penstock.sdk.config import Config
+from penstock.sdk.columns.conform import collect_encoded, error_text, sql_name
+from penstock.sdk.columns.inference import (
+    column_of,
+    infer_number_type,
+    infer_text_type,
+    merge_types,
+)
+from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.encoding.fallback import decode_with_fallback
-from penstock.sdk.encoding.lines import Framing, split_payloads
+from penstock.sdk.encoding.lines import Framing, sample, split_payloads
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import (
     AUTO,
     BYTE_ENCODINGS,
@@ -36,15 +42,14 @@ from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read, Records
 
 _SAMPLE = 1000
-_INT = re.compile(r"-?(0|[1-9]\d{0,17})\Z")
-_FLOAT = re.compile(r"-?(0|[1-9]\d*)?\.?\d+([eE][+-]?\d+)?\Z")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)?(\.[0-9]+|(?<=[0-9]))([eE][+-]?[0-9]{1,4})?\Z")
 
 
 def _null_as_text(value: Any) -> Any:
     return "null" if value is None else value
 
 
-class CsvConfig(Config):
+class CsvConfig(TimeOptions):
     """Options of `csv`."""
 
     delimiter: str = Field(default=",", min_length=1, max_length=1, pattern=r"^[\x01-\x7f]$")
@@ -72,8 +77,6 @@ class CsvConfig(Config):
     """Skip lines of a file that start with this character."""
     framing: Framing = "none"
     """The content of a payload: one record, or with `lines` one on each line that is not blank."""
-    timestamps: Times = "iso"
-    """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
     encoding: Encoding = AUTO
     """The encoding for reading, such as `latin-1` or `utf-16-le`. With `auto` the byte order mark
     of a file determines UTF-16 or UTF-32; other files and payloads are UTF-8. Files are written as
@@ -94,10 +97,11 @@ class Csv(FileFormat[CsvConfig]):
     ```
 
     Columns of a file are matched by the names in its header, in any order. Upper and lower case are
-    equal, unless the header has several names that differ only by case. A declared column that is
-    not in the header is an error, which ends the query, unless `missing_columns` is null. Other
-    columns of a file are ignored. Payloads have no header: their fields are the declared columns in
-    order, or those of `columns`. A record with another number of fields is an error.
+    equal, unless the header has the equal name; several names for a column are an error. A
+    declared column that is not in the header is an error, which ends the query, unless
+    `missing_columns` is null. Other columns of a file are ignored. Payloads have no header:
+    their fields are the declared columns in order, or those of `columns`. A record with another
+    number of fields is an error.
 
     An empty field is null, and `""` is an empty text (null if the column is neither STRING nor
     BINARY). Integers, DECIMAL, DOUBLE, TIMESTAMP, DATE and BINARY (base64) are read from text as in
@@ -128,7 +132,7 @@ class Csv(FileFormat[CsvConfig]):
     def _decode(self, records: pa.BinaryArray, names: Sequence[str], schema: pa.Schema) -> Decoded:
         _check_flat(schema)
         nulls = tuple(self.config.nulls)
-        reader = Reader(tuple(names), schema, self._dialect, nulls, self.config.timestamps)
+        reader = Reader(tuple(names), schema, self._dialect, nulls, self.config.time_form)
         return decode_with_fallback(
             records, schema, reader.read, reader.normalize, reader.read_normalized
         )
@@ -138,9 +142,7 @@ class Csv(FileFormat[CsvConfig]):
         if self.config.quote != '"' or self.config.escape:
             raise PlanError('csv can only be written with the quote "', code="unsupported")
         if self.config.columns:
-            rows = conform(
-                rows, pa.schema([rows.schema.field(name) for name in self.config.columns])
-            )
+            rows = rows.select(_selected(self.config.columns, rows.schema))
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
             part = rows.slice(start, stop - start)
@@ -198,14 +200,14 @@ class Csv(FileFormat[CsvConfig]):
 
     def for_merging(self, schema: pa.Schema) -> tuple[FileFormat[CsvConfig], pa.Schema]:
         written = {"encoding": "utf-8", "nulls": [""], "comment": ""}
-        names = self.config.columns or schema.names
+        names = _selected(self.config.columns, schema) if self.config.columns else schema.names
         columns = pa.schema([schema.field(name) for name in names])
         return Csv(self.config.model_copy(update=written)), columns
 
     def _names(self, schema: pa.Schema) -> Sequence[str]:
-        if self.config.columns:
-            check_columns(self.config.columns, schema, self.config.missing_columns)
-        return self.config.columns or cast("list[str]", schema.names)
+        if not self.config.columns:
+            return cast("list[str]", schema.names)
+        return named_columns(self.config.columns, schema, self.config.missing_columns)
 
     def _lines(self, file: BinaryIO) -> Iterator[Lines]:
         return read_lines(as_utf8(file, self.config.encoding), self.config.comment)
@@ -214,20 +216,21 @@ class Csv(FileFormat[CsvConfig]):
         return _Writer(file, self, schema)
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        sample = [payload for payload in payloads.slice(0, _SAMPLE).to_pylist() if payload]
-        return self._infer(self.config.columns, sample) if self.config.columns else None
+        texts = [payload for payload in payloads.slice(0, _SAMPLE).to_pylist() if payload]
+        return self._infer(self.config.columns, texts) if self.config.columns else None
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         blocks = read_records(self._lines(file), self._dialect)
-        records = next((block.texts for block in blocks if len(block.texts)), None)
-        if records is None:
+        records = sample((block.texts for block in blocks), _SAMPLE + 1)
+        if not len(records):
             return None
         if not self.config.header:
             return self.infer_schema(records)
-        sample = records.slice(1, _SAMPLE).to_pylist()
-        return self._infer(Header(records[0].as_py(), self._dialect).names, sample)
+        names = Header(records[0].as_py(), self._dialect).names
+        return self._infer(names, records.slice(1).to_pylist())
 
     def _infer(self, names: Sequence[str], records: list[bytes]) -> pa.Schema:
+        check_distinct(pa.schema([(name, pa.null()) for name in names]))
         types = dict.fromkeys(names, pa.null())
         for record in records:
             fields = self._dialect.fields(record) or []
@@ -236,12 +239,7 @@ class Csv(FileFormat[CsvConfig]):
                     value = text.decode(errors="replace")
                     if value and value not in self.config.nulls:
                         types[name] = merge_types(types[name], _infer_type(value.strip()))
-        return pa.schema(
-            [
-                (name, pa.string() if pa.types.is_null(type_) else type_)
-                for name, type_ in types.items()
-            ]
-        )
+        return pa.schema([column_of(name, type_) for name, type_ in types.items()])
 
 
 class _Writer(FileWriter):
@@ -262,10 +260,8 @@ class _Writer(FileWriter):
 
 
 def _infer_type(text: str) -> pa.DataType:
-    if _INT.match(text):
-        return pa.int64()
-    if _FLOAT.match(text) and not re.match(r"-?0\d", text):
-        return pa.float64()
+    if _NUMBER.match(text):
+        return infer_number_type(text)
     return pa.bool_() if text.lower() in ("true", "false") else infer_text_type(text)
 
 
@@ -274,6 +270,19 @@ def _check_flat(schema: pa.Schema) -> None:
         if pa.types.is_nested(field.type):
             message = f'csv has no {sql_name(field.type)} (column "{field.name}")'
             raise PlanError(message, code="unsupported-type", hint="Use the format json.")
+
+
+def _selected(names: Sequence[str], schema: pa.Schema) -> list[str]:
+    """Returns the columns of `schema` that the option `columns` names. Raises PlanError."""
+    matches = match_names(names, schema.names)
+    unknown = [name for index, name in enumerate(names) if index not in matches]
+    if unknown:
+        raise PlanError(
+            f'columns: unknown column "{unknown[0]}"',
+            code="unknown-column",
+            hint=did_you_mean(unknown[0], schema.names),
+        )
+    return [matches[index] for index in range(len(names))]
 
 
 def _unencodable(error: Exception) -> EncodeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import Permanent, PlanError
 from penstock.core.text import nearest, shorten
 from penstock.formats.csv.records import Dialect
+from penstock.sdk.columns.names import AmbiguousName, find_name
 
 MissingColumns = Literal["error", "null"]
 """The effect of a declared column that a file lacks: an error, or nulls."""
@@ -35,13 +36,20 @@ class Header:
     def match(self, schema: pa.Schema, missing: MissingColumns, origin: str) -> list[str]:
         """Returns the column of each field; a field of another name has a name with a NUL.
 
-        Upper and lower case are equal if only one field has such a name. Raises Permanent for a
-        header without any column, for a column that two fields have but for case, and for a missing
-        column if `missing` is `error` or the column is NOT NULL.
+        Names are matched as in `sdk.columns.names`. Raises Permanent for a header without any
+        column, for a column that several fields have, and for a missing column if `missing` is
+        `error` or the column is NOT NULL.
         """
         names = self.names
-        matches = match_names(names, schema.names)
-        self._check_ambiguous(names, schema.names, matches, origin)
+        try:
+            matches = match_names(names, schema.names)
+        except AmbiguousName as error:
+            raise Permanent(
+                f'cannot read {origin}: expected one column "{error.column}" in the header, found '
+                f"{_listed(error.names)}",
+                code="ambiguous-column",
+                hint=_ambiguity_hint(error),
+            ) from None
         columns = set(matches.values())
         if len(schema) and not columns:
             raise self._mismatch(schema, origin)
@@ -56,22 +64,11 @@ class Header:
             )
         return [matches.get(index, f"\0{index}") for index in range(len(names))]
 
-    def _check_ambiguous(
-        self,
-        names: Sequence[str],
-        columns: Iterable[str],
-        matches: Mapping[int, str],
-        origin: str,
-    ) -> None:
-        for column in columns:
-            alike = [name for name in names if _fold(name) == _fold(column)]
-            if len(alike) > 1 and column not in matches.values():
-                raise Permanent(
-                    f'cannot read {origin}: expected one column "{column}" in the header, found '
-                    f"{_listed(alike)}",
-                    code="ambiguous-column",
-                    hint="Declare the column as it is written in the header.",
-                )
+    def _has_columns(self, schema: pa.Schema) -> bool:
+        try:
+            return bool(match_names(self.names, schema.names))
+        except AmbiguousName:
+            return True
 
     def _mismatch(self, schema: pa.Schema, origin: str) -> Permanent:
         text = shorten(self.record.decode(errors="backslashreplace").strip(), 100)
@@ -88,7 +85,7 @@ class Header:
             return f"Set encoding: utf-16-{order}."
         for delimiter in _DELIMITERS:
             other = replace(self, dialect=replace(self.dialect, delimiter=delimiter))
-            if delimiter != self.dialect.delimiter and match_names(other.names, schema.names):
+            if delimiter != self.dialect.delimiter and other._has_columns(schema):
                 written = delimiter.encode("unicode_escape").decode()
                 return f'Set delimiter: "{written}".'
         if len(self.names) == len(schema):
@@ -97,24 +94,29 @@ class Header:
 
 
 def match_names(names: Sequence[str], columns: Collection[str]) -> dict[int, str]:
-    """Returns the columns of a header's names, by index.
+    """Returns the columns among names, by the index of the name. Raises AmbiguousName."""
+    found = {column: find_name(column.strip(), names) for column in columns}
+    return {index: column for column, index in found.items() if index >= 0}
 
-    A column without a name of equal case matches a name of other case if there is only one. The
-    first of equal names matches.
+
+def _ambiguity_hint(error: AmbiguousName) -> str:
+    if len(set(error.names)) == 1:
+        return "Set header: false and name the fields in columns, after removing the header."
+    return "Declare the column as it is written in the header."
+
+
+def named_columns(names: Sequence[str], schema: pa.Schema, missing: MissingColumns) -> list[str]:
+    """Returns the column of each name in the option `columns`; other names unchanged.
+
+    Raises PlanError for a column of `schema` that is not in the option.
     """
-    matches: dict[int, str] = {}
-    for column in columns:
-        if column.strip() in names:
-            matches[names.index(column.strip())] = column
-    for column in [column for column in columns if column not in matches.values()]:
-        alike = [
-            index
-            for index, name in enumerate(names)
-            if _fold(name) == _fold(column) and index not in matches
-        ]
-        if len(alike) == 1:
-            matches[alike[0]] = column
-    return matches
+    try:
+        matches = match_names(names, schema.names)
+    except AmbiguousName as error:
+        raise PlanError(f"{error} in the option columns", code="ambiguous-column") from None
+    columns = [matches.get(index, name) for index, name in enumerate(names)]
+    check_columns(columns, schema, missing)
+    return columns
 
 
 def check_columns(names: Sequence[str], schema: pa.Schema, missing: MissingColumns) -> None:
@@ -162,7 +164,3 @@ def _listed(names: Sequence[str], limit: int = 20) -> str:
     listed = [f'"{shorten(name, 60)}"' for name in names[:limit]]
     more = [f"{len(names) - limit} more"] if len(names) > limit else []
     return ", ".join([*listed, *more])
-
-
-def _fold(name: str) -> str:
-    return name.strip().casefold()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from penstock.core.errors import DecodeError
@@ -14,7 +15,8 @@ from penstock.core.text import plural, shorten
 from penstock.formats.csv.records import Dialect, may_be_open
 from penstock.sdk.columns.binary_arrays import join_lines, values_and_offsets
 from penstock.sdk.columns.conform import conform, sql_name, with_article
-from penstock.sdk.columns.text_values import Times, canonical, from_text
+from penstock.sdk.columns.conversion import TextConversion
+from penstock.sdk.columns.text_values import TimeForm, canonical, time_hint
 
 _NORMAL = Dialect()
 _TRUE, _FALSE = ["true", "True", "TRUE", "1"], ["false", "False", "FALSE", "0"]
@@ -32,7 +34,7 @@ class Reader:
     schema: pa.Schema
     dialect: Dialect
     nulls: tuple[str, ...]
-    times: Times
+    form: TimeForm
 
     def read(self, records: pa.BinaryArray) -> pa.RecordBatch:
         """Returns one row per record; no record is blank.
@@ -44,7 +46,11 @@ class Reader:
             raise Suspect
         if may_be_open(values, offsets, self.dialect):
             raise Suspect
-        return self._parse(join_lines(records), self.names, self.dialect, self.nulls, len(records))
+        text = join_lines(records)
+        rows = self._parse(text, self.names, self.dialect, self.nulls, len(records))
+        if any(_is_infinite(column) for column in rows.columns):
+            raise Suspect
+        return rows
 
     def read_normalized(self, records: list[bytes]) -> pa.RecordBatch:
         """Returns one row per text from `normalize`."""
@@ -91,7 +97,7 @@ class Reader:
         )
         if table.num_rows != count:
             raise Suspect
-        return conform(table, self.schema, lambda array, type_: from_text(array, type_, self.times))
+        return conform(table, self.schema, TextConversion(self.form))
 
     def _wide_type(self, type_: pa.DataType) -> pa.DataType:
         if pa.types.is_decimal(type_):
@@ -99,7 +105,7 @@ class Reader:
         if pa.types.is_integer(type_):
             return pa.decimal128(38, 0)  # pyarrow parses 0xFF as an integer
         if pa.types.is_timestamp(type_):
-            return pa.string() if self.times == "iso" else pa.float64()
+            return pa.string()
         return pa.string() if pa.types.is_binary(type_) or pa.types.is_time(type_) else type_
 
     def normalize(self, record: bytes) -> bytes:
@@ -132,13 +138,19 @@ class Reader:
             return b""
         if not pa.types.is_string(field.type):
             value = value.strip()
-        normalized = canonical(value, field.type, self.times)
+        normalized = canonical(value, field.type, self.form)
         if normalized is None:
             expected = with_article(sql_name(field.type))
             quoted_value = json.dumps(shorten(value, 100), ensure_ascii=False)
             message = f'column "{field.name}": {quoted_value} is not {expected}'
-            raise DecodeError(message, code="wrong-type")
+            hint = time_hint(value, field.type, self.form)
+            raise DecodeError(message, code="wrong-type", hint=hint)
         return b'"' + normalized.encode().replace(b'"', b'""') + b'"'
+
+
+def _is_infinite(column: pa.Array) -> bool:
+    """Returns whether a value is infinite, which may be a number out of range."""
+    return pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py() is True
 
 
 def _text(value: bytes, column: str) -> str:

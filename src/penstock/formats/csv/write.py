@@ -11,7 +11,8 @@ from pyarrow import csv
 
 from penstock.sdk.columns.binary_arrays import join_lines
 from penstock.sdk.columns.conform import rebuild
-from penstock.sdk.columns.text_values import Times, text_type, to_text
+from penstock.sdk.columns.text_output import text_type, to_text
+from penstock.sdk.columns.text_values import Times
 from penstock.sdk.columns.times import has_iso_text, iso_text
 from penstock.sdk.encoding.lines import split_lines
 

@@ -11,12 +11,16 @@ from pydantic import Field, model_validator
 from penstock.core.errors import PlanError
 from penstock.formats.avro import Avro, AvroConfig
 from penstock.formats.debezium.format import ChangeEvents
-from penstock.sdk import Component, Config, Context, Format
+from penstock.sdk import Component, Context, Format
 from penstock.sdk.config import UserPath
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.schema_registry import RegistryOptions
 
+_UNCHANGED = ("registry", "timestamps", "nanoseconds")
+"""The options that are those of the format `avro`."""
 
-class DebeziumAvroConfig(Config):
+
+class DebeziumAvroConfig(TimeOptions):
     """Options of `debezium_avro`."""
 
     datum: dict[str, Any] | list[Any] | str | None = Field(default=None, alias="schema")
@@ -53,8 +57,9 @@ class DebeziumAvro(ChangeEvents, Format[DebeziumAvroConfig]):
 
     def __init__(self, config: DebeziumAvroConfig, context: Context | None = None) -> None:
         super().__init__(config, context)
+        unchanged = {name: getattr(config, name) for name in _UNCHANGED}
         options = {"schema": config.datum, "schema_file": config.schema_file}
-        inner = AvroConfig.model_validate(options).model_copy(update={"registry": config.registry})
+        inner = AvroConfig.model_validate(options).model_copy(update=unchanged)
         created: Component[Any] = Avro.create(inner, context)
         assert isinstance(created, Format)
         self.inner = created

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar, Literal
 
@@ -18,7 +17,8 @@ from penstock.formats.json.infer import infer
 from penstock.formats.json.plain import PlainJson
 from penstock.sdk import Config, Context, Decoded, Encoded, FileFormat, FileWriter, Read
 from penstock.sdk.columns.text_values import NumberTimes, Times
-from penstock.sdk.encoding.lines import LineWriter, read_lines, too_long_error
+from penstock.sdk.columns.times import Nanoseconds
+from penstock.sdk.encoding.lines import LineWriter, read_lines, sample, too_long_error
 
 _SAMPLE = 1000
 
@@ -29,6 +29,8 @@ class DebeziumJsonConfig(Config):
     timestamps: Times = "iso"
     """The form of timestamps in rows: ISO 8601 text, or numbers since 1970 in a unit. Written
     milliseconds are whole numbers."""
+    nanoseconds: Nanoseconds = "reject"
+    """Read timestamps with digits below a microsecond as errors, or truncate them."""
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970."""
     decimals: Decimals = "number"
@@ -80,6 +82,7 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
         super().__init__(config, context)
         times = JsonConfig(
             timestamps=config.timestamps,
+            nanoseconds=config.nanoseconds,
             timestamp_numbers=config.timestamp_numbers,
             decimals=config.decimals,
             nulls="keep",
@@ -111,8 +114,8 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
         return encoded._replace(payloads=wrap(encoded.payloads, events.schema, forms))
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        sample = payloads.slice(0, _SAMPLE).drop_null().to_pylist()
-        inferred = infer(json.dumps(row).encode() for text in sample for row in _images(text))
+        texts = payloads.slice(0, _SAMPLE).drop_null().to_pylist()
+        inferred = infer(texts, _images)
         if inferred is None:
             return None
         return self.columns_of(inferred).with_roles()
@@ -135,18 +138,12 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
         return LineWriter(file, self)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        lines = next(read_lines(file), None)
-        return None if lines is None else self.infer_schema(lines.texts)
+        return self.infer_schema(sample((lines.texts for lines in read_lines(file)), _SAMPLE))
 
 
-def _images(text: bytes) -> Iterator[dict[str, Any]]:
-    """Yields the rows before and after of an event; none of another payload."""
-    try:
-        event = json.loads(text)
-    except ValueError:
-        return
+def _images(event: Any) -> Iterator[Any]:
+    """Yields the rows before and after of an event; none of another value."""
     if isinstance(event, dict) and isinstance(event.get("payload"), dict):
         event = event["payload"]
     for name in ("before", "after") if isinstance(event, dict) else ():
-        if isinstance(event.get(name), dict):
-            yield event[name]
+        yield event.get(name)

@@ -15,22 +15,23 @@ class Json(PlainJson):
     format: {type: json, timestamps: millis, unknown: reject}
     ```
 
-    Keys are columns, by exact name. A missing key and `null` are null. The last of repeated keys
+    Keys are columns. A key that differs from a column only by case is the column, unless the object
+    has the equal key with a value. A missing key and `null` are null. The last of equal keys
     wins. Unknown keys are ignored; only the structure of their values is validated. No value is
     rounded or truncated silently, not even in nested values:
 
     * Integers accept numbers without a fractional part (`12`, `12.0`, `1.2e1`) and their text
       (`"12"`). A number out of range is an error.
     * FLOAT and DOUBLE accept numbers and their text, and "NaN", "Infinity" and "-Infinity" (also
-      written in this form). Values are rounded to the nearest.
+      written in this form). Values are rounded to the nearest; a number out of range is an error.
     * DECIMAL accepts numbers and text, exactly. More digits than the type has are an error.
     * STRING accepts text. A number, boolean, object or array becomes its JSON text, as in Spark's
       `from_json`, at a tenth of the speed.
     * BOOLEAN accepts `true` and `false`. BINARY is base64. DATE is `"2024-01-02"`.
     * TIMESTAMP is ISO 8601: `"2024-01-02T03:04:05.678+02:00"`. A space may replace the T. Seconds,
-      fraction, time and offset (default UTC) are optional. Digits below a microsecond are
-      truncated. TIMESTAMP_NTZ is the same in UTC. With `timestamps: seconds|millis|micros` both are
-      numbers.
+      fraction, time and offset (default UTC) are optional. Digits below a microsecond are an
+      error, unless `nanoseconds` is `truncate`. TIMESTAMP_NTZ is the same in UTC. With
+      `timestamps: seconds|millis|micros|nanos` both are numbers.
     * STRUCT is an object, ARRAY an array, MAP an object whose keys are text of the key's type.
     * VARIANT accepts any value, at a tenth of the speed; `null` is NULL. VARIANT is written as its
       value. Other formats read and write the JSON text of the value.

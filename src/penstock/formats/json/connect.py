@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -91,14 +91,10 @@ def unwrap(rows: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
-def payloads_of(texts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the payloads of wrapped records; none of other texts."""
-    for text in texts:
-        try:
-            payload = json.loads(text)["payload"]
-        except (ValueError, TypeError, KeyError):
-            continue
-        yield json.dumps(payload).encode()
+def payload_of(record: Any) -> Iterator[Any]:
+    """Yields the payload of a wrapped record; none of another value."""
+    if isinstance(record, dict) and "payload" in record:
+        yield record["payload"]
 
 
 def in_whole_millis(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from penstock.sdk.columns.conform import cast
+from penstock.sdk.columns.conversion import cast
 from penstock.sdk.columns.text_values import Times
 
 Decimals = Literal["number", "string", "bytes"]

@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.sdk.columns.conform import is_list
-from penstock.sdk.columns.inference import infer_text_type, merge_types
+from penstock.sdk.columns.inference import (
+    column_of,
+    infer_number_type,
+    infer_text_type,
+    merge_types,
+    object_type,
+)
 
 _MAX_DEPTH = 100
 """The maximum depth of a value. Arrow cannot read a serialized schema of 128 levels."""
 
 
-def infer(texts: Iterable[bytes]) -> pa.Schema | None:
-    """Infers the columns of the objects among `texts`, in order of appearance.
+def _itself(value: Any) -> Iterator[Any]:
+    yield value
 
-    Ignores objects of more than `_MAX_DEPTH` levels.
+
+def infer(
+    texts: Iterable[bytes], rows_of: Callable[[Any], Iterator[Any]] = _itself
+) -> pa.Schema | None:
+    """Infers the columns of the rows in texts, in order of appearance.
+
+    `rows_of` yields the rows of a JSON value; those that are no objects are ignored, as are objects
+    of more than `_MAX_DEPTH` levels. Raises PlanError for an object whose keys differ only by case.
     """
     type_: pa.DataType = pa.null()
     for text in texts:
         try:
-            value = json.loads(text)
-            if isinstance(value, dict):
-                type_ = merge_types(type_, _type(value, _MAX_DEPTH))
+            value = _DECODER.decode(text.decode().strip(_SPACE))
+            for row in rows_of(value):
+                if isinstance(row, dict):
+                    type_ = merge_types(type_, _type(row, _MAX_DEPTH))
         except (ValueError, RecursionError):
             continue
     if pa.types.is_null(type_):
         return None
-    return pa.schema(list(_without_nulls(type_)))
+    return pa.schema([column_of(field.name, field.type) for field in type_])
+
+
+class _Number(str):
+    """A number in its original notation."""
+
+
+_SPACE = " \t\r\n\ufeff"
+_DECODER = json.JSONDecoder(strict=False, parse_int=_Number, parse_float=_Number)
 
 
 def _type(value: Any, depth: int) -> pa.DataType:
@@ -38,7 +59,7 @@ def _type(value: Any, depth: int) -> pa.DataType:
     if depth == 0:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        return pa.struct([pa.field(name, _type(inner, depth - 1)) for name, inner in value.items()])
+        return object_type({name: _type(inner, depth - 1) for name, inner in value.items()})
     if isinstance(value, list):
         inner: pa.DataType = pa.null()
         for item in value:
@@ -46,17 +67,8 @@ def _type(value: Any, depth: int) -> pa.DataType:
         return pa.list_(pa.field("element", inner))
     if isinstance(value, bool):
         return pa.bool_()
-    if isinstance(value, int):
-        return pa.int64() if -(2**63) <= value < 2**63 else pa.float64()
+    if isinstance(value, _Number):
+        return infer_number_type(value)
     if isinstance(value, float):
         return pa.float64()
     return infer_text_type(value) if isinstance(value, str) else pa.null()
-
-
-def _without_nulls(type_: pa.DataType) -> pa.DataType:
-    """Replaces nulls and empty objects in a type by STRING."""
-    if pa.types.is_struct(type_) and type_.num_fields:
-        return pa.struct([field.with_type(_without_nulls(field.type)) for field in type_])
-    if is_list(type_):
-        return pa.list_(pa.field("element", _without_nulls(type_.value_type)))
-    return pa.string() if pa.types.is_null(type_) or pa.types.is_struct(type_) else type_

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from json.encoder import encode_basestring
@@ -15,9 +14,17 @@ from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
 from penstock.formats.json.decimals import Decimals, canonical_bytes
 from penstock.sdk.columns.conform import is_list, sql_name, with_article
+from penstock.sdk.columns.conversion import is_number
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import check_json
-from penstock.sdk.columns.text_values import NumberTimes, Times, canonical, number
+from penstock.sdk.columns.names import fold
+from penstock.sdk.columns.text_values import (
+    ISO,
+    NumberTimes,
+    TimeForm,
+    canonical,
+    time_hint,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_FINITE = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
@@ -29,7 +36,7 @@ _quote: Callable[[str], str] = encode_basestring
 class _Leaves(NamedTuple):
     """The forms of timestamps and decimals."""
 
-    times: Times
+    form: TimeForm
     numbers: NumberTimes
     decimals: Decimals
 
@@ -51,10 +58,10 @@ class Normalizer:
     """
 
     def __init__(
-        self, schema: pa.Schema, times: Times, closed: bool, numbers: NumberTimes = "reject",
+        self, schema: pa.Schema, form: TimeForm, closed: bool, numbers: NumberTimes = "reject",
         decimals: Decimals = "number",
     ) -> None:  # fmt: skip
-        self._row = _object(list(schema), _Leaves(times, numbers, decimals), closed)
+        self._row = _object(list(schema), _Leaves(form, numbers, decimals), closed)
 
     def normalize(self, payload: bytes) -> bytes:
         """Returns the canonical form. Raises DecodeError if the text is not a row."""
@@ -65,7 +72,7 @@ class Normalizer:
                 raise DecodeError(f"expected a JSON object, found {kind}", code="not-an-object")
             return self._row(value).encode()
         except _InvalidValue as error:
-            raise DecodeError(error.message(), code=error.code) from None
+            raise DecodeError(error.message(), code=error.code, hint=error.hint) from None
         except RecursionError:
             raise DecodeError("not JSON: nested too deeply", code="too-deep") from None
         except UnicodeEncodeError as error:
@@ -76,9 +83,10 @@ class Normalizer:
 class _InvalidValue(Exception):
     """An invalid value at `path`, which is extended while the error propagates."""
 
-    def __init__(self, text: str, code: str) -> None:
+    def __init__(self, text: str, code: str, hint: str | None = None) -> None:
         self.text = text
         self.code = code
+        self.hint = hint
         self.path = ""
 
     def within(self, name: str) -> _InvalidValue:
@@ -144,9 +152,11 @@ def _object(fields: list[pa.Field], leaves: _Leaves, closed: bool) -> _Convert:
         (field.name, f"{_quote(field.name)}:", _nullable(field, leaves, closed)) for field in fields
     ]
     names = {field.name for field in fields}
+    folded = {fold(name) for name in names}
 
     def convert(value: Any) -> str:
-        unknown = closed and sorted(value.keys() - names)
+        others = sorted(value.keys() - names)
+        unknown = closed and [key for key in others if fold(key) not in folded]
         if unknown:
             raise _InvalidValue('unknown key "{path}"', "unknown-key").within(
                 _shorten_key(unknown[0])
@@ -154,12 +164,24 @@ def _object(fields: list[pa.Field], leaves: _Leaves, closed: bool) -> _Convert:
         parts = []
         for name, key, column in columns:
             try:
-                parts.append(key + column(value.get(name)))
+                item = value.get(name)
+                if item is None and others:
+                    item = _alike(value, name, others)
+                parts.append(key + column(item))
             except _InvalidValue as error:
                 raise error.within(name) from None
         return "{" + ",".join(parts) + "}"
 
     return convert
+
+
+def _alike(value: dict[str, Any], name: str, others: list[str]) -> Any:
+    """Returns the value of the key that differs from a name only by case, if any."""
+    keys = [key for key in others if fold(key) == fold(name) and value[key] is not None]
+    if len(keys) > 1:
+        listed = ", ".join(f'"{_shorten_key(key)}"' for key in keys)
+        raise _InvalidValue(f'expected one key "{{path}}", found {listed}', "ambiguous-column")
+    return value[keys[0]] if keys else None
 
 
 def _nullable(field: pa.Field, leaves: _Leaves, closed: bool) -> _Convert:
@@ -235,33 +257,37 @@ def _map(key: _Convert, item: _Convert) -> _Convert:
 
 
 def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
-    times = leaves.times
+    form = leaves.form
     if pa.types.is_decimal(type_) and leaves.decimals == "bytes":
         return _decimal_bytes(type_)
     if pa.types.is_string(type_):
         return lambda value: _quote(value if isinstance(value, str) else _render(value))
     if pa.types.is_boolean(type_):
         return _require_kind(bool, lambda value: "true" if value else "false", type_)
-    floating = pa.types.is_floating(type_) or (pa.types.is_timestamp(type_) and times != "iso")
-    numeric = floating or pa.types.is_integer(type_) or pa.types.is_decimal(type_)
-    nanos = pa.types.is_timestamp(type_) and times == "iso" and leaves.numbers == "nanos"
+    is_time = pa.types.is_timestamp(type_)
+    floating = pa.types.is_floating(type_)
+    numeric = is_number(type_) or (is_time and form.times != "iso")
+    nanos = TimeForm("nanos", form.nanoseconds) if leaves.numbers == "nanos" else None
     digits = {64: 18, 32: 9}.get(type_.bit_width, 0) if pa.types.is_integer(type_) else 0
 
     def convert(value: Any) -> str:
         if type(value) is _Number:
-            if floating or (len(value) <= digits and value.isdigit()):
+            if len(value) <= digits and value.isdigit():
                 return value
-            if nanos and (time := _of_nanos(value)) is not None:
-                return _quote(time)
-            text = canonical(value, type_, times) if numeric else None
+            if is_time and form.times == "iso" and nanos is not None:
+                time = canonical(value, type_, nanos)
+                text = None if time is None else _iso_of_nanos(time)
+                if text is not None:
+                    return _quote(text)
+            text = canonical(value, type_, form) if numeric else None
         elif isinstance(value, str):
-            text = canonical(value, type_, times)
+            text = canonical(value, type_, form)
             if text is not None and (floating or not numeric):
                 return _quote(text)
         else:
             text = None
         if text is None:
-            raise _wrong_type(value, type_)
+            raise _wrong_type(value, type_, form)
         return text
 
     return convert
@@ -280,21 +306,19 @@ def _decimal_bytes(type_: pa.DataType) -> _Convert:
     return convert
 
 
-def _of_nanos(text: str) -> str | None:
-    """Returns nanoseconds since 1970 as ISO 8601, to the microsecond; None out of range."""
-    value = number(text)
-    if value is None:
-        return None
+def _iso_of_nanos(text: str) -> str | None:
+    """Returns whole microseconds in nanoseconds since 1970 as ISO 8601; None out of range."""
     try:
-        return (_EPOCH + timedelta(microseconds=math.floor(value / 1000))).isoformat()
+        return (_EPOCH + timedelta(microseconds=int(text) // 1000)).isoformat()
     except OverflowError:
         return None
 
 
-def _wrong_type(value: Any, type_: pa.DataType) -> _InvalidValue:
+def _wrong_type(value: Any, type_: pa.DataType, form: TimeForm = ISO) -> _InvalidValue:
     text = shorten(_render(value), 100)
     message = f'column "{{path}}": {text} is not {with_article(sql_name(type_))}'
-    return _InvalidValue(message, "wrong-type")
+    hint = time_hint(value, type_, form) if isinstance(value, str) else None
+    return _InvalidValue(message, "wrong-type", hint)
 
 
 def _shorten_key(key: str) -> str:

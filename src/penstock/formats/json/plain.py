@@ -13,7 +13,7 @@ from penstock.core.errors import DecodeError, EncodeError
 from penstock.formats.json import write
 from penstock.formats.json.connect import (
     in_whole_millis,
-    payloads_of,
+    payload_of,
     unwrap,
     wrap,
     wrapped_columns,
@@ -24,10 +24,11 @@ from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
 from penstock.sdk.columns.binary_arrays import decode_non_null, sort_failures
 from penstock.sdk.columns.conform import collect_encoded, error_text
-from penstock.sdk.columns.text_values import NumberTimes, Times
+from penstock.sdk.columns.text_values import NumberTimes
 from penstock.sdk.encoding.fallback import decode_with_fallback
-from penstock.sdk.encoding.lines import LineWriter, too_long_error
+from penstock.sdk.encoding.lines import LineWriter, sample, too_long_error
 from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import AUTO, payloads_as_utf8
 from penstock.sdk.format import FileWriter
 from penstock.sdk.isolate import isolate
@@ -37,13 +38,11 @@ from penstock.sdk.schema_registry import RegistryOptions
 _SAMPLE = 1000
 
 
-class JsonConfig(LinesConfig):
+class JsonConfig(LinesConfig, TimeOptions):
     """Options of `json`."""
 
     unknown: Literal["ignore", "reject"] = "ignore"
     """Ignore or reject records with keys that are not columns. `reject` is ten times slower."""
-    timestamps: Times = "iso"
-    """The form of timestamps: ISO 8601 text, or numbers since 1970 in a unit."""
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970. `nanos` is ten
     times slower for them."""
@@ -91,10 +90,10 @@ class PlainJson(LinesFormat[JsonConfig]):
 
     def _decode_objects(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         closed = self.config.unknown == "reject"
-        times, decimals = self.config.timestamps, self.config.decimals
-        reader = Reader(schema, times, decimals)
+        form, decimals = self.config.time_form, self.config.decimals
+        reader = Reader(schema, form, decimals)
         numbers = self.config.timestamp_numbers
-        normalizer = Normalizer(schema, times, closed, numbers, decimals)
+        normalizer = Normalizer(schema, form, closed, numbers, decimals)
         return decode_with_fallback(
             payloads,
             schema,
@@ -106,9 +105,8 @@ class PlainJson(LinesFormat[JsonConfig]):
         )
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        sample = payloads.slice(0, _SAMPLE).to_pylist()
-        texts = (payload for payload in sample if payload is not None)
-        return infer(texts if self.config.wrapper == "none" else payloads_of(texts))
+        texts = (text for text in payloads.slice(0, _SAMPLE).to_pylist() if text is not None)
+        return infer(texts) if self.config.wrapper == "none" else infer(texts, payload_of)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         if self.config.wrapper == "none":
@@ -167,8 +165,7 @@ class PlainJson(LinesFormat[JsonConfig]):
         return LineWriter(file, self)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        lines = next(self._lines(file), None)
-        return None if lines is None else self.infer_schema(lines.texts)
+        return self.infer_schema(sample((lines.texts for lines in self._lines(file)), _SAMPLE))
 
 
 def _canonical(payload: bytes, normalizer: Normalizer, reader: Reader) -> bytes:

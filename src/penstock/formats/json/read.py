@@ -21,11 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.json.decimals import Decimals, read_decimals
+from penstock.formats.json.spelling import respell
 from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
 from penstock.sdk.columns.conform import conform, is_list, leaf_types
+from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.json_mark import has_json
-from penstock.sdk.columns.text_values import Times, from_text
+from penstock.sdk.columns.text_values import ISO, TimeForm
 
+_WIDE = pa.decimal128(38, 19)
+_WIDE_NANOS = pa.decimal128(38, 16)
 _DEEP = 10_000
 _EXACT = float(2**53)
 _SPACE = np.zeros(256, bool)
@@ -42,7 +46,7 @@ class Reader:
     """A bulk reader of payloads of `schema`. Raises any exception for an invalid payload."""
 
     schema: pa.Schema
-    times: Times = "iso"
+    form: TimeForm = ISO
     decimals: Decimals = "number"
 
     def read(self, payloads: pa.BinaryArray) -> pa.RecordBatch:
@@ -52,15 +56,24 @@ class Reader:
         text, offsets = values_and_offsets(payloads)
         if _is_risky(text, offsets) or not _is_framed(text, offsets):
             raise Suspect
-        return self.parse(memoryview(text.data), len(payloads))
+        view, count = memoryview(text.data), len(payloads)
+        wide = self._read_wide(view, count, self.schema)
+        respelled = respell(self.schema, wide, view)
+        if respelled is not None:
+            wide = self._read_wide(view, count, respelled)
+        rows = conform(wide, self.schema, self._narrow)
+        if any(_is_infinite(column) for column in rows.columns):
+            raise Suspect
+        return rows
 
     def parse(self, text: memoryview | bytes, count: int) -> pa.RecordBatch:
-        """Returns the rows of `count` concatenated JSON objects."""
-        rows = _read_json(text, pa.schema([self._wide(field) for field in self.schema]), count)
+        """Returns the rows of `count` concatenated JSON objects, with keys as the columns."""
+        return conform(self._read_wide(text, count, self.schema), self.schema, self._narrow)
+
+    def _read_wide(self, text: memoryview | bytes, count: int, schema: pa.Schema) -> pa.RecordBatch:
+        rows = _read_json(text, pa.schema([self._wide(field) for field in schema]), count)
         exact = [
-            field
-            for field in self.schema
-            if _needs_exact(field.type, rows.column(field.name), self.decimals)
+            field for field in schema if self._needs_exact(field.type, rows.column(field.name))
         ]
         if exact:
             exact_rows = _read_json(
@@ -70,9 +83,9 @@ class Reader:
                 _check_agreement(rows.column(field.name), exact_rows.column(field.name))
                 index = rows.schema.get_field_index(field.name)
                 rows = rows.set_column(index, field.name, exact_rows.column(field.name))
-        for field in self.schema:
+        for field in schema:
             _check_duplicate_fields(rows.column(field.name))
-        return conform(rows, self.schema, self._narrow)
+        return rows
 
     def _wide(self, field: pa.Field, exact: bool = False) -> pa.Field:
         return pa.field(field.name, self._wide_type(field.type, exact))
@@ -85,21 +98,39 @@ class Reader:
         if pa.types.is_map(type_):
             return pa.map_(pa.string(), self._wide_type(type_.item_type, exact))
         if pa.types.is_integer(type_):
-            return pa.decimal128(38, 19) if exact else pa.float64()
+            return _WIDE if exact else pa.float64()
         if pa.types.is_decimal(type_):
             if self.decimals == "bytes":
                 return pa.string()
             return _wide_decimal(type_) if exact else pa.float64()
         if pa.types.is_timestamp(type_):
-            return pa.string() if self.times == "iso" else pa.float64()
+            if self.form.times == "iso":
+                return pa.string()
+            wide = _WIDE_NANOS if self.form.times == "nanos" else _WIDE
+            return wide if exact else pa.float64()
         if pa.types.is_date(type_) or pa.types.is_binary(type_) or pa.types.is_time(type_):
             return pa.string()
         return type_
 
+    def _needs_exact(self, type_: pa.DataType, approximate: pa.Array) -> bool:
+        """Returns whether numbers read as floats may differ from their text."""
+        kinds = list(leaf_types(type_))
+        if any(map(pa.types.is_decimal, kinds)) and self.decimals != "bytes":
+            return True
+        has_times = self.form.times != "iso" and any(map(pa.types.is_timestamp, kinds))
+        if not has_times and pa.int64() not in kinds:
+            return False
+        leaves = [leaf for leaf in _leaf_arrays(approximate) if pa.types.is_floating(leaf.type)]
+        return any(
+            pc.any(pc.greater_equal(pc.abs(leaf), _EXACT)).as_py()
+            or (has_times and pc.any(pc.not_equal(pc.floor(leaf), leaf)).as_py())
+            for leaf in leaves
+        )
+
     def _narrow(self, array: pa.Array, type_: pa.DataType) -> pa.Array:
         if pa.types.is_decimal(type_) and self.decimals == "bytes":
             return read_decimals(array, type_)
-        return from_text(array, type_, self.times)
+        return TextConversion(self.form)(array, type_)
 
 
 def _read_json(text: memoryview | bytes, schema: pa.Schema, count: int) -> pa.RecordBatch:
@@ -172,16 +203,11 @@ def _wide_decimal(type_: pa.DataType) -> pa.DataType:
     return pa.decimal128(38, scale) if scale - type_.scale >= 6 else pa.decimal256(76, 76 - digits)
 
 
-def _needs_exact(type_: pa.DataType, approximate: pa.Array, decimals: Decimals) -> bool:
-    kinds = list(leaf_types(type_))
-    if any(map(pa.types.is_decimal, kinds)) and decimals != "bytes":
-        return True
-    if pa.int64() not in kinds:
-        return False
+def _is_infinite(array: pa.Array) -> bool:
+    """Returns whether a value of an array is infinite, which may be a number out of range."""
     return any(
-        pc.any(pc.greater_equal(pc.abs(leaf), _EXACT)).as_py()
-        for leaf in _leaf_arrays(approximate)
-        if pa.types.is_floating(leaf.type)
+        pa.types.is_floating(leaf.type) and pc.any(pc.is_inf(leaf)).as_py()
+        for leaf in _leaf_arrays(array)
     )
 
 

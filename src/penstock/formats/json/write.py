@@ -14,9 +14,11 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import EncodeError
 from penstock.formats.json.decimals import Decimals, is_text, write_decimals
-from penstock.sdk.columns.conform import cast, is_list, rebuild
+from penstock.sdk.columns.conform import is_list, rebuild
+from penstock.sdk.columns.conversion import cast
 from penstock.sdk.columns.json_text import Embedding
-from penstock.sdk.columns.text_values import Times, text_type, to_text
+from penstock.sdk.columns.text_output import text_type, to_text
+from penstock.sdk.columns.text_values import Times
 from penstock.sdk.encoding.lines import split_lines
 
 _EMBEDDED = pa.string_view()

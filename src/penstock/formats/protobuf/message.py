@@ -13,7 +13,15 @@ from penstock.core.errors import DecodeError, EncodeError, MissingExtra, PlanErr
 from penstock.core.text import did_you_mean
 from penstock.formats.protobuf.depth import check_depth
 from penstock.sdk.columns.binary_arrays import decode_non_null
-from penstock.sdk.columns.conform import collect_encoded, conform, error_code, error_text, is_list
+from penstock.sdk.columns.conform import (
+    collect_encoded,
+    conform,
+    decode_error,
+    error_text,
+    is_list,
+)
+from penstock.sdk.columns.conversion import Conversion, cast
+from penstock.sdk.columns.names import find_name
 from penstock.sdk.encoding.arrow_files import spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.isolate import isolate
@@ -31,6 +39,7 @@ class Message:
     name: str
     names_of_enums: bool
     label: str
+    conversion: Conversion = cast
 
     def __getstate__(self) -> dict[str, Any]:
         cached = ("_message", "_handler")
@@ -66,7 +75,8 @@ class Message:
 
         def read(part: pa.BinaryArray) -> pa.RecordBatch:
             check_depth(part, descriptor)
-            return conform(handler.array_to_record_batch(_compact(part)), schema)
+            rows = handler.array_to_record_batch(_compact(part))
+            return conform(rows, schema, self.conversion)
 
         return decode_non_null(
             payloads, lambda present: decode_in_parts(present, schema, read, _undecodable)
@@ -74,15 +84,15 @@ class Message:
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Encodes rows. Raises PlanError for a column without a field."""
-        known = {field.name for field in self._message.fields}
-        unknown = [name for name in rows.schema.names if name not in known]
+        known = [field.name for field in self._message.fields]
+        unknown = [name for name in rows.schema.names if find_name(name, known) < 0]
         if unknown:
             message = f'the message {self.name} has no field "{unknown[0]}"'
             raise PlanError(message, code="unknown-column", hint=did_you_mean(unknown[0], known))
         handler, schema = self._handler, _nullable(self._handler.schema())
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
-            part = conform(rows.slice(start, stop - start), schema)
+            part = conform(rows.slice(start, stop - start), schema, self.conversion)
             if self.names_of_enums:
                 for field in self._message.fields:
                     _check_enums(part.column(field.name), field)
@@ -174,7 +184,7 @@ def _undecodable(error: Exception) -> DecodeError:
     if isinstance(error, DecodeError):
         return error
     if isinstance(error, pa.ArrowInvalid):
-        return DecodeError(error_text(error), code=error_code(error))
+        return decode_error(error)
     reason = error_text(error).removeprefix("failed to decode Protobuf message: ")
     return DecodeError(f"not the Protobuf message: {reason}", code="not-protobuf")
 

@@ -14,13 +14,14 @@ from penstock.formats.protobuf.compiled import read_descriptors
 from penstock.formats.protobuf.lengths import delimit, read_messages, undelimit
 from penstock.formats.protobuf.message import Message
 from penstock.sdk.component import Context
-from penstock.sdk.config import Config, UserPath
+from penstock.sdk.config import UserPath
+from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
 from penstock.sdk.schema_registry import RegistryOptions
 
 
-class ProtobufConfig(Config):
+class ProtobufConfig(TimeOptions):
     """Options of `protobuf`."""
 
     schema_file: UserPath | None = None
@@ -125,7 +126,9 @@ def configured_message(config: ProtobufConfig) -> Message:
     assert config.schema_file is not None
     assert config.message is not None
     descriptors = read_descriptors(config.schema_file, config.include)
-    return Message(descriptors, config.message, config.enums == "name", config.schema_file)
+    return Message(
+        descriptors, config.message, config.enums == "name", config.schema_file, config.conversion
+    )
 
 
 class _Writer(FileWriter):

@@ -84,7 +84,8 @@ class RegisteredProtobuf(RegistryFormat):
 
     def _message(self, descriptors: bytes, name: str, schema: Registered) -> Message:
         label = f"schema {schema.id} of the registry"
-        return Message(descriptors, name, self.config.enums == "name", label)
+        names_of_enums = self.config.enums == "name"
+        return Message(descriptors, name, names_of_enums, label, self.config.conversion)
 
     def _descriptors(self, schema: Registered) -> bytes:
         def compile_schema() -> bytes:

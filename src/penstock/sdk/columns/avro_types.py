@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
-from penstock.sdk.columns.conform import cast, rebuild
+from penstock.sdk.columns.conform import rebuild
+from penstock.sdk.columns.conversion import cast
 
 _TYPES = {
     "null": pa.null(), "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(),
@@ -18,8 +19,10 @@ _LOGICAL = {
     "date": pa.date32(),
     "timestamp-millis": pa.timestamp("ms", "UTC"),
     "timestamp-micros": pa.timestamp("us", "UTC"),
+    "timestamp-nanos": pa.timestamp("ns", "UTC"),
     "local-timestamp-millis": pa.timestamp("ms"),
     "local-timestamp-micros": pa.timestamp("us"),
+    "local-timestamp-nanos": pa.timestamp("ns"),
     "time-millis": pa.time32("ms"),
     "time-micros": pa.time64("us"),
 }

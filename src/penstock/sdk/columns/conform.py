@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -10,44 +11,30 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
+from penstock.sdk.columns.conversion import cast, is_number
+from penstock.sdk.columns.names import AmbiguousName, find_name
+from penstock.sdk.columns.text_values import TRUNCATE_HINT, UNIT_HINT
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
 
 Leaf = Callable[[pa.Array, pa.DataType], pa.Array]
-_STEP = 9
-
-
-def cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Casts an array that is not nested. Raises ArrowInvalid if a value does not fit `type_`."""
-    if array.type == type_:
-        return array
-    if pa.types.is_null(array.type):
-        return pa.nulls(len(array), type_)
-    if pa.types.is_decimal(array.type) and pa.types.is_decimal(type_):
-        array = _reduce_scale(array, type_.scale)
-    return array.cast(type_)
-
-
-def _reduce_scale(array: pa.Array, scale: int) -> pa.Array:
-    """Reduces the scale of decimals in steps of `_STEP` places, to at most `_STEP` above `scale`.
-
-    Arrow divides some numbers, as 2^64 - 1, incorrectly by a divisor of more than 32 bits.
-    """
-    decimal_type = pa.decimal256 if pa.types.is_decimal256(array.type) else pa.decimal128
-    while array.type.scale - scale > _STEP:
-        array = array.cast(decimal_type(array.type.precision, array.type.scale - _STEP))
-    return array
+_NANOSECONDS = r":[0-9]{2}\.[0-9]{7}"
 
 
 def rebuild(array: pa.Array, type_: pa.DataType, leaf: Leaf = cast) -> pa.Array:
     """Converts an array to `type_`. `leaf(array, type)` converts arrays that are not nested.
 
-    Fields of structs are matched by name; missing fields are null. Raises the errors of `leaf`,
-    and MissingValue for a null in a field that is not nullable.
+    Fields of structs are matched by name (see `names`); missing fields are null. Raises WrongType
+    for a value that `leaf` rejects with an error of Arrow, MissingValue for a null in a field that
+    is not nullable, and AmbiguousName.
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if _is_other_list(array.type):
+        array = array.cast(pa.list_(array.type.value_field))
     if pa.types.is_null(array.type) or not pa.types.is_nested(type_):
-        return leaf(array, type_)
+        return _convert(array, type_, leaf)
     if pa.types.is_struct(type_) and pa.types.is_struct(array.type):
         return _struct(array, type_, leaf)
     if pa.types.is_map(type_) and pa.types.is_map(array.type):
@@ -61,12 +48,27 @@ def rebuild(array: pa.Array, type_: pa.DataType, leaf: Leaf = cast) -> pa.Array:
         values = rebuild(array.values[inside], type_.value_type, leaf)
         values = _check_nulls(values, type_.value_field, None)
         return pa.ListArray.from_arrays(offsets, values, type=type_, mask=mask)
-    return leaf(array, type_)
+    return _convert(array, type_, leaf)
+
+
+def _convert(array: pa.Array, type_: pa.DataType, leaf: Leaf) -> pa.Array:
+    try:
+        return leaf(array, type_)
+    except pa.ArrowException as error:
+        raise WrongType(array, type_, leaf) from error
 
 
 def is_list(type_: pa.DataType) -> bool:
     """Returns whether the type is a list with 32-bit or 64-bit offsets."""
     return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
+
+
+def _is_other_list(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_fixed_size_list(type_)
+        or pa.types.is_list_view(type_)
+        or pa.types.is_large_list_view(type_)
+    )
 
 
 def _offsets(array: pa.Array) -> tuple[pa.Array, pa.Array | None, slice]:
@@ -79,17 +81,28 @@ def _offsets(array: pa.Array) -> tuple[pa.Array, pa.Array | None, slice]:
 
 def _struct(array: pa.StructArray, type_: pa.StructType, leaf: Leaf) -> pa.StructArray:
     valid = array.is_valid() if array.null_count else None
+    names = [field.name for field in array.type]
     children = []
     for field in type_:
-        index = array.type.get_field_index(field.name)
+        index = find_name(field.name, names)
         child = pa.nulls(len(array)) if index < 0 else array.field(index)
-        children.append(_check_nulls(rebuild(child, field.type, leaf), field, valid))
+        children.append(_convert_field(child, field, leaf, valid))
     mask = pc.invert(valid) if valid is not None else None
     if not children:
         return pa.array(
             [None if is_null else {} for is_null in (mask or [False] * len(array))], type_
         )
     return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
+
+
+def _convert_field(
+    array: pa.Array, field: pa.Field, leaf: Leaf, valid: pa.Array | None = None
+) -> pa.Array:
+    try:
+        converted = rebuild(array, field.type, leaf)
+    except WrongType as error:
+        raise error.within(field.name) from None
+    return _check_nulls(converted, field, valid)
 
 
 def _check_nulls(array: pa.Array, field: pa.Field, valid: pa.Array | None) -> pa.Array:
@@ -109,20 +122,71 @@ class MissingValue(pa.ArrowInvalid):  # type: ignore[misc]
         self.column = column
 
 
+class WrongType(pa.ArrowInvalid):  # type: ignore[misc]
+    """A value that cannot be converted to the type of its column. The message is made on demand."""
+
+    def __init__(self, array: pa.Array, type_: pa.DataType, leaf: Leaf) -> None:
+        self.array, self.type, self.leaf = array, type_, leaf
+        self.path: list[str] = []
+
+    def within(self, name: str) -> WrongType:
+        """Returns the error with the name of the column or of the field."""
+        self.path.insert(0, name)
+        return self
+
+    def __str__(self) -> str:
+        column = f'column "{".".join(self.path)}": ' if self.path else ""
+        target = with_article(sql_name(self.type))
+        return f"{column}{self._value()} ({sql_name(self.array.type)}) is not {target}"
+
+    def _value(self) -> str:
+        """Returns the text of the first value that cannot be converted."""
+        for index in range(len(self.array)):
+            try:
+                self.leaf(self.array.slice(index, 1), self.type)
+            except Exception:
+                return shorten(_text(self.array[index]), 100)
+        return "the value"
+
+    @property
+    def hint(self) -> str | None:
+        """The option of formats that converts the value, if any."""
+        source = self.array.type
+        if not pa.types.is_timestamp(self.type):
+            return None
+        if is_number(source):
+            return UNIT_HINT
+        if pa.types.is_string(source):
+            is_fine = pc.any(pc.match_substring_regex(self.array, _NANOSECONDS)).as_py()
+        else:
+            is_fine = pa.types.is_timestamp(source) and source.unit == "ns"
+        return TRUNCATE_HINT if is_fine else None
+
+
+def _text(value: pa.Scalar) -> str:
+    if pa.types.is_string(value.type):
+        return json.dumps(value.as_py(), ensure_ascii=False)
+    try:
+        return str(value.cast(pa.string()))
+    except pa.ArrowException:
+        return str(value.as_py())
+
+
 def conform(
     rows: pa.RecordBatch | pa.Table, schema: pa.Schema, leaf: Leaf = cast
 ) -> pa.RecordBatch:
     """Converts rows to one batch of `schema`.
 
-    Columns are matched by name; missing columns are null. Raises pa.ArrowInvalid if a
-    value does not fit its column, and MissingValue for a null in a column that is not nullable.
+    Columns are matched by name (see `names`); missing columns are null. Raises WrongType if a value
+    does not fit its column, MissingValue for a null in a column that is not nullable, and
+    AmbiguousName.
     """
     names = rows.schema.names
     columns = []
     for field in schema:
-        index = names.index(field.name) if field.name in names else -1
+        index = find_name(field.name, names)
         column = pa.nulls(rows.num_rows) if index < 0 else rows.column(index)
-        columns.append(_check_nulls(rebuild(column, field.type, leaf), field, None))
+        columns.append(_convert_field(column, field, leaf))
     if not columns:
         return rows.to_batches()[0].select([]) if isinstance(rows, pa.Table) else rows.select([])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -141,10 +205,13 @@ def conform_each(rows: pa.RecordBatch, schema: pa.Schema, leaf: Leaf = cast) -> 
     def attempt(start: int, stop: int) -> pa.RecordBatch:
         return conform(rows.slice(start, stop - start), schema, leaf)
 
-    def convert_error(error: Exception) -> DecodeError:
-        return DecodeError(error_text(error), code=error_code(error))
+    return collect_decoded(isolate(rows.num_rows, attempt, decode_error), schema)
 
-    return collect_decoded(isolate(rows.num_rows, attempt, convert_error), schema)
+
+def decode_error(error: Exception) -> DecodeError:
+    """Returns the error of a record with a value that does not fit its column."""
+    hint = error.hint if isinstance(error, WrongType) else None
+    return DecodeError(error_text(error), code=error_code(error), hint=hint)
 
 
 def error_text(error: Exception) -> str:
@@ -154,6 +221,8 @@ def error_text(error: Exception) -> str:
 
 def error_code(error: Exception) -> str:
     """Returns the error code of a value that does not fit its column."""
+    if isinstance(error, AmbiguousName):
+        return "ambiguous-column"
     return "missing-value" if isinstance(error, MissingValue) else "wrong-type"
 
 

@@ -8,15 +8,46 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, UserError
+from penstock.sdk.columns.conform import rebuild
+from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_text import text_value
+from penstock.sdk.columns.names import AmbiguousName, check_distinct, fold
 
 Row = Mapping[str, Any]
+_INVALID = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def infer_rows(rows: Sequence[Row]) -> pa.Schema:
     """Infers the columns of rows in order of appearance. Timestamps are UTC. Raises UserError."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    spellings: dict[str, str] = {}
+    for row in rows:
+        check_distinct(pa.field(name, pa.null()) for name in row)
+        for name in row:
+            spellings.setdefault(fold(name), name)
+    names = list(spellings.values())
+    rows = _spelled(rows, names)
     return pa.schema([(name, _infer(name, [row.get(name) for row in rows])) for name in names])
+
+
+def _spelled(rows: Sequence[Row], names: Sequence[str]) -> Sequence[Row]:
+    """Returns rows with these names in place of those that differ only by case."""
+    others = {key for row in rows for key in row}.difference(names)
+    by_fold = {fold(name): name for name in names}
+    spellings = {key: by_fold[fold(key)] for key in others if fold(key) in by_fold}
+    return [_respell(row, spellings) for row in rows] if spellings else rows
+
+
+def _respell(row: Row, spellings: Mapping[str, str]) -> Row:
+    spelled = dict(row)
+    used: dict[str, str] = {}
+    for key, name in spellings.items():
+        if key not in row or row[key] is None or row.get(name) is not None:
+            continue
+        if name in used:
+            error = AmbiguousName(name, sorted([used[name], key]))
+            raise DecodeError(str(error), code="ambiguous-column")
+        spelled[name], used[name] = row[key], key
+    return spelled
 
 
 def _infer(name: str, values: list[Any]) -> pa.DataType:
@@ -44,6 +75,7 @@ def _infer(name: str, values: list[Any]) -> pa.DataType:
 
 def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
     """Converts rows to a batch of exactly `schema`; missing values are null. Raises DecodeError."""
+    rows = _spelled(rows, schema.names)
     columns = [column([row.get(field.name) for row in rows], field) for field in schema]
     if not columns:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
@@ -54,24 +86,20 @@ def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
     """Converts values to the type of a field, by a cast if needed. Raises DecodeError."""
     values = [text_value(value, field) for value in values]
     try:
-        return pa.array(values, field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError):
-        pass
+        array = pa.array(values)
+    except _INVALID:
+        array = None  # values of several types, or a map
     try:
-        return _cast(pa.array(values), field.type)
-    except (
-        pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError,
-        OverflowError,
-    ) as error:  # fmt: skip
+        if array is None or _has_map(field.type):
+            return pa.array(values, field.type)
+        return rebuild(array, field.type, Conversion(nearest=True))
+    except _INVALID as error:
         raise DecodeError(
             f'column "{field.name}" is not {field.type}', detail=str(error)
         ) from error
 
 
-def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(target) and target.tz and pa.types.is_string(array.type):
-        try:
-            return array.cast(target)
-        except pa.ArrowInvalid:
-            array = array.cast(pa.timestamp(target.unit))
-    return array.cast(target)
+def _has_map(type_: pa.DataType) -> bool:
+    return pa.types.is_map(type_) or any(
+        _has_map(type_.field(index).type) for index in range(type_.num_fields)
+    )

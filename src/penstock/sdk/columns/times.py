@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, time
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,20 +11,25 @@ import pyarrow.compute as pc
 UTC = pa.timestamp("us", "UTC")
 LOCAL = pa.timestamp("us")
 _OFFSET = r"[T ].*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
-_TOO_FINE = r"(\.\d{6})\d{1,12}"
+_FINER = {"reject": r"(\.\d{6})0{1,12}($|[Z+-])", "truncate": r"(\.\d{6})\d{1,12}($|[Z+-])"}
+"""Digits below a microsecond that are removed."""
+
+Nanoseconds = Literal["reject", "truncate"]
+"""Digits below a microsecond: errors, or truncated."""
 
 
-def parse_timestamps(texts: pa.StringArray, type_: pa.TimestampType) -> pa.TimestampArray:
+def parse_timestamps(
+    texts: pa.StringArray, type_: pa.TimestampType, nanoseconds: Nanoseconds = "reject"
+) -> pa.TimestampArray:
     """Parses texts such as `2024-01-02T03:04:05.678+02:00` as TIMESTAMP or TIMESTAMP_NTZ.
 
-    Accepts a space for the T. Seconds, fraction, time and offset are optional. Digits below a
-    microsecond are truncated. Times without an offset, and TIMESTAMP_NTZ, are UTC. Raises
-    ArrowInvalid for other texts.
+    Accepts a space for the T. Seconds, fraction, time and offset are optional. Times without an
+    offset, and TIMESTAMP_NTZ, are UTC. Raises ArrowInvalid for other texts.
     """
     try:
         return texts.cast(type_)
     except pa.ArrowInvalid:
-        exact = pc.replace_substring_regex(texts, _TOO_FINE, r"\1")
+        exact = pc.replace_substring_regex(texts, _FINER[nanoseconds], r"\1\2")
         aware = pc.match_substring_regex(exact, _OFFSET)
         local = pc.if_else(aware, pa.scalar(None, pa.string()), exact).cast(LOCAL)
         zoned = pc.if_else(aware, exact, pa.scalar(None, pa.string())).cast(UTC)
@@ -54,6 +60,18 @@ def iso_text(column: pa.Array) -> pa.StringArray:
     texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
     texts = pc.replace_substring_regex(texts, r"\.0+(Z?)$", r"\1")
     return pc.replace_substring_regex(texts, r"(\.\d{3})0+(Z?)$", r"\1\2")
+
+
+def duration_text(column: pa.Array) -> pa.StringArray:
+    """Converts durations to ISO 8601 text: `PT86400S`, `-PT0.5S`. Raises ArrowInvalid."""
+    micros = column.cast(pa.duration("us")).cast(pa.int64()).to_pylist()
+    return pa.array([None if value is None else _duration(value) for value in micros], pa.string())
+
+
+def _duration(micros: int) -> str:
+    seconds, rest = divmod(abs(micros), 1_000_000)
+    fraction = f".{rest:06d}".rstrip("0") if rest else ""
+    return f"{'-' if micros < 0 else ''}PT{seconds}{fraction}S"
 
 
 def iso_scalar_text(value: pa.Scalar) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.sdk.columns.conform import is_list
 from penstock.sdk.columns.json_mark import is_json
-from penstock.sdk.columns.times import has_iso_text, iso_scalar_text
+from penstock.sdk.columns.times import duration_text, has_iso_text, iso_scalar_text
 
 
 def json_of(value: pa.Scalar, field: pa.Field | None = None) -> str:
@@ -49,18 +49,10 @@ def leaf_text(value: pa.Scalar) -> str:
     if pa.types.is_decimal(type_):
         return format(value.as_py(), "f")
     if pa.types.is_duration(type_):
-        return _duration_text(value)
+        return str(duration_text(pa.repeat(value, 1))[0].as_py())
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return base64.b64encode(value.as_py()).decode()
     return iso_scalar_text(value) if has_iso_text(type_) else str(value.as_py())
-
-
-def _duration_text(value: pa.Scalar) -> str:
-    """Returns a duration in ISO 8601, as JSON has it: `PT86400S`, `-PT0.5S`."""
-    micros = value.cast(pa.duration("us")).value
-    seconds, rest = divmod(abs(micros), 1_000_000)
-    fraction = f".{rest:06d}".rstrip("0") if rest else ""
-    return f"{'-' if micros < 0 else ''}PT{seconds}{fraction}S"
 
 
 def _float_text(value: pa.Scalar) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from penstock.sdk.record import Encoded, Records
 
 BLOCK = 1 << 20
 MAX_LENGTH = 64 << 20
+_SAMPLE_SIZE = 16 << 20
 
 
 Framing = Literal["none", "lines"]
@@ -49,6 +50,19 @@ def split_payloads(payloads: pa.BinaryArray) -> Records:
         order = pa.array(np.argsort(index, kind="stable"))
         texts, index = texts.take(order), index.take(order)
     return Records(texts, index)
+
+
+def sample(blocks: Iterable[pa.BinaryArray], count: int) -> pa.BinaryArray:
+    """Returns the first `count` texts of blocks, or less if they exceed `_SAMPLE_SIZE` bytes."""
+    texts: list[pa.BinaryArray] = []
+    rows = size = 0
+    for block in blocks:
+        texts.append(block.slice(0, count - rows))
+        rows += len(texts[-1])
+        size += block.nbytes
+        if rows == count or size > _SAMPLE_SIZE:
+            break
+    return pa.concat_arrays(texts) if texts else pa.array([], pa.binary())
 
 
 def split_lines(block: bytes) -> pa.BinaryArray:

@@ -62,10 +62,10 @@ def default_options(
 ) -> dict[str, Value]:
     """Returns the options of the format that a table of Arroyo has unless it names them.
 
-    Nulls are written. Numbers are timestamps in nanoseconds, but change events are written with
-    milliseconds, and with the bytes of decimals. The rows before changes are complete. A payload of
-    Avro is a container. `types` are those of the columns; without columns a table may have all
-    types.
+    Nulls are written. Numbers are timestamps in nanoseconds, and digits below a microsecond are
+    truncated, but change events are written with milliseconds, and with the bytes of decimals. The
+    rows before changes are complete. A payload of Avro is a container. `types` are those of the
+    columns; without columns a table may have all types.
     """
     has_times, has_decimals = (
         not types or any(name in type_.upper() for type_ in types)
@@ -78,7 +78,11 @@ def default_options(
     if format_ not in ("json", "debezium_json") or is_true(options.get(_UNSTRUCTURED, "")):
         return {}
     if kind != "sink":
-        times: dict[str, Value] = {"format.timestamp_numbers": "nanos"} if has_times else {}
+        times: dict[str, Value] = (
+            {"format.timestamp_numbers": "nanos", "format.nanoseconds": "truncate"}
+            if has_times
+            else {}
+        )
         return {**times, "format.before": "complete"} if format_ == "debezium_json" else times
     if format_ == "json":
         return {"format.nulls": "keep"}
