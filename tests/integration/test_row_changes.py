@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 from penstock import app
@@ -207,3 +213,250 @@ def test_conditions_on_complete_changes(tmp_path: Path, penstock_spark: SparkSes
         ("u", {"name": "ann", "x": 5}, {"name": "ann", "x": 6}),
         ("d", {"name": "ann", "x": 6}, None), ("d", {"name": "bob", "x": 7}, None),
     ]  # fmt: skip
+
+
+IDA, TOM = {"passenger": "Ida", "seat": "12A"}, {"passenger": "Tom", "seat": "12B"}
+SEATED = [{"op": "c", "after": IDA}, {"op": "c", "after": TOM}]
+
+
+def moves(chance: random.Random) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Returns events of passengers who swap seats, and the passenger of each seat at the end."""
+    seats = {f"p{number}": f"{number}A" for number in range(12)}
+    events: list[dict[str, Any]] = [
+        {"op": "c", "after": {"passenger": name, "seat": seat}} for name, seat in seats.items()
+    ]
+    for _ in range(30):
+        one, other = chance.sample(sorted(seats), 2)
+        before = {name: {"passenger": name, "seat": seats[name]} for name in (one, other)}
+        seats[one], seats[other] = seats[other], seats[one]
+        for name in chance.sample((one, other), 2):
+            event = {"op": "u", "after": {"passenger": name, "seat": seats[name]}}
+            if chance.random() < 0.7:
+                event["before"] = before[name]
+            events.append(event)
+    for name in chance.sample(sorted(seats), 4):
+        events.append({"op": "d", "before": {"passenger": name}})
+        del seats[name]
+    return events, {seat: name for name, seat in seats.items()}
+
+
+@pytest.mark.parametrize(("batches", "partitions"), [(1, 1), (1, 4), (2, 1), (7, 3)])
+def test_a_changed_key_deletes_no_row_of_another_key(
+    tmp_path: Path, penstock_spark: SparkSession, batches: int, partitions: int
+) -> None:
+    events, seats = moves(random.Random(batches))
+    assert seated(tmp_path, penstock_spark, events, batches, partitions) == seats
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("batches", [1, 2, 4])
+@pytest.mark.parametrize("first", ["Ida", "Tom"])
+def test_two_rows_swap_the_key_of_a_sink(
+    tmp_path: Path, penstock_spark: SparkSession, first: str, batches: int, log: bool
+) -> None:
+    swap = [
+        {"op": "u", "before": IDA, "after": IDA | {"seat": "12B"}},
+        {"op": "u", "before": TOM, "after": TOM | {"seat": "12A"}},
+    ]
+    events = [*SEATED, *(swap if first == "Ida" else reversed(swap))]
+    expected = {"12A": "Tom", "12B": "Ida"}
+    if not log:
+        assert seated(tmp_path, penstock_spark, events, batches, 2) == expected
+        return
+    sink = {"type": "files", "path": str(tmp_path / "log"), "format": "debezium_json"}
+    seated(tmp_path, penstock_spark, events, batches, 2, sink)
+    table: dict[str, str] = {}
+    for file in sorted((tmp_path / "log").glob("*.jsonl")):
+        for line in file.read_text().splitlines():
+            event = json.loads(line)
+            row = event["after"] or event["before"]
+            table.pop(row["seat"], None)
+            if event["after"]:
+                table[row["seat"]] = row["passenger"]
+    assert table == expected
+
+
+def seated(
+    directory: Path,
+    spark: SparkSession,
+    events: list[dict[str, Any]],
+    batches: int,
+    partitions: int,
+    sink: dict[str, Any] | None = None,
+) -> dict[str, str]:
+    """Returns the passengers by seat of a sink whose primary key is the seat."""
+    memory_sink = {"type": "memory", "name": directory.name}
+    spec = {
+        "runtime": {"state": str(directory / "state")},
+        "sources": {"rows": {"type": "memory", "payloads": [json.dumps(e) for e in events],
+                             "batches": batches, "partitions": partitions,
+                             "schema": "passenger STRING, seat STRING",
+                             "primary_key": "passenger", "format": "debezium_json"}},
+        "sinks": {"out": {**(sink or memory_sink), "from": "rows", "primary_key": "seat"}},
+    }  # fmt: skip
+    path = directory / "changes.json"
+    path.write_text(json.dumps(spec))
+    outcome = app.run(app.plan(path), spark=spark.newSession())
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    if sink is not None:
+        return {}
+    rows = memory.tables[directory.name].to_pylist()
+    assert len({row["seat"] for row in rows}) == len(rows)
+    return {row["seat"]: row["passenger"] for row in rows}
+
+
+FIRST = [(1, 1, 5, "i"), (2, 1, 6, "i"), (3, 2, 7, "i"), (4, 2, 3, "i"), (5, 1, 9, "i")]
+SECOND = [(1, 1, 1, "u"), (2, None, None, "d"), (3, 3, 8, "u"), (5, None, 2, "u"), (6, 2, 4, "i")]
+LEFT_OVER = {1: (1, 1), 3: (3, 8), 4: (2, 3), 5: (None, 2), 6: (2, 4)}
+"""The values `k` and `x` of each key after both batches."""
+CONDITIONS = {
+    "where": "SELECT k, count(*) AS n FROM a WHERE x > 2 GROUP BY k",
+    "not_null": "SELECT k, sum(x) AS n FROM a WHERE k IS NOT NULL GROUP BY k",
+    "having": "SELECT k, count(*) AS n FROM a WHERE x > 2 GROUP BY k HAVING count(*) > 1",
+    "selected": "SELECT DISTINCT k, x FROM a WHERE x > 2",
+    "self_join": "SELECT p.id AS k, q.id AS n FROM a p JOIN a q ON p.k = q.k AND p.x > q.x",
+    "left_join": "SELECT p.id AS k, q.x AS n FROM a p LEFT JOIN a q ON p.k = q.k AND q.x > 5",
+    "top": "SELECT k, x AS n FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY x DESC) "
+           "AS r FROM a WHERE x > 2) q WHERE r = 1",
+    "exploded": "SELECT k, count(e) AS n FROM (SELECT k, explode(array(x, 1)) AS e FROM a "
+                "WHERE x > 2) q GROUP BY k",
+    "of_constants": "SELECT a.id AS k, v.n FROM a JOIN (VALUES (1, 10), (2, 20)) v(k, n) "
+                    "ON a.k = v.k WHERE x > 2",
+    "of_a_table": "SELECT a.id AS k, t.n FROM a JOIN t ON a.k = t.k",
+    "semi_join": "SELECT id AS k, x AS n FROM a LEFT SEMI JOIN t ON a.k = t.k",
+    "anti_join": "SELECT id AS k, x AS n FROM a LEFT ANTI JOIN t ON a.k = t.k",
+    "several": "SELECT id AS k, explode(slice(array(x, 8), 1, x % 3)) AS n FROM a",
+}  # fmt: skip
+STATELESS = {
+    "clock": "SELECT id AS k, x AS n FROM a WHERE x > 2 AND now() > TIMESTAMP '2024-01-01'",
+    "subquery": "SELECT id AS k, x AS n FROM a WHERE k IN (SELECT k FROM t)",
+    "unnamed": "SELECT id AS k, n FROM (SELECT id, x AS n FROM a) WHERE n > 2",
+    "batch": "SELECT id AS k, x AS n FROM a WHERE x > 2",
+}
+
+
+@pytest.mark.parametrize("format_", ["json", "csv", "parquet"])
+def test_conditions_discard_no_changes(
+    tmp_path: Path, penstock_spark: SparkSession, format_: str
+) -> None:
+    """An update without the row before may leave a condition, and a delete has only the key."""
+    columns = {"id": pa.int32(), "k": pa.int32(), "x": pa.int32(), "op": pa.string()}
+    (tmp_path / "a").mkdir()
+    for number, rows in enumerate((FIRST, SECOND)):
+        table = pa.Table.from_pylist(
+            [dict(zip(columns, row, strict=True)) for row in rows],
+            schema=pa.schema(list(columns.items())),
+        )
+        path = tmp_path / "a" / f"{number}.{format_}"
+        if format_ == "parquet":
+            pq.write_table(table, path)
+        elif format_ == "csv":
+            pa.csv.write_csv(table, path)
+        else:
+            path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    queries = CONDITIONS if format_ == "parquet" else {"where": CONDITIONS["where"]}
+    stateless = STATELESS if format_ == "parquet" else {}
+    batch = {name: {"scope": "batch"} if name == "batch" else {} for name in stateless}
+    spec = {
+        "runtime": {"state": str(tmp_path / "state")},
+        "sources": {
+            "a": {"type": "files", "path": "a", "format": format_, "max_files": 1, "order": "name",
+                  "schema": "id INT, k INT, x INT, op STRING", "primary_key": "id",
+                  "operation_column": "op"},
+            "t": {"type": "memory", "rows": [{"k": 1, "n": 10}, {"k": 2, "n": 20}], "static": True,
+                  "schema": "k INT, n INT"},
+        },
+        "transforms": {
+            name: {"type": "sql", "sql": sql, **batch.get(name, {})}
+            for name, sql in (queries | stateless).items()
+        },
+        "sinks": {
+            **{f"{name}_log": {"type": "files", "from": name, "path": f"log/{name}",
+                               "format": "debezium_json"} for name in queries},
+            **{f"{name}_table": {"type": "memory", "from": name, "mode": "upsert",
+                                 "name": f"{tmp_path.name}-{name}"} for name in stateless},
+        },
+    }  # fmt: skip
+    path = tmp_path / "changes.json"
+    path.write_text(json.dumps(spec))
+    outcome = app.run(app.plan(path), spark=penstock_spark.newSession())
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    found = {name: folded(tmp_path / "log" / name) for name in queries}
+    found |= {
+        name: Counter(map(_values, memory.tables[f"{tmp_path.name}-{name}"].to_pylist()))
+        for name in stateless
+    }
+    assert found == {name: answer(sql) for name, sql in (queries | stateless).items()}
+
+
+def answer(sql: str) -> Counter[tuple[Any, ...]]:
+    """Returns the answer of DuckDB over the rows that are left."""
+    rows = ", ".join(f"({id_}, {k or 'NULL'}, {x})" for id_, (k, x) in LEFT_OVER.items())
+    sql = sql.replace("explode(", "unnest(").replace("LEFT SEMI", "SEMI")
+    sql = sql.replace("slice(array(x, 8)", "list_slice([x, 8]")
+    sql = sql.replace("array(x, 1)", "[x, 1]").replace("LEFT ANTI", "ANTI")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE a AS SELECT * FROM (VALUES {rows}) v(id, k, x)")
+        connection.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20)) v(k, n)")
+        return Counter(connection.execute(sql).fetchall())
+
+
+def folded(log: Path) -> Counter[tuple[Any, ...]]:
+    """Returns the rows that the events of a log leave. Each row that is removed is there."""
+    rows: Counter[tuple[Any, ...]] = Counter()
+    for file in sorted(log.glob("*.jsonl")):
+        for line in file.read_text().splitlines():
+            event = json.loads(line)
+            if event["before"] is not None:
+                assert rows[_values(event["before"])] > 0
+                rows[_values(event["before"])] -= 1
+            if event["after"] is not None:
+                rows[_values(event["after"])] += 1
+    return +rows
+
+
+def _values(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row.values())
+
+
+UNKNOWN = [None, "", "INSERT", "U"]
+
+
+@pytest.mark.parametrize("declared", ["source", "transform"])
+@pytest.mark.parametrize("updating", [True, False])
+def test_an_unknown_operation_is_a_dead_letter(
+    tmp_path: Path, penstock_spark: SparkSession, declared: str, updating: bool
+) -> None:
+    """It deletes no row, also if the row does not meet a condition."""
+    rows: list[dict[str, Any]] = [{"id": number, "op": "i"} for number in range(4)]
+    rows += [{"id": number, "op": op} for number, op in enumerate(UNKNOWN)]
+    rows += [{"id": 9, "op": "INSERT"}]
+    of_source = declared == "source"
+    kept = "op" if of_source else "CASE WHEN op = 'i' THEN 'i' END AS kind"
+    column = {} if of_source else {"operation_column": "kind"}
+    sql = "SELECT count(*) AS id FROM kept" if updating else "SELECT id FROM kept"
+    spec = {
+        "runtime": {"state": str(tmp_path / "state")},
+        "sources": {"rows": {"type": "memory", "rows": rows, "primary_key": "id",
+                             "schema": "id BIGINT, op STRING",
+                             **({"operation_column": "op"} if of_source else {})}},
+        "transforms": {
+            "read": {"type": "sql", "sql": f"SELECT id, {kept} FROM rows", **column},
+            "kept": {"type": "filter", "from": "read", "where": "id < 5"},
+            "result": {"type": "sql", "sql": sql},
+        },
+        "sinks": {"out": {"type": "memory", "from": "result", "name": tmp_path.name,
+                          "primary_key": "id"}},
+    }  # fmt: skip
+    path = tmp_path / "changes.json"
+    path.write_text(json.dumps(spec))
+    plan = app.plan(path)
+    outcome = app.run(plan, spark=penstock_spark.newSession())
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    found = [row["id"] for row in memory.tables[tmp_path.name].to_pylist()]
+    assert found == ([4] if updating else [0, 1, 2, 3])
+    letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
+    node = ("rows" if of_source else "read") if updating else "out"
+    assert {(each["node"], each["code"]) for each in letters} == {(node, "unknown-operation")}
+    payloads = sorted(json.loads(each["payload"])["id"] for each in letters)
+    assert payloads == [0, 1, 2, 3, 9]

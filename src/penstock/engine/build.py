@@ -74,9 +74,11 @@ class Builder(TableReader, Derivation):
         members = [nodes[name] for name in (*query.stream_nodes, *query.batch_nodes)]
         with locate_constant_errors(self.plan, members):
             pushdowns = find_pushdowns(frames[name] for name in ends)
-        if any(reads_clock(sql.text) for node in members for sql in sql_texts(node)):
-            return {name: Pushdown(pushdown.columns) for name, pushdown in pushdowns.items()}
-        return pushdowns
+        has_clock = any(reads_clock(sql.text) for node in members for sql in sql_texts(node))
+        return {
+            name: _without_lost_changes(nodes[name], query, pushdown, has_clock=has_clock)
+            for name, pushdown in pushdowns.items()
+        }
 
     def build_batch(
         self, query: Query, root: DataFrame, derive: Derive | None = None
@@ -206,6 +208,21 @@ class Builder(TableReader, Derivation):
     def _static_above(self, query: Query) -> tuple[str, ...]:
         members = (*query.stream_nodes, *query.batch_nodes)
         return tuple(name for name in members if self.plan.nodes[name].static)
+
+
+def _without_lost_changes(
+    source: Node, query: Query, pushdown: Pushdown, *, has_clock: bool
+) -> Pushdown:
+    """Returns the pushdown of a source without conditions that rows in use may not meet.
+
+    A change that does not meet a condition takes back the row before. The state of an updating
+    query has all columns of its changes.
+    """
+    if source.operation is not None and query.updating:
+        return EVERYTHING
+    if has_clock or (source.operation is not None and not source.complete_changes):
+        return Pushdown(pushdown.columns)
+    return pushdown
 
 
 @contextmanager

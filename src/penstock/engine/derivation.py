@@ -21,6 +21,7 @@ from penstock.engine.columns import exchange_schema, has_variant, sink_schema, t
 from penstock.engine.event_time_groups import by_windows_only
 from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
+from penstock.engine.known_operations import KnownOperations
 from penstock.engine.lookup_joins import join_lookups
 from penstock.engine.null_keys import by_known_keys
 from penstock.engine.same_type_casts import without_same_type_casts
@@ -67,8 +68,20 @@ class Derivation(BuildContext):
             check_duplicate_columns(node, frame)
             check_primary_key(node, frame)
             check_operation(node, frame)
+            if self.updating is not None and node.computes_operations:
+                frame = self._check_operations(node, frame, query, self.updating)
             create_view(frame, node.name)
         return frame
+
+    def _check_operations(
+        self, node: Node, frame: DataFrame, query: Query, updating: UpdatingBatch
+    ) -> DataFrame:
+        """Returns rows for the state of a query, without those whose operation is unknown."""
+        assert node.operation is not None
+        check = KnownOperations(node.operation, self.make_spool(node, query, "output"))
+        columns = sink_schema(frame.schema)
+        known = map_in_arrow(variants_to_json(frame), check, to_spark(columns))
+        return updating.cache(mark_variants(known, columns))
 
     def _relate_rows(
         self, node: Node, inputs: Mapping[str, DataFrame], query: Query, session: SparkSession

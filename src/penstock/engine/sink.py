@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from penstock.core.error_codec import encode_errors
-from penstock.core.errors import Rejected
 from penstock.engine import task as spark_task
 from penstock.engine.columns import mark_json
 from penstock.engine.sink_failures import SinkReport
@@ -29,7 +28,7 @@ from penstock.engine.write_limits import (
     split_by_bytes,
 )
 from penstock.sdk import BatchId, Capability, Failure, Format, Sink, Writer
-from penstock.sdk.changes import Operation, known_operations, split_operations, whole_updates
+from penstock.sdk.changes import Operation, split_operations, unknown_operations, whole_updates
 from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.record import Encoded
 
@@ -180,15 +179,10 @@ class _Rows:
         """Splits off the operation column. Rows with an unknown operation become dead letters."""
         if column is None or column not in rows.schema.names:
             return cls(rows, None, rows)
-        known = known_operations(rows.column(column))
-        if known.true_count < rows.num_rows:
-            for index in pc.indices_nonzero(pc.invert(known)).to_pylist():
-                error = Rejected(
-                    f'expected an operation (i, ub, u or d) in column "{column}", '
-                    f"found {rows.column(column)[index].as_py()!r}",
-                    code="unknown-operation",
-                )
-                letters.add(row_payload(rows, index), error)
+        known, errors = unknown_operations(rows, column)
+        for index, error in errors:
+            letters.add(row_payload(rows, index), error)
+        if errors:
             rows = rows.filter(known)
         return cls(*split_operations(rows, column), rows)
 

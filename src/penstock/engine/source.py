@@ -23,6 +23,7 @@ from penstock.engine.tombstones import decode_with_deletes
 from penstock.formats.json.plain import PlainJson
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Capability, Read, ReplayableSource
+from penstock.sdk.changes import unknown_operations
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.json_columns import find_invalid_json
 from penstock.sdk.columns.predicates import matching
@@ -49,7 +50,8 @@ class SourceTask:
     `engine.event_time`). With `whole_input` a batch has no limit. The start offset is recorded in
     `checkpoint`. `late` captures rows that may be late. With `partition_idle` the
     partitions of the source have watermarks, and are idle after this time in seconds (see
-    `engine.partition_watermarks`).
+    `engine.partition_watermarks`). Rows with an unknown operation in the column `operation` are bad
+    records.
     """
 
     source: ReplayableSource[Any]
@@ -67,6 +69,7 @@ class SourceTask:
     checkpoint: str | None = None
     late: LateCapture | None = None
     partition_idle: float | None = None
+    operation: str | None = None
 
     def pack(self) -> str:
         """Returns the task as text, for the options of a PySpark reader."""
@@ -113,6 +116,11 @@ class SourceTask:
                     if len(indexes):
                         candidates = select_candidates(rows, indexes, payloads, index)
                         letters.candidates.append(candidates)
+                if self.operation is not None:
+                    _, errors = unknown_operations(rows, self.operation)
+                    kept = self._reject(rows, dict(errors), payloads, index, letters)
+                    index = _without(index, dict(errors), rows.num_rows) if errors else index
+                    rows = kept
                 if self.latest_time is not None:
                     rows = self._reject_times(rows, payloads, index, letters)
                 rows = self._apply_pushdown(rows, read)

@@ -15,6 +15,7 @@ from penstock.engine.columns import exchange_schema
 from penstock.engine.event_time import LATEST
 from penstock.engine.sentinel import END_OF_TIME
 from penstock.engine.source import SourceTask
+from penstock.plan.changes import adds_operations
 from penstock.plan.model import Node, Query
 from penstock.sdk import ReplayableSource, Source
 from penstock.spec.node_models import SourceSpec
@@ -42,7 +43,18 @@ def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceT
         poll_timeout=_poll_timeout(context, query), latest_time=_latest_time(context, node),
         whole_input=query.whole_input,
         checkpoint=None if context.checkpoint is None else str(context.checkpoint),
+        operation=_checked_operation(node, query),
     )  # fmt: skip
+
+
+def _checked_operation(node: Node, query: Query) -> str | None:
+    """Returns the declared operation column of rows that a table or a state takes in, or None.
+
+    Sinks check the operations of other rows.
+    """
+    assert isinstance(node.spec, SourceSpec)
+    is_taken_in = query.updating or node.lookup is not None
+    return node.spec.operation_column if is_taken_in and not adds_operations(node.source) else None
 
 
 def source_rows(node: Node) -> pa.Schema:

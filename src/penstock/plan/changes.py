@@ -13,14 +13,21 @@ from penstock.core.errors import PlanError
 from penstock.plan.model import Node, Query
 from penstock.sdk import Capability, Source
 from penstock.sdk.changes import OPERATION_COLUMN, add_operation
+from penstock.sdk.columns.conform import sql_name
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
+from penstock.sql.determinism import deterministic
+from penstock.sql.keyed_rows import KeyedRows
+
+
+def adds_operations(source: Source[Any]) -> bool:
+    """Returns whether a source adds the operation column to its rows, by a format of changes."""
+    carries = source.format is not None and source.format.carries_operations
+    return carries or source.deletes_by_key
 
 
 def source_operation(spec: SourceSpec, source: Source[Any]) -> str | None:
     """Returns the operation column of a source: declared, or added by a format of changes."""
-    carried = source.format is not None and source.format.carries_operations
-    default = OPERATION_COLUMN if carried or source.deletes_by_key else None
-    return spec.operation_column or default
+    return spec.operation_column or (OPERATION_COLUMN if adds_operations(source) else None)
 
 
 def with_operation(columns: pa.Schema, spec: SourceSpec, source: Source[Any]) -> pa.Schema:
@@ -42,19 +49,13 @@ def with_operation(columns: pa.Schema, spec: SourceSpec, source: Source[Any]) ->
 def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Node]:
     """Returns the nodes with the primary key and the operation column of their rows.
 
-    `nodes` are in topological order. A node inherits the values that are equal in all its streaming
-    inputs. A key may be missing in the output of a transform: this is an error of the sink.
+    `nodes` are in topological order. A transform inherits a primary key if its rows are proved to
+    have one, and the operation column if that of all its streaming inputs is the same.
     """
     inherited: dict[str, Node] = {}
+    rows: dict[str, KeyedRows] = {}
     for name, node in nodes.items():
         inputs = [inherited[input_] for input_ in node.inputs if input_ in streams]
-        keys = {input_.primary_key for input_ in inputs}
-        primary_key = next(iter(keys)) if len(keys) == 1 else ()
-        if node.updating and node.stateful:
-            assert node.relation is not None
-            primary_key = node.relation.group_columns()
-        if isinstance(node.spec, SourceSpec | TransformSpec | SinkSpec):
-            primary_key = tuple(node.spec.primary_key) or primary_key
         columns = sorted({input_.operation for input_ in inputs if input_.operation})
         operation = columns[0] if len(columns) == 1 else None
         complete = all(input_.complete_changes for input_ in inputs if input_.operation)
@@ -65,11 +66,72 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
         elif isinstance(node.spec, TransformSpec):
             node = _with_operation_of_input(node, operation, complete)
             operation = _output_operation(node, operation)
-            complete = complete or node.updating
+            computed = operation is not None and node.spec.operation_column is not None
+            complete = node.updating or (complete and not computed)
+        above = {input_: replace(rows[input_], keeps_changes=True) for input_ in node.inputs}
+        rows[name] = _keyed_rows(node, operation, above, inherited)
         inherited[name] = replace(
-            node, primary_key=primary_key, operation=operation, complete_changes=complete
+            node,
+            primary_key=rows[name].key,
+            origin_key=rows[name].origin,
+            keeps_changes=rows[name].keeps_changes,
+            operation=operation,
+            complete_changes=complete,
+            computes_operations=isinstance(node.spec, TransformSpec)
+            and _computes_operations(node, operation),
         )
     return inherited
+
+
+def _computes_operations(node: Node, operation: str | None) -> bool:
+    """Returns whether a transform may have operations that its input has not."""
+    if operation is None or node.updating:
+        return False
+    if node.relation is None:
+        return True
+    texts = (sql.text.lower() for sql in node.relation.sql_texts())
+    return any(operation.lower() in text for text in texts)
+
+
+def _keyed_rows(
+    node: Node,
+    operation: str | None,
+    inputs: Mapping[str, KeyedRows],
+    inherited: Mapping[str, Node],
+) -> KeyedRows:
+    """Returns the columns of a node (of a sink: of its input), and those with its primary key."""
+    declared = tuple(node.spec.primary_key)
+    if isinstance(node.spec, SourceSpec):
+        return _source_rows(node, operation)
+    if node.updating:
+        # Rows without operations are all kept, also those with the same key.
+        inputs = {
+            name: rows if inherited[name].operation else replace(rows, key=(), origin=None)
+            for name, rows in inputs.items()
+        }
+    if node.relation is not None:
+        rows = node.relation.keyed_rows(inputs)
+    else:
+        (rows,) = inputs.values()
+        if node.kind == "transform":
+            rows = KeyedRows(origin=rows.origin)
+    return replace(rows, key=declared, origin=declared) if declared else rows
+
+
+def _source_rows(node: Node, operation: str | None) -> KeyedRows:
+    assert isinstance(node.spec, SourceSpec)
+    key, columns = tuple(node.spec.primary_key), node.source.columns
+    names: tuple[str, ...] | None = None
+    types: dict[str, str] = {}
+    if columns is not None:
+        names = (*columns.names, *node.source.metadata_columns)
+        types = {field.name.lower(): sql_name(field.type) for field in columns}
+        if operation in names:
+            # Downstream the operation is the last column.
+            names = names[:-1] if names[-1] == operation else None
+    if node.static:
+        return KeyedRows(names, key if node.lookup else (), None, types, is_stream=False)
+    return KeyedRows(names, key, key or None, types)
 
 
 def _with_operation_of_input(node: Node, operation: str | None, complete: bool) -> Node:
@@ -92,6 +154,14 @@ def _output_operation(node: Node, operation: str | None) -> str | None:
     if operation is None or node.stateful:
         return None
     return node.relation.output_operation(operation) if node.relation is not None else operation
+
+
+def written_key(sink: Node) -> tuple[str, ...]:
+    """Returns the primary key of its own by which a sink writes changes, or none."""
+    assert isinstance(sink.spec, SinkSpec)
+    carries = sink.sink.format is not None and sink.sink.format.carries_operations
+    upserts = (sink.spec.mode or _default_mode(sink)) == "upsert"
+    return tuple(sink.spec.primary_key) if carries or upserts else ()
 
 
 def configure_sinks(nodes: Mapping[str, Node], queries: Sequence[Query]) -> dict[str, Node]:
@@ -162,10 +232,10 @@ def unsupported_changes(sink: Node) -> PlanError | None:
 def unsupported_state(node: Node, nodes: Mapping[str, Node]) -> PlanError | None:
     """Returns the error of a stateful transform over changes, or None."""
     changing = [nodes[name] for name in node.inputs if nodes[name].operation is not None]
+    if changing and node.updating:
+        return _unknown_rows(node, changing)
     if not changing or not node.stateful:
         return None
-    if node.updating:
-        return _unknown_rows(node, changing)
     column = changing[0].operation
     return PlanError(
         f'{node.label} keeps state, and the rows of "{changing[0].name}" are changes (column '
@@ -182,13 +252,41 @@ def _unknown_rows(node: Node, changing: Sequence[Node]) -> PlanError | None:
     keyless = next((each for each in changing if not each.updating and not each.primary_key), None)
     if keyless is None:
         return None
+    verb = "combines the" if node.stateful else "takes back"
     return PlanError(
-        f'{node.label} combines the rows of "{keyless.name}", which are changes (column '
+        f'{node.label} {verb} rows of "{keyless.name}", which are changes (column '
         f'"{keyless.operation}") without a primary key',
         code="missing-option",
         hint=f"Set primary_key: [COLUMN, ...] on {keyless.label}, in SQL PRIMARY KEY "
         "(COLUMN, ...).",
         where=node.where,
+    )
+
+
+def unrepeatable_changes(node: Node, nodes: Mapping[str, Node]) -> PlanError | None:
+    """Returns the error of rows that cannot be taken back, by chance or the current time, or None.
+
+    An updating transform computes a row again when it takes the row back.
+    """
+    relation = node.relation
+    if relation is None:
+        return None
+    texts = [sql.text for sql in relation.sql_texts()]
+    if node.updating and not deterministic(*texts):
+        problem = (
+            "depends on chance or the current time, and its rows are taken back when they change"
+        )
+        hint = (
+            "Compute the value in a transform upstream of the updating query, which keeps it as a "
+            "column of its rows, or remove it."
+        )
+    elif any(nodes[name].operation for name in node.inputs) and relation.filters_by_chance():
+        problem = "filters changes by chance: the rows of one key would pass and fail"
+        hint = "Use a condition of the primary key, as in WHERE hash(id) % 10 = 0."
+    else:
+        return None
+    return PlanError(
+        f"{node.label} {problem}", code="unrepeatable-changes", hint=hint, where=node.where
     )
 
 

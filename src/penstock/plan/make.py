@@ -19,8 +19,8 @@ from penstock.plan.dialect import translate_queries
 from penstock.plan.functions import functions_of, resolve
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
+from penstock.plan.sink_keys import key_rows_of_sinks
 from penstock.plan.unbounded_state import find_unbounded_state
-from penstock.plan.updating import mark_updating
 from penstock.sdk import Sink, Source
 from penstock.spec.graph import list_nodes
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
@@ -91,7 +91,9 @@ class _Planner:
             self.functions,
         )  # fmt: skip
         nodes = _with_statefulness(nodes, plan.streams)
-        plan = replace(plan, nodes=mark_updating(nodes, plan.streams))
+        nodes, lost_keys = key_rows_of_sinks(nodes, plan.streams)
+        self.mistakes += lost_keys
+        plan = replace(plan, nodes=nodes)
         plan = self._without_invalid_queries(plan)
         for node in connected.values():
             if node.kind == "sink" and node.name not in plan.nodes:

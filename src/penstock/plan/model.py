@@ -35,9 +35,16 @@ class Node:
     """Whether the output is the changes of a result (see `plan.updating`)."""
     primary_key: tuple[str, ...] = ()
     """The columns that identify a row of the output (of a sink: of the input), or none."""
+    origin_key: tuple[str, ...] | None = None
+    """The columns that hold the primary key of the changes upstream, which several rows may have:
+    none if it is lost, None if no key is known."""
+    keeps_changes: bool = True
+    """Whether each change of the input has a row in the output, but for conditions of WHERE."""
     operation: str | None = None
     """The column of the output (of a sink: of the input) that holds the operation of each row."""
 
+    computes_operations: bool = False
+    """Whether the output of a transform may have operations that its input has not."""
     complete_changes: bool = False
     """Whether each update and delete of the input has the whole row before."""
 

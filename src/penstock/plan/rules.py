@@ -10,6 +10,7 @@ from penstock.core.errors import OptionError, PlanError
 from penstock.core.text import did_you_mean
 from penstock.plan.changes import (
     different_operations,
+    unrepeatable_changes,
     unsupported_changes,
     unsupported_state,
 )
@@ -194,6 +195,13 @@ def transforms_keep_operations(plan: Plan) -> Iterator[PlanError]:
         yield from (error for error in errors if error is not None)
 
 
+def changes_are_repeatable(plan: Plan) -> Iterator[PlanError]:
+    """Checks that rows of changes do not depend on chance or the current time."""
+    for node in plan.of("transform"):
+        if (error := unrepeatable_changes(node, plan.nodes)) is not None:
+            yield error
+
+
 def changes_meet_the_same_rows(plan: Plan) -> Iterator[PlanError]:
     """Checks that an updating transform does not take back rows that it joined with a lookup."""
     for node, name in lookups_read_with_changes(plan):
@@ -316,6 +324,7 @@ ALL: tuple[Rule, ...] = (
     read_once_before_removed,
     operations_fit_sinks,
     transforms_keep_operations,
+    changes_are_repeatable,
     deletes_have_keys,
     changes_meet_the_same_rows,
     changes_have_no_order,

@@ -1,8 +1,10 @@
 """Updating transforms: those whose rows are changes of a result, because it is never final.
 
 A transform is updating if it combines rows of changes, or rows whose result no watermark completes
-and that Spark cannot compute as a stream. Transforms that compute each row by itself are updating
-downstream of updating ones: their changes are exact, without a primary key.
+and that Spark cannot compute as a stream. A transform that drops or repeats changes, as an inner
+join with a table does, is updating if the rows before are not known. Transforms that compute each
+row by itself are updating downstream of updating ones: their changes are exact, without a primary
+key.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from penstock.plan.changes import inherit
 from penstock.plan.model import Node
 from penstock.plan.queries import is_final, updates_as_stream, upstream
 from penstock.sdk import Capability
-from penstock.spec.node_models import TransformSpec
 
 
 def mark_updating(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Node]:
@@ -34,11 +35,19 @@ def mark_updating(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[st
                 node.stateful
                 and (changes or (not bounded and _needs_updates(node, nodes, streams)))
             )
+            or _drops_changes(inherited[name], inherited)
         ):
             updating.add(name)
     updating |= _feeding(updating, nodes, streams)
     updating |= _without_key(updating, inherited, streams)
     return {name: replace(node, updating=name in updating) for name, node in nodes.items()}
+
+
+def _drops_changes(node: Node, nodes: Mapping[str, Node]) -> bool:
+    """Returns whether changes have no row in the output, whose row before is not known."""
+    changing = [nodes[name] for name in node.inputs if nodes[name].operation is not None]
+    known = all(each.complete_changes for each in changing)
+    return bool(changing) and not known and not node.keeps_changes
 
 
 def _feeding(updating: set[str], nodes: Mapping[str, Node], streams: frozenset[str]) -> set[str]:
@@ -79,13 +88,7 @@ def _loses_key(node: Node, nodes: Mapping[str, Node], lost: set[str]) -> bool:
     """Returns whether the primary key of changes does not identify the rows of the output."""
     changing = [nodes[name] for name in node.inputs if nodes[name].operation is not None]
     keyed = all(each.primary_key or each.name in lost for each in changing)
-    declared = isinstance(node.spec, TransformSpec) and node.spec.primary_key
-    if not changing or not keyed or declared or node.operation is None:
-        return False
-    assert node.relation is not None
-    key = changing[0].primary_key
-    is_single = len(node.inputs) == 1 and changing[0].name not in lost
-    return not (is_single and node.relation.keeps_columns(key))
+    return bool(changing) and keyed and node.operation is not None and not node.primary_key
 
 
 def _can_update(node: Node, streams: frozenset[str]) -> bool:

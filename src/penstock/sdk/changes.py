@@ -9,6 +9,8 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.errors import Rejected
+
 
 class Operation(StrEnum):
     """The operation of a row. The value is its text in an operation column."""
@@ -36,6 +38,25 @@ def operations() -> pa.StringArray:
 def known_operations(values: pa.Array) -> pa.BooleanArray:
     """Returns for each value whether it is the text of an operation; false for null."""
     return pc.is_in(values.cast(pa.string()), value_set=operations())
+
+
+def unknown_operations(
+    rows: pa.RecordBatch, column: str
+) -> tuple[pa.BooleanArray, list[tuple[int, Rejected]]]:
+    """Returns for each row whether its operation is known, and the errors of the other rows."""
+    known = known_operations(rows.column(column))
+    errors = [
+        (
+            index,
+            Rejected(
+                f'expected an operation (i, ub, u or d) in column "{column}", '
+                f"found {rows.column(column)[index].as_py()!r}",
+                code="unknown-operation",
+            ),
+        )
+        for index in pc.indices_nonzero(pc.invert(known)).to_pylist()
+    ]
+    return known, errors
 
 
 def split_operations(

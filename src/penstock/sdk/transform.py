@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from penstock.sdk.component import C, Component
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.dialect.relation import Output
 from penstock.sql.dialect.relation import Relation as ReadRelation
+from penstock.sql.keyed_rows import KeyedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,13 +123,13 @@ class Relation(Component[C]):
         """Returns whether the relation sorts all its rows."""
         return False
 
-    def group_columns(self) -> tuple[str, ...]:
-        """Returns the columns of the output that identify a group; none without groups."""
-        return ()
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        """Returns the columns of the output, and those that are proved to hold a primary key.
 
-    def keeps_columns(self, names: Collection[str]) -> bool:
-        """Returns whether each row of the output has the values of these columns of its input."""
-        return True
+        By default these are the columns of a single input.
+        """
+        rows = list(inputs.values())
+        return rows[0] if len(rows) == 1 else KeyedRows(origin=())
 
     def needs_whole_input(
         self, streaming: Set[str], times: Set[str] | None, grouped: Set[str]
@@ -167,6 +168,10 @@ class Relation(Component[C]):
     def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
         """Returns noun phrases for the contents of the state, such as "groups"."""
         return ("rows of earlier batches",)
+
+    def filters_by_chance(self) -> bool:
+        """Returns whether a condition differs between two evaluations of the same row."""
+        return False
 
     def deterministic(self) -> bool:
         """Returns whether the same input always gives the same output."""

@@ -116,7 +116,8 @@ class TransformSpec(NodeModel):
     on_error: OnError = "dead_letter"
     """The action for a record that cannot be processed."""
     primary_key: NameList = []
-    """The primary key of the output."""
+    """The primary key of the output. By default that of the input, if the output is proved to keep
+    it."""
     operation_column: str | None = None
     """The column of the output that holds the operation of each row, as in a source. By default
     that of the input."""

@@ -9,7 +9,11 @@ from sqlglot import exp
 
 from penstock.core.errors import PlanError
 from penstock.sql.calls import DIALECT
+from penstock.sql.determinism import deterministic, has_chance
 from penstock.sql.facts import Facts
+
+_CODES = ("i", "ub", "u", "d")
+"""The operations of rows."""
 
 
 class Rewritten(NamedTuple):
@@ -29,13 +33,23 @@ def rewrite_for_changes(
     may have met it; if changes are `complete`, it is dropped, as the row before is filtered itself.
     Rows of UNION ALL that are no changes are inserts.
     """
-    if facts.tree is None or not facts.deterministic:
+    if facts.tree is None:
         return None
     tree = facts.tree.copy()
     rewriting = _Rewriting({name.lower() for name in changing}, operation, complete)
     if not rewriting.rewrite(tree) or not rewriting.changed:
         return None
     return Rewritten(tree.sql(dialect=DIALECT), rewriting.required)
+
+
+def filters_by_chance(facts: Facts) -> bool:
+    """Returns whether a condition of WHERE differs between two evaluations of the same row."""
+    wheres = facts.tree.find_all(exp.Where) if facts.tree is not None else ()
+    return any(has_chance(where.sql(dialect=DIALECT)) for where in wheres)
+
+
+def _is_one_of(value: exp.Expr, codes: Collection[str]) -> exp.Expr:
+    return exp.In(this=value.copy(), expressions=[exp.Literal.string(code) for code in codes])
 
 
 class _Rewriting:
@@ -73,16 +87,18 @@ class _Rewriting:
     def _rewrite_select(self, select: exp.Select) -> bool:
         from_ = select.args.get("from_") or select.args.get("from")
         relations = [from_, *(select.args.get("joins") or ())]
-        names = [name for relation in relations if relation and (name := self._change(relation))]
+        found = [self._change(relation) for relation in relations if relation]
+        names = [name for name in found if name is not None]
         if len(names) != 1:
             return False
-        column = exp.column(self._operation, table=names[0], quoted=True)
+        column = exp.column(self._operation, table=names[0] or None, quoted=True)
         output = next(
             (each for each in select.expressions if each.alias_or_name == self._operation), None
         )
         star = next((each for each in select.expressions if self._has_operation(each, names)), None)
         where = select.args.get("where")
-        if where is None or self._complete:
+        is_timeless = where is None or deterministic(where.sql(dialect=DIALECT))
+        if where is None or (self._complete and is_timeless):
             if output is None and star is None and not self._is_excluded(select):
                 self._append(select, column)
             return True
@@ -92,18 +108,19 @@ class _Rewriting:
             excluded = [exp.to_identifier(self._operation, quoted=True)]
             wildcard = star.this if isinstance(star, exp.Column) else star
             wildcard.set("except_", [*(wildcard.args.get("except_") or ()), *excluded])
-        self._filter(select, where, column, output)
+        deleted = ("u", "d") if is_timeless else ("ub", "u", "d")
+        self._filter(select, where, column, output, deleted)
         return True
 
     def _change(self, relation: exp.Expr) -> str | None:
-        """Returns the name of a relation whose rows are changes, or None."""
+        """Returns the name of a relation whose rows are changes; None for others."""
         source = relation.this
         if isinstance(source, exp.Table):
             if source.name.lower() not in self._changing:
                 return None
             self._name_column(source)
             return str(source.alias_or_name)
-        if isinstance(source, exp.Subquery) and self.rewrite(source) and source.alias:
+        if isinstance(source, exp.Subquery) and self.rewrite(source):
             return str(source.alias)
         return None
 
@@ -136,18 +153,28 @@ class _Rewriting:
         return any(each.name == self._operation for each in excluded)
 
     def _filter(
-        self, select: exp.Select, where: exp.Expr, column: exp.Expr, output: exp.Expr | None
+        self,
+        select: exp.Select,
+        where: exp.Expr,
+        column: exp.Expr,
+        output: exp.Expr | None,
+        deleted: Collection[str],
     ) -> None:
-        """Keeps updates and deletes that do not meet the condition, as deletes."""
+        """Keeps rows with one of the operations that do not meet the condition, as deletes."""
         condition = where.this
         value = output.unalias() if output is not None else column
         passes = exp.Coalesce(this=condition.copy(), expressions=[exp.false()])
         kept = exp.Case(
-            ifs=[exp.If(this=passes, true=value.copy())], default=exp.Literal.string("d")
+            ifs=[
+                exp.If(this=passes, true=value.copy()),
+                exp.If(this=_is_one_of(value, deleted), true=exp.Literal.string("d")),
+            ],
+            default=value.copy(),
         )
-        codes = [exp.Literal.string("u"), exp.Literal.string("d")]
-        changed = exp.In(this=value.copy(), expressions=codes)
-        where.set("this", exp.or_(exp.paren(condition.copy()), changed))
+        dropped = _is_one_of(value, [code for code in _CODES if code not in deleted])
+        # A row with an unknown operation becomes a dead letter downstream.
+        unknown = exp.Coalesce(this=exp.not_(dropped), expressions=[exp.true()])
+        where.set("this", exp.or_(exp.paren(condition.copy()), unknown))
         if output is not None:
             output.replace(exp.alias_(kept, self._operation, quoted=True))
         else:

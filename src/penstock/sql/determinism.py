@@ -28,21 +28,27 @@ def deterministic(*texts: str, functions: UserFunctions = NO_FUNCTIONS) -> bool:
     return not any(_is_random(text, random) or reads_clock(text) for text in texts)
 
 
-def _is_random(text: str, random: frozenset[str]) -> bool:
-    """Returns whether the text calls a function of chance or of the current time.
+def has_chance(text: str) -> bool:
+    """Returns whether the text calls a function of chance, or samples rows.
 
-    A text without valid tokens counts as random.
+    A text without valid tokens counts as such.
     """
     try:
         tokens = tokens_of(text)
     except SqlglotError:
         return True
-    names = {token.text.lower() for token in tokens}
     if any(token.token_type is TokenType.TABLE_SAMPLE for token in tokens):
         return True
-    if not CLOCKS_WITHOUT_PARENTHESES.isdisjoint(names):
+    return not NONDETERMINISTIC.isdisjoint(called_functions(text))
+
+
+def _is_random(text: str, random: frozenset[str]) -> bool:
+    """Returns whether the text calls a function of chance or of the current time."""
+    if has_chance(text) or not CLOCKS_WITHOUT_PARENTHESES.isdisjoint(
+        token.text.lower() for token in tokens_of(text)
+    ):
         return True
-    if not (NONDETERMINISTIC | CLOCKS | random).isdisjoint(called_functions(text)):
+    if not (CLOCKS | random).isdisjoint(called_functions(text)):
         return True
     return not CLOCKS_WITHOUT_ARGUMENTS.isdisjoint(called_functions(text, arguments=False))
 

@@ -1,107 +1,183 @@
-"""Columns of the input that the output of a query has under the same names, row by row."""
+"""The primary key of the rows of a query: the columns that are proved to hold it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
-from penstock.sql.facts import Facts
+from penstock.sql.facts import Facts, parse_facts
+from penstock.sql.group_keys import group_key
+from penstock.sql.keyed_rows import KeyedRows
+from penstock.sql.selected import Selected, read_selected
 
-_SEVERAL_ROWS = (exp.Join, exp.Lateral, exp.UDTF, exp.Explode, exp.Inline, exp.Unnest)
-"""The expressions that may return a row of the input several times."""
-
-
-def keeps_columns(facts: Facts, names: Collection[str]) -> bool:
-    """Returns whether a query of one table returns each row at most once, with these columns."""
-    query = facts.tree
-    if not isinstance(query, exp.Select) or query.find(exp.CTE, *_SEVERAL_ROWS) is not None:
-        return False
-    from_ = query.args.get("from_") or query.args.get("from")
-    table = from_.this if from_ is not None else None
-    if not isinstance(table, exp.Table) or table.alias_column_names:
-        return False
-    if any(isinstance(output, exp.Star) for output in query.expressions):
-        return not _excludes(query, names)
-    return set(names) <= {
-        output.alias_or_name
-        for output in query.expressions
-        if isinstance(column := output.unalias(), exp.Column)
-        and column.name == output.alias_or_name
-    }
+_TESTED = ("SEMI", "ANTI")
+_RELATION = "penstock_rows"
+_CONSTANT = KeyedRows(is_stream=False)
+_MOVING_HINTS = ("repartition", "coalesce", "rebalance")
 
 
-def group_columns(facts: Facts) -> tuple[str, ...]:
-    """Returns the columns of the output that hold all groups of a query, or of the query below.
+def keyed_rows(facts: Facts, relations: Mapping[str, KeyedRows]) -> KeyedRows:
+    """Returns the rows of a query of relations, by name."""
+    known = {name.lower(): rows for name, rows in relations.items()}
+    if facts.tree is None:
+        origin = None if all(rows.origin is None for rows in known.values()) else ()
+        return KeyedRows(origin=origin)
+    return _query_rows(facts, facts.tree, known)
 
-    Each row has values of its own in these columns. None without groups.
-    """
-    return _group_columns(facts, facts.tree)
+
+def computed_rows(expressions: Sequence[str], rows: KeyedRows) -> KeyedRows:
+    """Returns the rows of expressions over the columns of a relation, as in `SELECT`."""
+    facts = parse_facts(f"SELECT {', '.join(expressions)} FROM {_RELATION}")
+    return keyed_rows(facts, {_RELATION: rows})
 
 
-def _group_columns(facts: Facts, query: exp.Expr | None) -> tuple[str, ...]:
-    if not isinstance(query, exp.Select):
-        return ()
-    outputs, group = query.expressions, query.args.get("group")
-    if query.args.get("distinct") and all(output.alias_or_name for output in outputs):
-        return tuple(output.alias_or_name for output in outputs)
-    if any(query is each for each in facts.aggregating_queries):
-        if group is None or any(v for name, v in group.args.items() if name != "expressions"):
-            return ()
-        names = [_output_name(key, outputs) for key in group.expressions]
+def aliased(columns: Mapping[str, str]) -> list[str]:
+    """Returns expressions with the names of their columns."""
+    return [f"{text} AS `{name.replace('`', '``')}`" for name, text in columns.items()]
+
+
+def _query_rows(facts: Facts, query: exp.Expr, known: Mapping[str, KeyedRows]) -> KeyedRows:
+    with_ = query.args.get("with_") or query.args.get("with")
+    for cte in with_.expressions if with_ is not None else ():
+        rows = _renamed(_query_rows(facts, cte.this, known), cte.args.get("alias"))
+        known = {**known, cte.alias.lower(): rows}
+    if isinstance(query, exp.Subquery):
+        return _query_rows(facts, query.this, known)
+    if isinstance(query, exp.SetOperation):
+        return _merged_rows(facts, query, known)
+    return _selected_rows(facts, query, known) if isinstance(query, exp.Select) else _CONSTANT
+
+
+def _merged_rows(
+    facts: Facts, query: exp.SetOperation, known: Mapping[str, KeyedRows]
+) -> KeyedRows:
+    """Returns the rows of UNION and the like, which are unique if they are distinct."""
+    sides = [_query_rows(facts, side, known) for side in (query.left, query.right) if side]
+    columns = sides[0].columns if sides else None
+    if query.args.get("distinct") and columns is not None:
+        return KeyedRows.by(_unique(columns), columns)
+    return KeyedRows(
+        columns,
+        origin=None if all(side.origin is None for side in sides) else (),
+        is_stream=any(side.is_stream for side in sides),
+        keeps_changes=all(side.keeps_changes for side in sides),
+    )
+
+
+def _selected_rows(facts: Facts, select: exp.Select, known: Mapping[str, KeyedRows]) -> KeyedRows:
+    from_ = select.args.get("from_") or select.args.get("from")
+    joins = select.args.get("joins") or ()
+    sources = [each.this for each in (from_, *joins) if each is not None]
+    rows = [_relation_rows(facts, source, known) for source in sources]
+    names = [source.alias_or_name.lower() for source in sources]
+    selected = read_selected(select, names, [each.columns for each in rows])
+    streams = [index for index, each in enumerate(rows) if each.is_stream]
+    if select.args.get("distinct"):
+        key = _unique(selected.columns or ())
+        return KeyedRows(selected.columns, key, key, is_stream=bool(streams))
+    if any(select is each for each in facts.aggregating_queries):
+        key = () if selected.has_generators else group_key(select, selected)
+        return KeyedRows(selected.columns, key, key, is_stream=bool(streams))
+    if len(streams) != 1:
+        origin = None if all(each.origin is None for each in rows) else ()
+        return KeyedRows(selected.columns, (), origin, is_stream=bool(streams))
+    return _kept_rows(select, selected, rows, streams[0], names)
+
+
+def _kept_rows(
+    select: exp.Select,
+    selected: Selected,
+    rows: Sequence[KeyedRows],
+    stream: int,
+    names: Sequence[str],
+) -> KeyedRows:
+    """Returns the rows of a query that computes each row of one stream by itself."""
+    source, joins = rows[stream], list(select.args.get("joins") or ())
+    is_single = stream == 0 and not (select.args.get("laterals") or selected.has_generators)
+    kept = is_single and all((j.side or "").upper() == "LEFT" and not _tests(j) for j in joins)
+    lost = replace(
+        source.lost(),
+        columns=selected.columns,
+        types=selected.types(stream, source.types),
+        keeps_changes=source.keeps_changes and kept,
+    )
+    if source.origin is None or _moves_rows(select) or not _preserves(joins, stream):
+        return lost
+    is_single = is_single and all(
+        _matches_once(join, rows[index], names[index]) for index, join in enumerate(joins, 1)
+    )
+    key = selected.find(stream, source.key, source.types) if is_single else ()
+    return replace(lost, key=key, origin=selected.find(stream, source.origin, source.types))
+
+
+def _relation_rows(facts: Facts, source: exp.Expr, known: Mapping[str, KeyedRows]) -> KeyedRows:
+    if isinstance(source, exp.Table):
+        rows = known.get(source.name.lower(), _CONSTANT)
+    elif isinstance(source, exp.Subquery):
+        rows = _query_rows(facts, source, known)
     else:
-        names = [_kept_name(name, query) for name in _groups_below(facts, query)]
-    return tuple(names) if all(names) else ()
+        return _CONSTANT
+    if source.args.get("pivots") or source.args.get("sample"):
+        rows = replace(rows.lost(), keeps_changes=False)
+    return _renamed(rows, source.args.get("alias"))
 
 
-def _groups_below(facts: Facts, query: exp.Select) -> tuple[str, ...]:
-    """Returns the group columns of the only relation of a query that returns each row once."""
-    from_ = query.args.get("from_") or query.args.get("from")
-    several = [*(query.args.get("joins") or ()), *(query.args.get("laterals") or ())]
-    several += [output for output in query.expressions if output.find(*_SEVERAL_ROWS)]
-    if from_ is None or several or from_.this.alias_column_names:
-        return ()
-    below = facts.ctes.get(from_.this.name.lower())
-    if isinstance(from_.this, exp.Subquery):
-        below = from_.this.this
-    return _group_columns(facts, below)
+def _renamed(rows: KeyedRows, alias: exp.Expr | None) -> KeyedRows:
+    """Returns rows whose columns an alias names by position."""
+    names = [column.name for column in getattr(alias, "columns", ())]
+    if not names:
+        return rows
+    if rows.columns is None or len(rows.columns) != len(names) or not _unique(rows.columns):
+        return replace(rows.lost(), columns=tuple(names))
+    return rows.rename({old.lower(): new for old, new in zip(rows.columns, names, strict=True)})
 
 
-def _kept_name(name: str, query: exp.Select) -> str:
-    """Returns the name of the output with a column of the relation below; empty if none has it."""
-    for output in query.expressions:
-        if output.is_star:
-            changed = [*(output.args.get("except_") or ()), *(output.args.get("replace") or ())]
-            if not any(each.alias_or_name.lower() == name.lower() for each in changed):
-                return name
-        column = output.unalias()
-        if isinstance(column, exp.Column) and column.name.lower() == name.lower():
-            return str(output.alias_or_name)
-    return ""
+def _unique(columns: Sequence[str]) -> tuple[str, ...]:
+    """Returns the columns as a key, none if a column has no name, or that of another one."""
+    lower = [column.lower() for column in columns]
+    return tuple(columns) if all(lower) and len({*lower}) == len(lower) else ()
 
 
-def _output_name(key: exp.Expr, outputs: Sequence[exp.Expr]) -> str:
-    """Returns the column of the output with the value of a group: by position, name or value."""
-    if isinstance(key, exp.Literal) and key.is_int:
-        return (
-            str(outputs[int(key.name) - 1].alias_or_name) if int(key.name) <= len(outputs) else ""
-        )
-    for output in outputs:
-        if output.unalias() == key or _is_alias(key, output):
-            return str(output.alias_or_name)
-    return ""
+def _preserves(joins: Sequence[exp.Join], stream: int) -> bool:
+    """Returns whether joins keep the values of the columns of a relation."""
+    return not any(
+        join.args.get("method")
+        or (join.side or "").upper() not in ("", "LEFT")
+        or (index == stream and join.side)
+        for index, join in enumerate(joins, 1)
+    )
 
 
-def _is_alias(key: exp.Expr, output: exp.Expr) -> bool:
-    """Returns whether a group is an output by its alias, not a column of the input."""
-    if not isinstance(key, exp.Column) or key.table or key.name != output.alias:
+def _tests(join: exp.Join) -> bool:
+    """Returns whether a join is a condition: a semi or an anti join."""
+    return (join.kind or "").upper() in _TESTED
+
+
+def _matches_once(join: exp.Join, table: KeyedRows, name: str) -> bool:
+    """Returns whether a row has at most one match: of a semi join, or by the key of a table."""
+    if _tests(join):
+        return True
+    if not table.key or isinstance(join.this, exp.Lateral):
         return False
-    columns = output.find_all(exp.Column)
-    return output.find(exp.AggFunc) is None and all(column.name != key.name for column in columns)
+    using = {column.name.lower() for column in join.args.get("using") or ()}
+    condition = join.args.get("on")
+    compared = {
+        side.name.lower()
+        for equality in (condition.flatten() if isinstance(condition, exp.And) else [condition])
+        if isinstance(equality, exp.EQ)
+        for side, other in ((equality.left, equality.right), (equality.right, equality.left))
+        if isinstance(side, exp.Column) and side.table.lower() == name
+        if not any(column.table.lower() in (name, "") for column in other.find_all(exp.Column))
+    }
+    return {column.lower() for column in table.key} <= using | compared
 
 
-def _excludes(query: exp.Select, names: Collection[str]) -> bool:
-    """Returns whether a wildcard leaves out one of the columns."""
-    stars = query.find_all(exp.Star)
-    excluded = (column for star in stars for column in star.args.get("except_") or ())
-    return any(column.name in names for column in excluded)
+def _moves_rows(select: exp.Select) -> bool:
+    """Returns whether a query moves rows to other partitions, without their order."""
+    hint = select.args.get("hint")
+    hints = [each.name.lower() for each in hint.expressions] if hint is not None else []
+    return any(select.args.get(name) for name in ("distribute", "cluster", "sort")) or any(
+        name.startswith(_MOVING_HINTS) for name in hints
+    )

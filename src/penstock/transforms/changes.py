@@ -12,17 +12,25 @@ if TYPE_CHECKING:
 _PASSES = "_penstock_passes"
 
 
-def filter_changes(frame: DataFrame, condition: str, operation: str) -> DataFrame:
+def filter_changes(
+    frame: DataFrame, condition: str, operation: str, *, timeless: bool
+) -> DataFrame:
     """Returns the changes of the rows that meet a condition.
 
     An update or a delete that does not pass is a delete, because the row before may have passed.
-    The row of a delete may have only its key.
+    The row of a delete may have only its key. Unless the condition is `timeless`, the row before an
+    update may have passed as well.
     """
     from pyspark.sql.functions import coalesce, expr, lit, when
 
     name = f"`{operation.replace('`', '``')}`"
     frame = frame.withColumn(_PASSES, coalesce(expr(condition), lit(False)))
-    changed = frame[name].isin(Operation.UPDATE.value, Operation.DELETE.value)
-    kept = frame.where(frame[_PASSES] | changed)
-    value = when(kept[_PASSES], kept[name]).otherwise(lit(Operation.DELETE.value))
+    before = [] if timeless else [Operation.UPDATE_BEFORE.value]
+    deleted = [*before, Operation.UPDATE.value, Operation.DELETE.value]
+    dropped = [code.value for code in Operation if code.value not in deleted]
+    # A row with an unknown operation becomes a dead letter downstream.
+    is_kept = frame[_PASSES] | ~coalesce(frame[name].isin(dropped), lit(False))
+    kept = frame.where(is_kept)
+    is_deleted = ~kept[_PASSES] & kept[name].isin(deleted)
+    value = when(is_deleted, lit(Operation.DELETE.value)).otherwise(kept[name])
     return kept.withColumn(operation, value).drop(_PASSES)

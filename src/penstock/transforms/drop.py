@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
+from penstock.sql.keyed_rows import KeyedRows
 from penstock.transforms.columns import require
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ class Drop(Relation[DropConfig]):
 
     incremental = True
 
-    def keeps_columns(self, names: Collection[str]) -> bool:
-        return set(names).isdisjoint(self.config.columns)
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        (rows,) = inputs.values()
+        return rows.without(self.config.columns)
 
     def output_operation(self, column: str) -> str | None:
         return None if column in self.config.columns else column

@@ -35,14 +35,19 @@ class Filter(Relation[FilterConfig]):
     def sql_texts(self) -> Sequence[SqlText]:
         return [read_sql_text(("where",), self.config.where)]
 
+    def filters_by_chance(self) -> bool:
+        return determinism.has_chance(self.config.where)
+
     def deterministic(self) -> bool:
         return determinism.deterministic(self.config.where, functions=self.context.functions)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
         (condition,) = self.sql_texts()
-        if self.operation_column is None or self.complete_changes:
+        operation = self.operation_column
+        timeless = operation is None or determinism.deterministic(condition.text)
+        if operation is None or (self.complete_changes and timeless):
             return frame.where(condition.text)
         from penstock.transforms.changes import filter_changes
 
-        return filter_changes(frame, condition.text, self.operation_column)
+        return filter_changes(frame, condition.text, operation, timeless=timeless)

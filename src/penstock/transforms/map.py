@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
 from penstock.sql.completeness import mentions_time
+from penstock.sql.kept_columns import aliased, computed_rows
+from penstock.sql.keyed_rows import KeyedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,8 +43,16 @@ class Map(Relation[MapConfig]):
     def sql_texts(self) -> Sequence[SqlText]:
         return [read_sql_text(("set", name), text) for name, text in self.config.set.items()]
 
-    def keeps_columns(self, names: Collection[str]) -> bool:
-        return self.config.set.keys().isdisjoint(names)
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        (rows,) = inputs.values()
+        texts = aliased({str(sql.route[-1]): sql.text for sql in self.sql_texts()})
+        names = ", ".join(f"`{name.replace('`', '``')}`" for name in self.config.set)
+        changed = computed_rows([f"* EXCEPT ({names})", *texts], rows)
+        if rows.columns is None:
+            return changed
+        known = {column.lower() for column in rows.columns}
+        added = [name for name in self.config.set if name.lower() not in known]
+        return replace(changed, columns=(*rows.columns, *added))
 
     def time_columns(self, times: Set[str]) -> Set[str]:
         computed = self.config.set.items()

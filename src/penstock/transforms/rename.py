@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
+from penstock.sql.keyed_rows import KeyedRows
 from penstock.transforms.columns import require
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ class Rename(Relation[RenameConfig]):
 
     incremental = True
 
-    def keeps_columns(self, names: Collection[str]) -> bool:
-        return self.config.columns.keys().isdisjoint(names)
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        (rows,) = inputs.values()
+        return rows.rename({old.lower(): new for old, new in self.config.columns.items()})
 
     def time_columns(self, times: Set[str]) -> Set[str]:
         return {*times, *(new for old, new in self.config.columns.items() if old in times)}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
 from penstock.sql.completeness import mentions_time
+from penstock.sql.kept_columns import aliased, computed_rows
+from penstock.sql.keyed_rows import KeyedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,11 +43,10 @@ class Select(Relation[SelectConfig]):
         items = enumerate(columns) if isinstance(columns, list) else columns.items()
         return [read_sql_text(("columns", key), text) for key, text in items]
 
-    def keeps_columns(self, names: Collection[str]) -> bool:
-        columns = self.config.columns
-        items = [(text, text) for text in columns] if isinstance(columns, list) else columns.items()
-        kept = {name for name, text in items if text.strip("`") == name.strip("`")}
-        return set(names) <= {name.strip("`") for name in kept}
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        columns = self._translated_columns()
+        (rows,) = inputs.values()
+        return computed_rows(columns if isinstance(columns, list) else aliased(columns), rows)
 
     def time_columns(self, times: Set[str]) -> Set[str]:
         columns = self.config.columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +11,7 @@ from penstock.core.errors import OptionError
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import facts
-from penstock.sql.changes import rewrite_for_changes
+from penstock.sql.changes import filters_by_chance, rewrite_for_changes
 from penstock.sql.completeness import needs_whole_input, time_columns
 from penstock.sql.dialect.bind import Bound, bind
 from penstock.sql.dialect.relation import Output
@@ -20,7 +20,8 @@ from penstock.sql.dialect.text import DialectError, Translation
 from penstock.sql.dialect.user_aggregates import collect_rows
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
-from penstock.sql.kept_columns import group_columns, keeps_columns
+from penstock.sql.kept_columns import keyed_rows
+from penstock.sql.keyed_rows import KeyedRows
 from penstock.sql.table_joins import keeps_constant_rows, keeps_table_rows, merges_table_rows
 
 if TYPE_CHECKING:
@@ -133,11 +134,8 @@ class Sql(Relation[SqlConfig]):
     def sorts_without_limit(self) -> bool:
         return self._bound_facts.sorts_without_limit
 
-    def group_columns(self) -> tuple[str, ...]:
-        return group_columns(self._bound_facts)
-
-    def keeps_columns(self, names: Collection[str]) -> bool:
-        return keeps_columns(self._bound_facts, names)
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        return keyed_rows(self._bound_facts, inputs)
 
     def needs_whole_input(
         self, streaming: Set[str], times: Set[str] | None, grouped: Set[str]
@@ -163,12 +161,17 @@ class Sql(Relation[SqlConfig]):
     def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
         return self.facts.describe_state(streaming) or super().describe_state(streaming)
 
+    def filters_by_chance(self) -> bool:
+        return filters_by_chance(self._bound_facts)
+
     def deterministic(self) -> bool:
         return self.facts.deterministic
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         operation = self.operation_column
-        if operation is None or self.batch_scoped:
+        if operation is None or (
+            self.batch_scoped and self._bound_facts.stateful(frozenset(inputs))
+        ):
             return session.sql(self._bound.translation.text)
         return self._relate_changes(inputs, session, operation)
 

@@ -222,3 +222,150 @@ def test_different_operation_columns_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(PenstockError) as caught:
         app.plan(path)
     assert caught.value.code == "different-operations"
+
+
+@pytest.mark.parametrize(
+    ("transform", "sink", "inserted"),
+    [
+        ({}, UPSERT, False),
+        ({}, UPSERT | {"primary_key": "id"}, False),
+        ({}, UPSERT | {"primary_key": ["other", "id"]}, False),
+        ({}, UPSERT | {"primary_key": "other"}, True),
+        ({"primary_key": "other"}, UPSERT | {"primary_key": "other"}, False),
+        ({"type": "rename", "columns": {"id": "k"}}, UPSERT | {"primary_key": "k"}, False),
+        ({"type": "select", "columns": ["other"]}, UPSERT | {"primary_key": "other"}, True),
+        ({"type": "select", "columns": ["id", "explode(array(1, 2)) AS n"]},
+         UPSERT | {"primary_key": ["id", "n"]}, True),
+        ({"type": "map", "set": {"id": "id % 2"}}, UPSERT | {"primary_key": "id"}, True),
+        ({}, {"type": "files", "path": "out", "format": "debezium_json", "primary_key": "other"},
+         True),
+        ({}, {"type": "files", "path": "out", "format": "debezium_json"}, False),
+        ({}, {"type": "print"}, False),
+    ],
+)  # fmt: skip
+def test_a_sink_with_another_key_has_the_last_rows_of_its_key(
+    tmp_path: Path, transform: dict[str, Any], sink: dict[str, Any], inserted: bool
+) -> None:
+    plan = plan_with(tmp_path, transform, sink)
+    assert plan.nodes["out"].inputs == (("out_rows",) if inserted else ("kept",))
+    if inserted:
+        rows = plan.nodes["out_rows"]
+        assert (rows.updating, rows.primary_key) == (True, plan.nodes["out"].sink.primary_key)
+        assert not rows.is_named
+
+
+def plan_with(directory: Path, transform: dict[str, Any], sink: dict[str, Any]) -> Plan:
+    kept = transform if "type" in transform else {"type": "filter", "where": "id > 0", **transform}
+    spec: dict[str, Any] = {
+        "sources": {"rows": SOURCE},
+        "transforms": {"kept": {"from": "rows", **kept}},
+        "sinks": {"out": {"from": "kept", **sink}},
+    }
+    path = directory / "pipeline.json"
+    path.write_text(json.dumps(spec))
+    return app.plan(path)
+
+
+def test_changes_without_a_known_key_have_the_key_of_the_sink(tmp_path: Path) -> None:
+    sink = UPSERT | {"primary_key": "other"}
+    assert plan_of(tmp_path, sink, source={"primary_key": []}).nodes["out"].inputs == ("kept",)
+
+
+def test_a_function_that_may_lose_the_key_needs_a_declared_one(tmp_path: Path) -> None:
+    (tmp_path / "code.py").write_text("def scored(rows):\n    return rows\n")
+    python = {"type": "python", "function": "code:scored"}
+    with pytest.raises(PenstockError) as caught:
+        plan_with(tmp_path, python, UPSERT | {"primary_key": "other"})
+    (error,) = flatten_errors(caught.value)
+    assert error.code == "lost-key" and "Set primary_key" in str(error.hint)
+    declared = python | {"primary_key": "other"}
+    assert plan_with(tmp_path, declared, UPSERT).nodes["out"].sink.primary_key == ("other",)
+    keyed = UPSERT | {"primary_key": ["id"]}
+    assert plan_with(tmp_path, python, keyed).nodes["out"].inputs == ("kept",)
+
+
+@pytest.mark.parametrize(
+    ("transform", "key"),
+    [
+        ({"type": "select", "columns": ["id % 2 AS id"]}, ()),
+        ({"type": "select", "columns": ["id AS k", "other"]}, ("k",)),
+        ({"type": "select", "columns": ["id", "explode(array(1, 2)) AS n"]}, ()),
+        ({"type": "map", "set": {"id": "id % 2"}}, ()),
+        ({"type": "map", "set": {"k": "id % 2"}}, ("id",)),
+        ({"type": "drop", "columns": ["id"]}, ()),
+        ({"type": "rename", "columns": {"id": "k"}}, ("k",)),
+        ({"type": "sql", "sql": "SELECT id FROM rows UNION ALL SELECT other FROM rows"}, ()),
+        ({"type": "sql", "sql": "SELECT id, n FROM rows LATERAL VIEW explode(array(1)) AS n"}, ()),
+    ],
+)  # fmt: skip
+def test_a_key_is_inherited_where_it_is_proved(
+    tmp_path: Path, transform: dict[str, Any], key: tuple[str, ...]
+) -> None:
+    assert changed_by(tmp_path, transform, sink={"type": "print"}).primary_key == key
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT other, count(*) AS n, max(rand()) AS r FROM rows GROUP BY other",
+         "unrepeatable-changes"),
+        ("SELECT other, current_timestamp() AS at, count(*) AS n FROM rows GROUP BY other",
+         "unrepeatable-changes"),
+        ("SELECT id, other FROM rows ORDER BY rand() LIMIT 3", "unrepeatable-changes"),
+        ("SELECT id, uuid() AS u FROM rows WHERE other > rand()", "unrepeatable-changes"),
+        ("SELECT id, uuid() AS u FROM rows WHERE other > 1", None),
+        ("SELECT id, current_timestamp() AS at FROM rows WHERE now() > TIMESTAMP '2024-01-01'",
+         None),
+    ],
+)  # fmt: skip
+def test_rows_that_cannot_be_taken_back(tmp_path: Path, sql: str, code: str | None) -> None:
+    transform = {"type": "sql", "sql": sql}
+    if code is None:
+        assert not changed_by(tmp_path, transform, sink={"type": "print"}).updating
+        return
+    with pytest.raises(PenstockError) as caught:
+        changed_by(tmp_path, transform, sink={"type": "print"})
+    (error,) = flatten_errors(caught.value)
+    assert error.code == code and error.hint
+
+
+def test_a_column_of_chance_upstream_is_stored(tmp_path: Path) -> None:
+    """Below it, a transform of the changes of a result is computed again, and is an error."""
+    spec: dict[str, Any] = {
+        "sources": {"rows": SOURCE},
+        "transforms": {
+            "marked": {"type": "map", "from": "rows", "set": {"r": "rand()"}},
+            "counted": {"type": "sql",
+                        "sql": "SELECT other, max(r) AS r FROM marked GROUP BY other"},
+        },
+        "sinks": {"out": {"type": "print", "from": "counted"}},
+    }  # fmt: skip
+    path = tmp_path / "pipeline.json"
+    path.write_text(json.dumps(spec))
+    assert not app.plan(path).nodes["marked"].updating
+    spec["transforms"]["shown"] = {"type": "map", "from": "counted", "set": {"u": "uuid()"}}
+    spec["sinks"]["out"]["from"] = "shown"
+    path.write_text(json.dumps(spec))
+    with pytest.raises(PenstockError) as caught:
+        app.plan(path)
+    assert caught.value.code == "unrepeatable-changes"
+
+
+@pytest.mark.parametrize(
+    ("sql", "updating"),
+    [
+        ("SELECT r.id FROM rows r JOIN (VALUES (1)) v(id) ON r.other = v.id", True),
+        ("SELECT id FROM rows LEFT SEMI JOIN (VALUES (1)) v(other) USING (other)", True),
+        ("SELECT id, explode(array(other, 1)) AS e FROM rows", True),
+        ("SELECT id, e FROM rows LATERAL VIEW explode(array(other)) AS e", True),
+        ("SELECT r.id FROM rows r LEFT JOIN (VALUES (1)) v(id) ON r.other = v.id", False),
+        ("SELECT id FROM rows WHERE other > 1", False),
+    ],
+)
+def test_changes_without_a_row_are_taken_back(tmp_path: Path, sql: str, updating: bool) -> None:
+    transform = {"type": "sql", "sql": sql}
+    assert changed_by(tmp_path, transform, sink={"type": "print"}).updating is updating
+    if updating:
+        source = {"primary_key": []}
+        with pytest.raises(PenstockError, match="takes back rows"):
+            changed_by(tmp_path, transform, sink={"type": "print"}, source=source)

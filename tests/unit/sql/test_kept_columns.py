@@ -1,34 +1,118 @@
-"""Queries that return each row of a table at most once, with some of its columns."""
+"""The primary key of the rows of a query: where it is proved."""
 
 from __future__ import annotations
 
 import pytest
 
 from penstock.sql.facts import parse_facts
-from penstock.sql.kept_columns import group_columns, keeps_columns
+from penstock.sql.kept_columns import computed_rows, keyed_rows
+from penstock.sql.keyed_rows import KeyedRows
+
+KEYED = KeyedRows(("id", "x", "tags"), ("id",), ("id",), {"id": "INT", "x": "STRING"})
+RELATIONS = {
+    "u": KEYED,
+    "w": KeyedRows.by(["id"]),
+    "names": KeyedRows(("id", "name"), ("id",), is_stream=False),
+    "other": KeyedRows(is_stream=False),
+    "keyless": KeyedRows(),
+}
+
+
+@pytest.mark.parametrize("relation", ["u", "w"])
+@pytest.mark.parametrize(
+    ("sql", "key", "origin"),
+    [
+        ("SELECT * FROM u", "id", "id"),
+        ("SELECT *, 1 AS one FROM u WHERE x > 1", "id", "id"),
+        ("SELECT u.id, upper(x) AS x FROM u", "id", "id"),
+        ("SELECT ID AS Key FROM u", "Key", "Key"),
+        ("SELECT a.id AS k FROM u AS a", "k", "k"),
+        ("SELECT b.id FROM u AS a", "", ""),
+        ("SELECT s.id FROM u", "", ""),
+        ("SELECT * EXCEPT (id) FROM u", "", ""),
+        ("SELECT *, x AS id FROM u", "", ""),
+        ("SELECT x FROM u", "", ""),
+        ("SELECT x AS id FROM u", "", ""),
+        ("SELECT id % 2 AS id FROM u", "", ""),
+        ("SELECT id AS k, id % 2 AS id FROM u", "k", "k"),
+        ("SELECT id, x AS id FROM u", "", ""),
+        ("SELECT id FROM (SELECT x AS id FROM u)", "", ""),
+        ("SELECT k FROM (SELECT id AS k FROM u) q WHERE k > 1", "k", "k"),
+        ("WITH v AS (SELECT x AS id FROM u) SELECT id FROM v", "", ""),
+        ("WITH v AS (SELECT id AS k FROM u) SELECT * FROM v", "k", "k"),
+        ("WITH v AS (SELECT id, x FROM u) SELECT a FROM v AS q(a, b)", "a", "a"),
+        ("WITH v AS (SELECT id, x FROM u) SELECT b FROM v AS q(a, b)", "", ""),
+        ("SELECT id FROM u UNION ALL SELECT id FROM u", "", ""),
+        ("SELECT id FROM u JOIN other USING (id)", "", "id"),
+        ("SELECT u.id FROM u LEFT JOIN other ON u.x = other.x", "", "id"),
+        ("SELECT u.id FROM u RIGHT JOIN other ON u.x = other.x", "", ""),
+        ("SELECT u.id, name FROM u LEFT JOIN names n ON n.id = u.x", "id", "id"),
+        ("SELECT u.id, name FROM u LEFT JOIN names n ON n.name = u.x", "", "id"),
+        ("SELECT u.id FROM u LEFT SEMI JOIN other ON u.id = other.id", "id", "id"),
+        ("SELECT id, explode(tags) AS tag FROM u", "", "id"),
+        ("SELECT id, stack(2, x, x) FROM u", "", "id"),
+        ("SELECT id, inline_outer(tags) FROM u", "", "id"),
+        ("SELECT id, tag FROM u LATERAL VIEW explode(tags) AS tag", "", "id"),
+        ("SELECT id FROM u UNPIVOT (v FOR n IN (x, tags))", "", ""),
+        ("SELECT /*+ REPARTITION(3) */ id FROM u", "", ""),
+        ("SELECT id, row_number() OVER (ORDER BY x) AS r FROM u", "id", "id"),
+        ("SELECT TRY_CAST(id AS BIGINT) AS id FROM u", "", ""),
+        ("SELECT id FROM", "", ""),
+    ],
+)
+def test_a_key_is_kept_where_it_is_proved(sql: str, key: str, origin: str, relation: str) -> None:
+    found = keyed_rows(parse_facts(sql), RELATIONS | {"u": RELATIONS[relation]})
+    assert (found.key, found.origin) == ((key,) if key else (), (origin,) if origin else ())
+
+
+@pytest.mark.parametrize(
+    ("sql", "key"),
+    [
+        ("SELECT CAST(id AS BIGINT) AS id FROM u", ("id",)),
+        ("SELECT CAST(CAST(id AS INT) AS STRING) AS k FROM u", ("k",)),
+        ("SELECT coalesce(CAST(id AS INT), CAST(raise_error('null') AS INT)) AS k FROM u", ("k",)),
+        ("SELECT CAST(id AS SMALLINT) AS id FROM u", ()),
+        ("SELECT CAST(CAST(id AS BIGINT) AS INT) AS id FROM u", ()),
+        ("SELECT coalesce(id, 0) AS id FROM u", ()),
+        ("SELECT a AS id FROM u AS q(a, b, c)", ("id",)),
+        ("SELECT b AS id FROM u AS q(a, b, c)", ()),
+    ],
+)
+def test_a_key_is_kept_by_known_columns_and_types(sql: str, key: tuple[str, ...]) -> None:
+    assert keyed_rows(parse_facts(sql), RELATIONS).key == key
+
+
+def test_rows_without_a_key_upstream_have_none() -> None:
+    assert keyed_rows(parse_facts("SELECT x FROM keyless"), RELATIONS).origin is None
+
+
+def test_expressions_over_columns() -> None:
+    assert computed_rows(["id AS k", "explode(tags)"], KEYED) == KeyedRows(
+        ("k", ""), (), ("k",), {"k": "INT"}, keeps_changes=False
+    )
 
 
 @pytest.mark.parametrize(
     ("sql", "kept"),
     [
-        ("SELECT * FROM u", True),
-        ("SELECT *, 1 AS one FROM u WHERE x > 1", True),
-        ("SELECT u.id, upper(city) AS city FROM u", True),
-        ("SELECT * EXCEPT (id) FROM u", False),
-        ("SELECT city FROM u", False),
-        ("SELECT score AS id FROM u", False),
-        ("SELECT id FROM u AS v(score, id)", False),
-        ("SELECT id FROM (SELECT score AS id FROM u)", False),
-        ("WITH v AS (SELECT score AS id FROM u) SELECT id FROM v", False),
-        ("SELECT id FROM u UNION ALL SELECT id FROM v", False),
-        ("SELECT id FROM u JOIN v USING (id)", False),
-        ("SELECT id, explode(tags) AS tag FROM u", False),
-        ("SELECT id, tag FROM u LATERAL VIEW explode(tags) AS tag", False),
-        ("SELECT id FROM", False),
+        ("SELECT x FROM u WHERE x > 2", True),
+        ("SELECT x FROM (SELECT * FROM u) q LEFT JOIN other ON q.x = other.x", True),
+        ("SELECT x FROM u UNION ALL SELECT x FROM keyless", True),
+        ("SELECT x FROM keyless JOIN other USING (id)", False),
+        ("SELECT x FROM u, other", False),
+        ("SELECT x FROM other JOIN u USING (id)", False),
+        ("SELECT x FROM u JOIN (VALUES (1)) v(id) USING (id)", False),
+        ("SELECT x FROM u LEFT SEMI JOIN other USING (id)", False),
+        ("SELECT x FROM u LEFT ANTI JOIN other USING (id)", False),
+        ("SELECT explode(tags) FROM u", False),
+        ("SELECT x FROM u LATERAL VIEW explode(tags) AS tag", False),
+        ("SELECT x FROM (SELECT * FROM u JOIN other USING (id))", False),
+        ("SELECT x FROM u UNION ALL SELECT x FROM u JOIN other USING (id)", False),
+        ("SELECT x FROM u TABLESAMPLE (10 PERCENT)", False),
     ],
 )
-def test_kept_columns(sql: str, kept: bool) -> None:
-    assert keeps_columns(parse_facts(sql), ["id"]) is kept
+def test_changes_without_a_row(sql: str, kept: bool) -> None:
+    assert keyed_rows(parse_facts(sql), RELATIONS).keeps_changes is kept
 
 
 GROUPS = "SELECT k, sum(x) AS s FROM t GROUP BY k"
@@ -39,20 +123,37 @@ GROUPS = "SELECT k, sum(x) AS s FROM t GROUP BY k"
     [
         (GROUPS, ("k",)),
         ("SELECT x % 3 AS r, t.k, count(*) AS n FROM t GROUP BY 1, t.k", ("r", "k")),
+        ("SELECT t.k, count(*) AS n FROM t GROUP BY K", ("k",)),
         ("SELECT DISTINCT k, x FROM t", ("k", "x")),
+        ("SELECT DISTINCT * FROM t", ()),
+        ("SELECT DISTINCT k, x AS k FROM t", ()),
+        ("SELECT DISTINCT * FROM u", ("id", "x", "tags")),
         (f"SELECT k AS key, s > 10 AS large FROM ({GROUPS}) WHERE s > 2", ("key",)),
         (f"SELECT * FROM (SELECT q.*, rank() OVER (ORDER BY s) AS r FROM ({GROUPS}) q)", ("k",)),
         (f"WITH g AS ({GROUPS}) SELECT k, s FROM g", ("k",)),
         (f"WITH g AS ({GROUPS}) SELECT * EXCEPT (k) FROM g", ()),
         (f"SELECT upper(k) AS k, s FROM ({GROUPS})", ()),
-        (f"SELECT a, b FROM ({GROUPS}) AS g(a, b)", ()),
+        (f"SELECT a, b FROM ({GROUPS}) AS g(a, b)", ("a",)),
+        (f"SELECT b FROM ({GROUPS}) AS g(a, b)", ()),
         (f"SELECT max(s) AS m FROM ({GROUPS})", ()),
         (f"SELECT g.k FROM ({GROUPS}) g JOIN u ON g.k = u.k", ()),
         (f"SELECT k, explode(array(s, 1)) FROM ({GROUPS})", ()),
+        (f"SELECT * FROM ({GROUPS}) LATERAL VIEW explode(array(s, 1)) AS e", ()),
+        (f"{GROUPS} UNION ALL {GROUPS}", ()),
         ("SELECT upper(k) AS k, count(*) AS n FROM t GROUP BY k", ()),
         ("SELECT k, count(*) AS n FROM t GROUP BY ROLLUP (k)", ()),
+        ("SELECT k, explode(array(1, 2)) AS e, count(*) AS n FROM t GROUP BY k", ()),
+        ("SELECT x AS k, count(*) AS n FROM t GROUP BY k, x", ()),
+        ("SELECT x AS k, count(*) AS n FROM names GROUP BY k, x", ("k",)),
+        ("SELECT id % 2 AS part, count(*) AS n FROM t GROUP BY part", ("part",)),
+        ("SELECT x AS id, count(*) AS n FROM u GROUP BY id", ()),
+        ("SELECT x AS k, k AS x, count(*) AS n FROM t GROUP BY k, x", ("x", "k")),
+        ("SELECT k, k AS other, count(*) AS n FROM t GROUP BY k", ("k",)),
+        ("SELECT k, max(x) AS k FROM t GROUP BY k", ()),
+        ("SELECT *, count(*) AS n FROM t GROUP BY 1", ()),
         ("SELECT k FROM t", ()),
     ],
 )
-def test_group_columns(sql: str, columns: tuple[str, ...]) -> None:
-    assert group_columns(parse_facts(sql)) == columns
+def test_groups_are_a_key(sql: str, columns: tuple[str, ...]) -> None:
+    relations = {"t": KeyedRows(), "u": KEYED, "names": KeyedRows(("x", "y"))}
+    assert keyed_rows(parse_facts(sql), relations).key == columns

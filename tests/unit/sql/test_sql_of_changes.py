@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from penstock.core.errors import PlanError
-from penstock.sql.changes import rewrite_for_changes
+from penstock.sql.changes import filters_by_chance, rewrite_for_changes
 from penstock.sql.facts import parse_facts
 
-PASSES = "CASE WHEN COALESCE(id > 1, FALSE) THEN `c`.`_op` ELSE 'd' END AS `_op`"
-WHERE = "WHERE (id > 1) OR `c`.`_op` IN ('u', 'd')"
+PASSES = (
+    "CASE WHEN COALESCE(id > 1, FALSE) THEN `c`.`_op` WHEN `c`.`_op` IN ('u', 'd') THEN 'd' "
+    "ELSE `c`.`_op` END AS `_op`"
+)
+WHERE = "WHERE (id > 1) OR COALESCE(NOT `c`.`_op` IN ('i', 'ub'), TRUE)"
 
 
 @pytest.mark.parametrize(
@@ -38,11 +41,41 @@ def test_the_operation_is_kept(sql: str, expected: str) -> None:
     [
         "SELECT * FROM c", "SELECT c.* FROM c", "SELECT id FROM s", "SELECT * EXCEPT (_op) FROM c",
         "SELECT id, _op FROM c", "WITH c AS (SELECT id FROM s) SELECT id FROM c",
-        "SELECT id FROM c WHERE rand() > 1", "not sql",
+        "not sql",
     ],
 )  # fmt: skip
 def test_a_query_stays_as_it_is(sql: str) -> None:
     assert rewrite_for_changes(parse_facts(sql), {"c"}, "_op") is None
+
+
+def test_relations_without_a_name() -> None:
+    rewritten = rewrite_for_changes(
+        parse_facts("SELECT id FROM (SELECT id FROM c) WHERE id > 1"), {"c"}, "_op"
+    )
+    assert rewritten is not None
+    assert rewritten.sql == (
+        f"SELECT id, {PASSES} FROM (SELECT id, `c`.`_op` AS `_op` FROM c) {WHERE}"
+    ).replace("`c`.`_op`", "`_op`").replace("`_op` AS `_op` FROM c", "`c`.`_op` AS `_op` FROM c")
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_a_condition_on_the_current_time_deletes_the_row_before(complete: bool) -> None:
+    sql = parse_facts("SELECT id FROM c WHERE at > current_timestamp()")
+    rewritten = rewrite_for_changes(sql, {"c"}, "_op", complete=complete)
+    assert rewritten is not None and rewritten.sql.endswith("(NOT `c`.`_op` IN ('i'), TRUE)")
+
+
+@pytest.mark.parametrize(
+    ("sql", "chance"),
+    [
+        ("SELECT id FROM c WHERE rand() > 1", True),
+        ("WITH k AS (SELECT * FROM c WHERE id > uniform(1, 2)) SELECT id FROM k", True),
+        ("SELECT rand() AS r FROM c WHERE id > 1", False),
+        ("SELECT id FROM c WHERE at > current_timestamp()", False),
+    ],
+)
+def test_conditions_of_chance(sql: str, chance: bool) -> None:
+    assert filters_by_chance(parse_facts(sql)) is chance
 
 
 def test_a_condition_drops_complete_changes() -> None:

@@ -89,14 +89,14 @@ class UpdatingBatch:
         inserts = frozenset(rdd_of(leaves[name]) for name in self._inserts_only & leaves.keys())
         rows = IncrementalPlan(catalyst, inputs, self, node.name, inserts).changes(template)
         plan = catalyst.project(rows.plan, [*scala_items(template.output()), rows.weight])
-        frame = self._cache(catalyst.frame(plan))
+        frame = self.cache(catalyst.frame(plan))
         self._weighted[node.name] = frame
         if rows.inserts_only:
             self._inserts_only.add(node.name)
         return to_changes(frame, node.primary_key, node.operation or OPERATION_COLUMN)
 
-    def _cache(self, rows: DataFrame) -> DataFrame:
-        """Caches the changes of a transform: all readers get the same rows, or all fail.
+    def cache(self, rows: DataFrame) -> DataFrame:
+        """Caches rows for the batch: all readers get the same rows, or all fail.
 
         Without a cache Spark leaves out columns that a reader does not need, and their failures.
         """

@@ -1,0 +1,64 @@
+"""The last row of each key: the rows of changes as a table with the primary key of a sink.
+
+The planner inserts this transform; pipelines have no `type` for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from penstock.sdk import Config, Relation
+from penstock.sql.keyed_rows import KeyedRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TYPE = "last_rows"
+_ROW = "_penstock_row"
+
+
+class LastRowsConfig(Config):
+    key: list[str]
+    """The columns of the key."""
+    input_key: list[str]
+    """The primary key of the input; empty without one."""
+
+
+class LastRows(Relation[LastRowsConfig]):
+    """The last row to arrive of each key, of the rows that are not deleted.
+
+    A row whose key has a null is a row of its own.
+    """
+
+    incremental = True
+
+    def stateful(self, streaming: frozenset[str]) -> bool:
+        return True
+
+    def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
+        return (f"the rows of each {', '.join(self.config.key)}",)
+
+    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
+        (rows,) = inputs.values()
+        return KeyedRows.by(self.config.key, rows.columns)
+
+    def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
+        from pyspark.sql.functions import last, struct, when
+
+        (frame,) = inputs.values()
+        if not {*self.config.key} <= {*frame.columns}:
+            # The sink reports the missing column.
+            return frame
+        keys = [frame[_quoted(name)] for name in self.config.key]
+        is_null = keys[0].isNull()
+        for key in keys[1:]:
+            is_null |= key.isNull()
+        rows = [frame[_quoted(name)] for name in self.config.input_key if name in frame.columns]
+        own = [when(is_null, struct(*rows))] if rows else []
+        columns = struct(*(frame[_quoted(name)] for name in frame.columns))
+        return frame.groupBy(*keys, *own).agg(last(columns).alias(_ROW)).select(f"{_ROW}.*")
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
