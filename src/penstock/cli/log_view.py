@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.cli.metrics_table import format_executions, format_lag
-from penstock.cli.summary import dead_letter_hint, describe_unwritten
+from penstock.cli.summary import dead_letter_hint, describe_unwritten, reported_errors
 from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
@@ -62,7 +62,7 @@ class LogView:
 
     def end(self, outcome: Outcome) -> None:
         """Logs the end of the run."""
-        for name, error in outcome.errors.items():
+        for name, error in reported_errors(outcome).items():
             self.fail(error, query=name)
         assert self._metrics is not None
         hint = dead_letter_hint(self.plan, self._metrics.dead_letters, self.files)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from penstock.cli.options import Files, FunctionFiles, Overrides, with_functions
-from penstock.core.errors import PenstockError, UserError
+from penstock.core.errors import OutputClosed, PenstockError, UserError
 
 if TYPE_CHECKING:
     from penstock.cli.live_view import LiveView
@@ -115,6 +115,8 @@ def run(
     try:
         with exit_on_signal, view:
             outcome = app.run(plan, options=options)
+    except OutputClosed:
+        raise
     except PenstockError as error:
         view.fail(error)
         return error.policy.exit_code
