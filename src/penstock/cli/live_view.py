@@ -67,6 +67,11 @@ class LiveView:
     def __exit__(self, *raised: object) -> None:
         self._live.stop()
 
+    @property
+    def dead_letters(self) -> int:
+        """The dead letters of the run."""
+        return self._metrics.dead_letters if self._metrics else 0
+
     def begin(self, plan: Plan, metrics: Metrics) -> None:
         """Starts to show metrics."""
         self._metrics = metrics

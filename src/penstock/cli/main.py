@@ -72,6 +72,10 @@ COMMANDS = (
 )
 
 
+OPTIONAL_VALUES = {"--fail-on-dead-letters": "1"}
+"""The values of options that are written without a value."""
+
+
 class UsageError(UserError):
     """An invalid command line."""
 
@@ -107,8 +111,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     external system, 4 an error of the state directory, 130 Ctrl-C, 141 the end of the reader of
     the output, which has no message.
     """
+    words = list(sys.argv[1:] if argv is None else argv)
+    words = [f"{w}={OPTIONAL_VALUES[w]}" if w in OPTIONAL_VALUES else w for w in words]
     try:
-        return _run_command(list(sys.argv[1:] if argv is None else argv))
+        return _run_command(words)
     except OutputClosed as error:
         return error.policy.exit_code
     finally:
