@@ -185,7 +185,8 @@ def error_classes() -> str:
         ("exit code", "meaning"),
         [("0", "success"), ("1", "the run or a test failed"),
          ("2", "invalid files or command line"), ("3", "an external system failed"),
-         ("4", "unusable state directory"), ("130", "Ctrl-C before the run started")],
+         ("4", "unusable state directory"), ("130", "Ctrl-C before the run started"),
+         ("141", "the reader of the output ended, as `head` does")],
     )  # fmt: skip
     return page + table(header, rows) + codes
 

@@ -9,6 +9,9 @@ def main() -> int:
     Ctrl-C during the imports, which take a moment, is exit code 130 too.
     """
     try:
+        from penstock.core.standard_streams import open_standard_streams
+
+        open_standard_streams()
         from penstock.cli.main import main as run_command
     except KeyboardInterrupt:
         return 130

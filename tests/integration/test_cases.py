@@ -143,3 +143,48 @@ def test_no_case_of_that_name(tmp_path: Path, cli: CommandLine) -> None:
     done = cli(tmp_path, "test", "late.yaml", "--case", "nothing")
     assert done.returncode == 2
     assert 'no test case matches "nothing"' in done.stderr
+
+
+UPDATING = """\
+name: totals
+sources:
+  orders: {type: files, path: nowhere/*.jsonl, watch: true, schema: "k STRING, x INT"}
+transforms:
+  totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(x) AS s FROM orders GROUP BY k"}
+sinks:
+  log: {type: files, from: totals, path: out, format: json}
+  table:
+    type: redis
+    url: redis://localhost
+    key: "{k}"
+    from: totals
+    mode: upsert
+    primary_key: [k]
+tests:
+  - name: table and changes
+    given: &rows
+      orders: {batches: [[{k: a, x: 1}, {k: b, x: 2}], [{k: a, x: 5}]]}
+    expect:
+      totals:
+        table: [{k: a, n: 2, s: 6}, {k: b, n: 1, s: 2}]
+        changes: [{k: a, n: 1, _op: i}, {k: b}, {k: a, n: 1, _op: ub}, {k: a, n: 2, _op: u}]
+      table: {table: [{k: a, n: 2}, {k: b, n: 1}]}
+  - name: wrong
+    given: *rows
+    expect:
+      table: {table: [{k: a, n: 3}, {k: b, n: 1}]}
+      log: [{k: a, n: 2}, {k: b, n: 1}]
+"""
+
+
+def test_table_and_changes_of_updating_queries(tmp_path: Path, cli: CommandLine) -> None:
+    (tmp_path / "totals.yaml").write_text(UPDATING)
+    done = cli(tmp_path, "test", "totals.yaml")
+    assert done.returncode == 1, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines[0].startswith("ok table and changes")
+    assert "table.table: 1 row different" in lines
+    assert "different a 3, got 2 totals.yaml:27" in lines
+    assert "log: 2 rows unexpected" in lines
+    assert "k n _op" in lines
+    assert "unexpected a 1 ub" in lines

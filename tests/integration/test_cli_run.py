@@ -156,8 +156,17 @@ def test_json_log_and_a_failure(tmp_path: Path, cli: CommandLine) -> None:
 def test_quiet_shows_rows_and_errors_only(tmp_path: Path, cli: CommandLine) -> None:
     file = put_dirty(tmp_path)
     done = cli(tmp_path, "run", file, "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
+    closing = "dirty: 2 dead letters; run: penstock dead list p.yaml\n"
+    assert (done.returncode, done.stderr) == (0, closing)
     assert len(done.stdout.splitlines()) == 2
+    done = cli(
+        tmp_path, "run", file, "--quiet", "--fresh", "--fail-on-dead-letters", "--log", "json"
+    )
+    closing, error = map(json.loads, done.stderr.splitlines())
+    assert (closing["event"], closing["count"]) == ("dead letters", 2)
+    assert (error["code"], done.returncode) == ("dead-letters", 1)
+    done = cli(tmp_path, "run", "--quiet", "--fresh", "--fail-on-dead-letters=3", file)
+    assert done.returncode == 0
     done = cli(tmp_path, "run", file, "--quiet", "--master", "nowhere")
     assert done.returncode == 2
     assert 'found "nowhere"' in done.stderr

@@ -446,3 +446,28 @@ def test_rows_are_counted_for_the_source_they_came_from(place: Place) -> None:
     place.run(JOINED, on_start=lambda _, metrics: seen.append(metrics))
     rows = {name: flow.rows for name, flow in seen[0].flows.items()}
     assert rows == {"orders": 5, "clicks": 1, "out": 1}
+
+
+class ClosedPipe:
+    """A standard output whose reader has ended."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    def flush(self) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_end_of_the_reader_of_the_output_ends_an_endless_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the failure of one query does not stop the others."""
+    monkeypatch.setattr("sys.stdout", ClosedPipe())
+    outcome = place.run(
+        "name: endless\nruntime: {restart: {on_permanent: stop_query}}\n"
+        "sources:\n  n: {type: generate, rate: 50, fields: {id: sequence}}\n"
+        "  m: {type: generate, rate: 50, fields: {id: sequence}}\n"
+        "sinks:\n  out: {type: print, from: n}\n  other: {type: blackhole, from: m}\n"
+    )
+    assert (outcome.ending, outcome.exit_code) == ("stopped", 141)
+    assert outcome.reason == "the reader of standard output has ended"

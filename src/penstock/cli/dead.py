@@ -261,6 +261,7 @@ def _print_replayed(result: ReplayResult) -> None:
         print(f"{plural(result.finished, 'dead letter')} of an interrupted replay finished")
     print(f"{plural(result.replayed, 'dead letter')} replayed")
     if result.failed:
-        print(f"{result.failed:,} failed again and were kept")
+        kept = "was" if result.failed == 1 else "were"
+        print(f"{result.failed:,} failed again and {kept} kept")
     for node in result.skipped:
         print(f"{node.count:,} of {node.node} not replayed: {node.reason}")

@@ -129,6 +129,11 @@ def _print(explanation: Explanation) -> None:
             print()
     for query in explanation.queries:
         _print_query(query)
+    if explanation.replaced:
+        print("options of later files")
+        rows = [(r.option, r.where, f"replaces {r.replaced}") for r in explanation.replaced]
+        print_table(("", "", ""), rows, indent="  ", wrap=True)
+        print()
     print("guarantees")
     for node in explanation.nodes:
         if node.guarantee is not None:

@@ -20,7 +20,12 @@ from penstock.cli.metrics_table import (
     format_watermark,
     metrics_table,
 )
-from penstock.cli.summary import dead_letter_hint, describe_ending, describe_unwritten
+from penstock.cli.summary import (
+    dead_letter_hint,
+    describe_ending,
+    describe_unwritten,
+    reported_errors,
+)
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
 from penstock.core.text import shorten
@@ -62,6 +67,11 @@ class LiveView:
     def __exit__(self, *raised: object) -> None:
         self._live.stop()
 
+    @property
+    def dead_letters(self) -> int:
+        """The dead letters of the run."""
+        return self._metrics.dead_letters if self._metrics else 0
+
     def begin(self, plan: Plan, metrics: Metrics) -> None:
         """Starts to show metrics."""
         self._metrics = metrics
@@ -80,7 +90,7 @@ class LiveView:
         """Replaces the view by the summary of the run."""
         self._live.stop()
         assert self._metrics is not None
-        for error in outcome.errors.values():
+        for error in reported_errors(outcome).values():
             self.fail(error)
         numbers = self._metrics.snapshot()
         text = " · ".join([format_elapsed(time.monotonic() - self._began), *format_counts(numbers)])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.cli.metrics_table import format_executions, format_lag
-from penstock.cli.summary import dead_letter_hint, describe_unwritten
+from penstock.cli.summary import dead_letter_hint, describe_unwritten, reported_errors
 from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
@@ -28,7 +28,7 @@ class LogView:
     """A log of the start, the progress, the errors and the end of a run."""
 
     def __init__(self, plan: Plan, files: Sequence[Path], format: log.Format, level: str) -> None:
-        self.plan, self.files, self.format = plan, files, format
+        self.plan, self.files, self.format, self.level = plan, files, format, level
         facts = {"pipeline": plan.name} if format == "json" else {}
         self.log = log.make(format, level, **facts)
         self._metrics: Metrics | None = None
@@ -40,6 +40,11 @@ class LogView:
 
     def __exit__(self, *raised: object) -> None:
         return None
+
+    @property
+    def dead_letters(self) -> int:
+        """The dead letters of the run."""
+        return self._metrics.dead_letters if self._metrics else 0
 
     def begin(self, plan: Plan, metrics: Metrics) -> None:
         """Logs the start of the queries."""
@@ -62,15 +67,24 @@ class LogView:
 
     def end(self, outcome: Outcome) -> None:
         """Logs the end of the run."""
-        for name, error in outcome.errors.items():
+        for name, error in reported_errors(outcome).items():
             self.fail(error, query=name)
         assert self._metrics is not None
-        hint = dead_letter_hint(self.plan, self._metrics.dead_letters, self.files)
+        hint = dead_letter_hint(self.plan, self.dead_letters, self.files)
+        if hint and self.level not in ("debug", "info"):
+            self._close_quietly(hint)
         unwritten = describe_unwritten(self.plan, outcome, self._metrics.snapshot())
         self._log_metrics(
             "ended", outcome=outcome.ending, reason=outcome.reason, hint=hint,
             unwritten="; ".join(unwritten) or None,
         )  # fmt: skip
+
+    def _close_quietly(self, hint: str) -> None:
+        """Reports the dead letters of a run whose end is below the level of the log."""
+        if self.format == "json":
+            self.log.error("dead letters", count=self.dead_letters, hint=hint)
+        else:
+            print(f"{self.plan.name}: {hint}", file=sys.stderr)
 
     def fail(self, error: PenstockError, **facts: Any) -> None:
         """Logs an error that ends a query or the run."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import traceback
@@ -19,8 +18,9 @@ from cyclopts import (
 )
 
 from penstock.core.error_report import format_error
-from penstock.core.errors import Bug, PenstockError, UserError
+from penstock.core.errors import Bug, OutputClosed, PenstockError, UserError
 from penstock.core.known_secrets import conceal
+from penstock.core.standard_streams import discard_output
 from penstock.core.text import did_you_mean
 from penstock.core.version import __version__
 
@@ -72,6 +72,10 @@ COMMANDS = (
 )
 
 
+OPTIONAL_VALUES = {"--fail-on-dead-letters": "1"}
+"""The values of options that are written without a value."""
+
+
 class UsageError(UserError):
     """An invalid command line."""
 
@@ -104,9 +108,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit code.
 
     0 is success, 1 a runtime error, 2 invalid files or an invalid command line, 3 a failure of an
-    external system, 4 an error of the state directory, 130 Ctrl-C.
+    external system, 4 an error of the state directory, 130 Ctrl-C, 141 the end of the reader of
+    the output, which has no message.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    words = [f"{w}={OPTIONAL_VALUES[w]}" if w in OPTIONAL_VALUES else w for w in words]
+    try:
+        return _run_command(words)
+    except OutputClosed as error:
+        return error.policy.exit_code
+    finally:
+        discard_output()
+
+
+def _run_command(words: Sequence[str]) -> int:
+    """Runs one command, reports its error and returns the exit code. Raises OutputClosed."""
     try:
         try:
             result = make_app(words[0] if words else None)(
@@ -114,16 +130,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
         except CycloptsError as error:
             raise _usage_error(error, words) from error
-        sys.stdout.flush()
-        return result if isinstance(result, int) else 0
+        code = result if isinstance(result, int) else 0
+        if code == 0:
+            sys.stdout.flush()
+        return code
+    except OutputClosed:
+        raise
     except PenstockError as error:
         print(format_error(error), file=sys.stderr)
         return error.policy.exit_code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except Exception as error:
         return _bug(error)
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from penstock.cli.options import Files, FunctionFiles, Overrides, with_functions
-from penstock.core.errors import PenstockError, UserError
+from penstock.core.errors import OutputClosed, PenstockError, UserError
+from penstock.core.text import plural
 
 if TYPE_CHECKING:
     from penstock.cli.live_view import LiveView
@@ -37,7 +38,20 @@ LogFormat = Annotated[
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"], Parameter(help="The minimum level of log lines.")
 ]
-Quiet = Annotated[bool, Parameter(help="Show only errors and the rows of print sinks.")]
+Quiet = Annotated[
+    bool,
+    Parameter(help="Show only errors, the number of dead letters and the rows of print sinks."),
+]
+FailOnDeadLetters = Annotated[
+    int | None,
+    Parameter(
+        name="--fail-on-dead-letters",
+        metavar="[=N]",
+        requires_equals=True,
+        validator=validators.Number(gte=1),
+        help="Exit with 1 if the run has at least N dead letters; 1 by default.",
+    ),
+]
 
 Listen = Annotated[
     str | None,
@@ -69,6 +83,7 @@ def run(
     log: LogFormat = None,
     log_level: LogLevel = "info",
     quiet: Quiet = False,
+    fail_on_dead_letters: FailOnDeadLetters = None,
     listen: Listen = None,
     backfill: Backfill = None,
 ) -> int:
@@ -80,6 +95,7 @@ def run(
       penstock run late-flights.yaml
       penstock run shop.yaml --set sinks.out.path=elsewhere --fresh
       penstock run shop.yaml --until-caught-up --log json
+      penstock run shop.yaml --quiet --fail-on-dead-letters
       penstock run shop.yaml --listen 9090
       penstock run shop.yaml --backfill archive
       penstock run shop.sql --functions pricing.py
@@ -115,6 +131,8 @@ def run(
     try:
         with exit_on_signal, view:
             outcome = app.run(plan, options=options)
+    except OutputClosed:
+        raise
     except PenstockError as error:
         view.fail(error)
         return error.policy.exit_code
@@ -122,7 +140,19 @@ def run(
         view.note("stopped before the start; nothing was read")
         raise
     view.end(outcome)
+    found = view.dead_letters
+    if outcome.exit_code == 0 and found >= (fail_on_dead_letters or sys.maxsize):
+        view.fail(_too_many_dead_letters(found, fail_on_dead_letters or 1))
+        return PenstockError.policy.exit_code
     return outcome.exit_code
+
+
+def _too_many_dead_letters(count: int, limit: int) -> PenstockError:
+    return PenstockError(
+        f"expected fewer than {plural(limit, 'dead letter')}, found {count:,}",
+        code="dead-letters",
+        hint="Show the dead letters with penstock dead list FILE.",
+    )
 
 
 def backfill_without_sink(words: Sequence[str]) -> UserError:

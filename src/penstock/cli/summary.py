@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.metrics_table import Snapshot, format_failure, format_watermark
+from penstock.core.errors import OutputClosed, PenstockError
 from penstock.core.text import plural
 
 if TYPE_CHECKING:
@@ -22,6 +23,13 @@ def describe_ending(outcome: Outcome) -> str:
     if outcome.ending == "stopped":
         return f"stopped ({outcome.reason})" if outcome.reason else "stopped"
     return _ENDINGS[outcome.ending]
+
+
+def reported_errors(outcome: Outcome) -> dict[str, PenstockError]:
+    """Returns the errors of a run by query, without the end of the reader of the output."""
+    return {
+        name: error for name, error in outcome.errors.items() if not isinstance(error, OutputClosed)
+    }
 
 
 def describe_unwritten(plan: Plan, outcome: Outcome, numbers: Snapshot) -> list[str]:

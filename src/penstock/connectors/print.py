@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import Field
 
+from penstock.core.standard_streams import output_errors
 from penstock.core.text import plural
 from penstock.sdk import BatchId, Capability, Config, Failure, Receipt, Sink, Writer
 from penstock.sdk.columns.text_table import cell, heading, text_table
@@ -58,8 +59,9 @@ class PrintSink(Sink[PrintSinkConfig]):
         lines = self.format_rows(ordered[0]["header"], printed)
         if total > len(printed):
             lines = [*lines, f"... and {plural(total - len(printed), 'more row', 'more rows')}"]
-        sys.stdout.write("".join(f"{self.config.prefix}{line}\n" for line in lines))
-        sys.stdout.flush()
+        with output_errors():
+            sys.stdout.write("".join(f"{self.config.prefix}{line}\n" for line in lines))
+            sys.stdout.flush()
 
     def format_rows(self, header: Sequence[tuple[str, bool]], rows: Sequence[Any]) -> list[str]:
         """Returns the lines of a batch: a table, or the encoded rows."""

@@ -16,6 +16,8 @@ PenstockError
 │   ├── EncodeError
 │   └── Rejected
 ├── StateError               unusable state directory, or state incompatible with the plan
+├── OutputError              failure of standard output or standard error
+│   └── OutputClosed         end of the reader of the output: the command ends without a message
 └── Bug                      defect in Penstock
 """
 
@@ -168,6 +170,15 @@ class Rejected(RecordError):
 class StateError(PenstockError):
     default_code = "state"
     policy = ErrorPolicy(4, False, True, "error", 409)
+
+
+class OutputError(PenstockError):
+    default_code = "output"
+
+
+class OutputClosed(OutputError):
+    default_code = "output-closed"
+    policy = ErrorPolicy(141, False, True, "info", 500)
 
 
 class Bug(PenstockError):

@@ -20,6 +20,7 @@ from penstock.core.private_files import create_directory, open_private
 from penstock.core.units import byte_count
 from penstock.engine import java
 from penstock.engine.classcache import ClassCache
+from penstock.engine.descriptors import require_descriptors
 from penstock.engine.java import Choice
 from penstock.engine.jvm_log import log_settings
 from penstock.engine.scratch import Scratch
@@ -77,6 +78,7 @@ class Jvm:
 
     def __init__(self, options: JvmOptions, environment: Mapping[str, str] | None = None) -> None:
         """Launches the JVM without waiting. `environment` extends the variables of this process."""
+        require_descriptors()
         self._java = java.find(options.java)
         self._scratch = Scratch()
         self._log = (options.log_file or self._scratch.path / "spark.log").absolute()

@@ -31,7 +31,13 @@ _TEXT = "%m%n%ex"
 
 def log_settings(file: Path) -> str:
     """Returns the settings of a log in a file, with asterisks in place of known secrets."""
-    return _SETTINGS.format(file=file.as_posix(), pattern=_log_pattern())
+    return _SETTINGS.format(file=_log_path(file), pattern=_log_pattern())
+
+
+def _log_path(file: Path) -> str:
+    """Returns a path in Java properties, without characters that Log4j replaces."""
+    path = file.as_posix().replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return path.replace("$", "$$")
 
 
 def _log_pattern() -> str:

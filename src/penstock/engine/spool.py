@@ -238,7 +238,11 @@ class DeadLetterWriter:
             key.append(content)
         if origin is None or position is None:
             key = [self.spool.node, self.spool.query, self.batch, content]
-        return hashlib.sha1(json.dumps(key).encode()).hexdigest()[:20]
+        return _digest(key)
+
+
+def _digest(key: list[object]) -> str:
+    return hashlib.sha1(json.dumps(key).encode()).hexdigest()[:20]
 
 
 def conceal_messages(letters: pa.Table) -> pa.Table:
@@ -264,5 +268,5 @@ def assign_unique_ids(letters: pa.Table) -> pa.Table:
     for identity, position in zip(*(letters.column(n).to_pylist() for n in _IDENTITY), strict=True):
         repetition = counts[identity] if position is None else 0
         counts[identity] += 1
-        ids.append(f"{identity}-{repetition}" if repetition else identity)
+        ids.append(_digest([identity, repetition]) if repetition else identity)
     return letters.set_column(0, DEAD_LETTER.field("id"), pa.array(ids, pa.string()))

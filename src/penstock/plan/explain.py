@@ -80,6 +80,15 @@ class QueryFacts:
 
 
 @dataclass(frozen=True)
+class ReplacedOption:
+    """An option that a file replaces in an earlier file, as `sinks.out.path`, with both lines."""
+
+    option: str
+    where: str
+    replaced: str
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The facts of a plan before a run.
 
@@ -94,6 +103,7 @@ class Explanation:
     state_store: str
     memory: str
     dead_letters: str
+    replaced: tuple[ReplacedOption, ...] = ()
 
 
 def explain(
@@ -122,6 +132,14 @@ def explain(
         state_store=state_store or runtime.state_store,
         memory=memory or runtime.memory,
         dead_letters=letters.label if letters else str(plan.state / "dead_letters"),
+        replaced=tuple(
+            ReplacedOption(
+                ".".join(map(str, each.route)),
+                f"{each.where.file}:{each.where.line}",
+                f"{each.replaced.file}:{each.replaced.line}",
+            )
+            for each in plan.pipeline.replacements
+        ),
     )
 
 

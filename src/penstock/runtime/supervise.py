@@ -9,7 +9,7 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from penstock.core.errors import PenstockError
+from penstock.core.errors import OutputClosed, PenstockError
 from penstock.core.log import Log
 from penstock.engine.build import Builder
 from penstock.engine.checked_queries import ChecksRequired
@@ -162,7 +162,9 @@ class Supervisor:
 
     def _end(self) -> Outcome:
         if self.failed:
-            return Outcome("failed", dict(self.failed))
+            closed = all(isinstance(error, OutputClosed) for error in self.failed.values())
+            reason = self.stop.reason if closed else None
+            return Outcome("stopped" if closed else "failed", dict(self.failed), reason)
         if self.stop.requested.is_set():
             ending: Ending = "stopped"
         else:
@@ -258,7 +260,9 @@ class Supervisor:
     def _fail(self, kind: str, name: str, error: PenstockError) -> None:
         """Records the permanent failure of a query or of a receiver."""
         self.failed[name] = error
-        if self.policy.on_permanent == "stop_pipeline":
+        if isinstance(error, OutputClosed):
+            self.stop.request(error.message)
+        elif self.policy.on_permanent == "stop_pipeline":
             self.stop.requested.set()
         else:
             self.log.error(f"{kind} stopped", **{kind: name}, code=error.code, error=error.message)

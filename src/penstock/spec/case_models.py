@@ -20,6 +20,15 @@ class Given(StrictModel):
     """Several batches of rows, in order."""
 
 
+class ExpectedRows(StrictModel):
+    """Expected rows of a node: the table at the end, the changes that lead to it, or both."""
+
+    table: Rows | None = None
+    """The exact rows at the end: the last row of each primary key, without deleted rows."""
+    changes: Rows | None = None
+    """The exact rows in the order of writing. The operation column has `i`, `ub`, `u` or `d`."""
+
+
 class ExpectedDeadLetter(StrictModel):
     """An expected dead letter. Absent keys match anything."""
 
@@ -51,8 +60,9 @@ class TestCase(StrictModel):
     """The name of the case."""
     given: dict[str, Given | Rows]
     """The input of each source: rows, or a map with `rows`, `payloads` or `batches`."""
-    expect: dict[str, Rows] = {}
-    """The exact rows of each node or sink. Absent columns match anything."""
+    expect: dict[str, ExpectedRows | Rows] = {}
+    """The exact rows of each node or sink, or a map with `table` or `changes`. Rows without a map
+    are changes. Absent columns match anything."""
     ordered: bool = False
     """Whether the order of rows is compared."""
     dead_letters: list[ExpectedDeadLetter] | None = None

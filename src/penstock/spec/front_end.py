@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.core.errors import PenstockError, SpecError
-from penstock.spec.source_map import SourceMap
+from penstock.core.location import Location
+from penstock.spec.source_map import Route, SourceMap
 
 GROUP = "penstock.front_ends"
 """The entry point group; the name of an entry is the name of a language."""
@@ -21,6 +22,15 @@ DEFAULT = "yaml"
 
 Overrides = Mapping[str, str] | Sequence[str]
 """Replacements of values of a pipeline: `path=value` texts, or a map of path to value."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """An option of a file that replaces the option of an earlier file."""
+
+    route: Route
+    where: Location
+    replaced: Location
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,8 @@ class ParsedPipeline:
     errors: Sequence[PenstockError] = ()
     warnings: Sequence[SpecError] = ()
     """Likely errors that do not prevent a run."""
+    replacements: Sequence[Replacement] = ()
+    """The options that a file replaces in an earlier file."""
 
 
 class FrontEnd(Protocol):

@@ -15,6 +15,7 @@ from penstock.spec.front_end import (
     SCRIPT_SUFFIX,
     Overrides,
     ParsedPipeline,
+    Replacement,
     is_test_file,
     select_front_end,
 )
@@ -54,6 +55,8 @@ class Pipeline:
     """Whether the names of all sources and transforms are known."""
     files: tuple[str, ...] = ()
     """The files without their includes; `-` is standard input."""
+    replacements: tuple[Replacement, ...] = ()
+    """The options that a file replaces in an earlier file."""
 
     @property
     def name(self) -> str:
@@ -131,7 +134,10 @@ def validate_parsed(
         return None, [*parsed.errors, *errors]
     warnings = (*parsed.warnings, *find_unused(source_map))
     damaged = damaged_nodes(source_map, removed)
-    return Pipeline(spec, source_map, warnings, damaged, complete), [*parsed.errors, *errors]
+    pipeline = Pipeline(
+        spec, source_map, warnings, damaged, complete, replacements=tuple(parsed.replacements)
+    )
+    return pipeline, [*parsed.errors, *errors]
 
 
 def _structure_errors(

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError
 from penstock.core.text import did_you_mean
+from penstock.spec.case_models import ExpectedRows, Rows
+from penstock.spec.source_map import Route
 from penstock.testing.definition import CaseDefinition
 from penstock.testing.difference import Difference, Row, compare_rows
 from penstock.testing.report import format_result
@@ -22,6 +24,7 @@ from penstock.testing.result import (
     compare_dead_letters,
     matches_error,
 )
+from penstock.testing.result_table import result_table
 from penstock.testing.values import ConversionError, convert_value
 
 if TYPE_CHECKING:
@@ -107,27 +110,41 @@ class Case(CaseDefinition):
             tables = {}
             for name, capture in captures.items():
                 table = capture.table
-                if table is None and run.error is None and self.spec.expect.get(name):
+                expectation = self.spec.expect.get(name, [])
+                rows_expected = any(rows for _, rows in _parts(expectation))
+                if table is None and run.error is None and rows_expected:
                     input_name = plan.nodes[capture.context.node].inputs[0]
                     table = sink_schema(column_types(builder)[input_name]).empty_table()
                 tables[name] = table
             return Preview(tables, run.dead_letters(), run.error)
 
     def _compare_rows(self, tables: Mapping[str, pa.Table]) -> dict[str, Difference]:
+        """Returns the differences by node; of a part of a map by `NODE.table` or `NODE.changes`."""
         differences = {}
-        for name, rows in self.spec.expect.items():
-            table = tables[name]
-            expected = self._convert_rows(name, rows, table)
-            actual = table.to_pylist() if table is not None else []
-            differences[name] = compare_rows(expected, actual, ordered=self.spec.ordered)
+        for name, expectation in self.spec.expect.items():
+            node, table = self.plan.nodes[name], tables[name]
+            key = node.sink.primary_key if node.kind == "sink" else node.primary_key
+            changes: Sequence[Row] = table.to_pylist() if table is not None else []
+            for part, rows in _parts(expectation):
+                route = ("expect", name, *part)
+                label = ".".join((name, *part))
+                expected = self._convert_rows(name, route, rows, table)
+                in_table = part == ("table",)
+                actual = result_table(changes, key, node.operation) if in_table else changes
+                ordered = self.spec.ordered and not in_table
+                differences[label] = compare_rows(
+                    expected, actual, ordered=ordered, route=route, operation=node.operation
+                )
         return differences
 
-    def _convert_rows(self, node: str, rows: Sequence[Row], table: pa.Table) -> list[Row]:
+    def _convert_rows(
+        self, node: str, rows_route: Route, rows: Sequence[Row], table: pa.Table
+    ) -> list[Row]:
         expected: list[Row] = []
         for index, row in enumerate(rows):
             values: dict[str, Any] = {}
             for name, value in row.items():
-                route = ("expect", node, index, name)
+                route = (*rows_route, index, name)
                 if name not in table.column_names:
                     raise PlanError(
                         f'"{node}" has no column "{name}"', code="unknown-column",
@@ -142,3 +159,11 @@ class Case(CaseDefinition):
                     ) from None  # fmt: skip
             expected.append(values)
         return expected
+
+
+def _parts(expectation: ExpectedRows | Rows) -> list[tuple[tuple[str, ...], Rows]]:
+    """Returns the expected rows of a node, each with its key below the node."""
+    if not isinstance(expectation, ExpectedRows):
+        return [((), expectation)]
+    parts = [(("table",), expectation.table), (("changes",), expectation.changes)]
+    return [(part, rows) for part, rows in parts if rows is not None]

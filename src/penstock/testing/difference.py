@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from penstock.spec.source_map import Route
 from penstock.testing.values import matches_value
 
 E = TypeVar("E")
@@ -31,12 +32,33 @@ class Difference:
     missing: tuple[int, ...]
     unexpected: tuple[Row, ...]
     changed: tuple[ChangedRow, ...] = ()
+    route: Route = ()
+    """The place of the expected rows in the case."""
+    operation: str | None = None
+    """The operation column of the actual rows."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to show: those of the expected rows, and the operations of changes."""
+        rows = self.expected or self.unexpected
+        names = dict.fromkeys(name for row in rows for name in row)
+        actual = [*self.unexpected, *(row.actual for row in self.changed)]
+        if self.operation is not None and any(self.operation in row for row in actual):
+            names[self.operation] = None
+        return list(names)
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.unexpected or self.changed)
 
 
-def compare_rows(expected: Sequence[Row], actual: Sequence[Row], *, ordered: bool) -> Difference:
+def compare_rows(
+    expected: Sequence[Row],
+    actual: Sequence[Row],
+    *,
+    ordered: bool,
+    route: Route = (),
+    operation: str | None = None,
+) -> Difference:
     """Returns the difference. Columns absent from an expected row match anything."""
     if ordered:
         indexes = range(min(len(expected), len(actual)))
@@ -60,7 +82,7 @@ def compare_rows(expected: Sequence[Row], actual: Sequence[Row], *, ordered: boo
         )
         changed.append(ChangedRow(index, row, columns))
     unexpected_rows = tuple(actual[index] for index in unexpected)
-    return Difference(expected, tuple(missing), unexpected_rows, tuple(changed))
+    return Difference(expected, tuple(missing), unexpected_rows, tuple(changed), route, operation)
 
 
 def match_rows(

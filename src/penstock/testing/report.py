@@ -120,8 +120,7 @@ def _render_difference(case: CaseDefinition, node: str, difference: Difference) 
         (len(difference.unexpected), "unexpected"),
     ]
     summary = ", ".join(f"{plural(count, 'row')} {state}" for count, state in counts if count)
-    rows = difference.expected or difference.unexpected
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    columns = difference.columns
     table = _table("", *columns)
     for changed in difference.changed:
         row = difference.expected[changed.index]
@@ -132,14 +131,14 @@ def _render_difference(case: CaseDefinition, node: str, difference: Difference) 
                 (_format_cell(changed.actual, name), "bold"),
             )
             if name in changed.columns
-            else Text(_format_cell(row, name))
+            else Text(_format_cell(row if name in row else changed.actual, name))
             for name in columns
         ]
-        where = _format_location(case, "expect", node, changed.index)
+        where = _format_location(case, *difference.route, changed.index)
         table.add_row("different", *cells, where)
     for index in difference.missing:
         cells = [Text(_format_cell(difference.expected[index], name)) for name in columns]
-        where = _format_location(case, "expect", node, index)
+        where = _format_location(case, *difference.route, index)
         table.add_row("missing", *cells, where, style=_MISSING)
     for row in difference.unexpected:
         cells = [Text(_format_cell(row, name)) for name in columns]

@@ -9,19 +9,21 @@ from penstock.cli.shell.definitions import Entry, read_entry
 from penstock.cli.shell.input import Part, read_parts
 from penstock.cli.shell.shell import Shell
 from penstock.cli.shell.statements import execute_statement
-from penstock.core.errors import PenstockError, UserError
+from penstock.core.errors import OutputClosed, PenstockError, UserError
 
 
 def execute(shell: Shell, text: str) -> Iterator[PenstockError]:
     """Executes the commands and statements of a text, and yields their errors.
 
     After an error the statements that do not use the wrong definition are executed. Raises
-    EndOfShell.
+    EndOfShell, and OutputClosed.
     """
     wrong: set[str] = set()
     for part in read_parts(text):
         try:
             _execute(shell, part, wrong)
+        except OutputClosed:
+            raise
         except PenstockError as error:
             yield error
 

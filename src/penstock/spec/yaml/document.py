@@ -12,7 +12,7 @@ from penstock.core.location import Location
 from penstock.core.pipes import open_without_waiting
 from penstock.core.regular_files import check_regular_file
 from penstock.core.text import nearest_file
-from penstock.spec.front_end import is_test_file
+from penstock.spec.front_end import Replacement, is_test_file
 from penstock.spec.source_map import Route, SourceValue
 from penstock.spec.yaml.composer import Composer
 from penstock.spec.yaml.nodes import (
@@ -44,6 +44,8 @@ class Document:
     """The files of the tree in order."""
     warnings: tuple[SpecError, ...] = ()
     """Likely errors that do not prevent a run."""
+    replacements: tuple[Replacement, ...] = ()
+    """The options that a file replaces in an earlier file."""
 
     def find(self, route: Route) -> SourceValue | None:
         """Returns the value at `route`, or None if there is none."""

@@ -15,8 +15,8 @@ from penstock.spec.yaml.connections import apply_connections
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.include import IncludeReader
 from penstock.spec.yaml.interpolate import Interpolator
-from penstock.spec.yaml.merge import merge_documents
 from penstock.spec.yaml.nodes import MappingNode
+from penstock.spec.yaml.overlay import merge_files
 from penstock.spec.yaml.overrides import apply_overrides
 
 SUFFIXES = {".yaml", ".yml", ".json", SCRIPT_SUFFIX}
@@ -36,7 +36,9 @@ class YamlFrontEnd:
         document, errors = read_documents(paths, overrides=overrides, env=env)
         if document is None:
             return ParsedPipeline(errors=errors)
-        return ParsedPipeline(document.root.data(), document, errors, document.warnings)
+        return ParsedPipeline(
+            document.root.data(), document, errors, document.warnings, document.replacements
+        )
 
 
 def load(
@@ -69,10 +71,10 @@ def read_documents(
     """
     variables = os.environ if env is None else env
     reader = IncludeReader(variables)
-    documents = reader.read(paths)
-    if reader.errors or not documents:
+    files = reader.read(paths)
+    if reader.errors or not files:
         return None, reader.errors
-    return _complete(documents, overrides, variables)
+    return _complete(files, overrides, variables)
 
 
 def read_script(
@@ -86,15 +88,15 @@ def read_script(
         script = parse_script(text, name, Path.cwd())
     except (SpecError, ValidationErrors) as error:
         return ParsedPipeline(errors=[error])
-    document, errors = _complete([script], overrides, os.environ if env is None else env)
+    document, errors = _complete([[script]], overrides, os.environ if env is None else env)
     return ParsedPipeline(document.root.data(), document, errors, document.warnings)
 
 
 def _complete(
-    documents: List[Document], overrides: Overrides, variables: Environment[str, str]
+    files: List[List[Document]], overrides: Overrides, variables: Environment[str, str]
 ) -> tuple[Document, list[PenstockError]]:
-    """Merges documents and applies overrides, variables and connections."""
-    document, merge_errors = merge_documents(documents)
+    """Merges files and applies overrides, variables and connections."""
+    document, merge_errors = merge_files(files)
     document, override_errors = apply_overrides(document, overrides)
     interpolator = Interpolator(variables)
     root = interpolator.node(document.root)

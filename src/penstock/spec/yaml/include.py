@@ -10,8 +10,11 @@ Sources, transforms, sinks, connections and tests of all files are added togethe
 Relative paths in an included file are relative to that file; `runtime.state` is relative to the
 first file.
 
-`penstock run shop.yaml production.yaml` merges files in the same way. `penstock convert --to
-yaml` prints the result. `--set PATH=VALUE` replaces a value.
+`penstock run shop.yaml production.yaml` merges files in the same way, but options of a later file
+replace those of an earlier one: maps are merged key by key, other values and lists are replaced. A
+node or format of another `type` is replaced as a whole. Tests and function files are added
+together, and `name` is in one file. `penstock explain` lists the replaced options, and `penstock
+convert --to yaml` prints the result. `--set PATH=VALUE` replaces a value.
 """
 
 from __future__ import annotations
@@ -39,12 +42,10 @@ class IncludeReader:
         self.errors: list[PenstockError] = []
         self._seen: set[Path] = set()
 
-    def read(self, paths: Iterable[str | Path]) -> list[Document]:
-        """Returns the documents, each before its includes."""
-        documents: list[Document] = []
-        for path in paths:
-            documents += self._read_file(str(path), [], None)
-        return documents
+    def read(self, paths: Iterable[str | Path]) -> list[list[Document]]:
+        """Returns the documents of each file: its own before its includes."""
+        files = [self._read_file(str(path), [], None) for path in paths]
+        return [documents for documents in files if documents]
 
     def _read_file(self, path: str, above: list[Path], where: Location | None) -> list[Document]:
         real = Path(path).resolve()

@@ -1,4 +1,4 @@
-"""Merging of files: maps are merged, duplicate names are errors."""
+"""Merging of a file with its includes: maps are merged, duplicate names are errors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NAMED = {
     "functions": "function",
 }
 _DEEP = {"runtime"}
-_LISTS = {"tests", "function_files"}
+LISTS = {"tests", "function_files"}
 
 
 def merge_documents(documents: List[Document]) -> tuple[Document, list[PenstockError]]:
-    """Returns one document without `include`, and the errors of duplicates."""
+    """Returns one document of a file and its includes, and the errors of duplicates."""
     errors: list[PenstockError] = []
     entries: dict[str, Entry] = {}
     for document in documents:
@@ -34,19 +34,20 @@ def merge_documents(documents: List[Document]) -> tuple[Document, list[PenstockE
     root = replace(documents[0].root, entries=tuple(entries.values()))
     files = tuple(name for document in documents for name in document.files)
     warnings = tuple(each for document in documents for each in document.warnings)
-    return Document(root, files, warnings), errors
+    replacements = tuple(each for document in documents for each in document.replacements)
+    return Document(root, files, warnings, replacements), errors
 
 
 def _merge_entries(first: Entry, second: Entry, errors: list[PenstockError]) -> Entry:
     left, right = first.value, second.value
-    if _is_empty(left) or _is_empty(right):
-        return second if _is_empty(left) else first
+    if is_empty(left) or is_empty(right):
+        return second if is_empty(left) else first
     if isinstance(left, MappingNode) and isinstance(right, MappingNode) and first.name in _NAMED:
         noun = _NAMED[first.name]
         return Entry(first.key, _merge_maps(left, right, errors, noun, deep=False))
     if isinstance(left, MappingNode) and isinstance(right, MappingNode) and first.name in _DEEP:
         return Entry(first.key, _merge_maps(left, right, errors, "option", deep=True))
-    if isinstance(left, SequenceNode) and isinstance(right, SequenceNode) and first.name in _LISTS:
+    if isinstance(left, SequenceNode) and isinstance(right, SequenceNode) and first.name in LISTS:
         return Entry(first.key, replace(left, items=(*left.items, *right.items)))
     errors.append(duplicate_key_error(first.key, second.key))
     return first
@@ -68,5 +69,6 @@ def _merge_maps(
     return replace(first, entries=tuple(entries.values()))
 
 
-def _is_empty(node: object) -> bool:
+def is_empty(node: object) -> bool:
+    """Returns whether a value is left out, as of `sinks:`."""
     return isinstance(node, ScalarNode) and node.plain and not node.written

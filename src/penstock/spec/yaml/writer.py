@@ -13,8 +13,8 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 
 from penstock.core.errors import PenstockError, raise_all
 from penstock.spec.yaml.include import IncludeReader
-from penstock.spec.yaml.merge import merge_documents
 from penstock.spec.yaml.nodes import MappingNode, Node, SequenceNode
+from penstock.spec.yaml.overlay import merge_files
 
 _ORDER = (
     "name", "description", "functions", "function_files", "connections", "sources", "transforms",
@@ -35,10 +35,10 @@ def convert(paths: List[str]) -> str:
     ValidationErrors.
     """
     reader = IncludeReader({})
-    documents = reader.read(paths)
+    files = reader.read(paths)
     errors: list[PenstockError] = list(reader.errors)
     raise_all(errors)
-    document, merge_errors = merge_documents(documents)
+    document, merge_errors = merge_files(files)
     raise_all(merge_errors)
     sections = {entry.name: _data(entry.value) for entry in document.root.entries}
     ordered = [name for name in _ORDER if name in sections]

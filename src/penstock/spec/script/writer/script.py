@@ -25,8 +25,8 @@ from penstock.spec.script.writer.values import (
 from penstock.spec.yaml.connections import apply_connections
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.include import IncludeReader
-from penstock.spec.yaml.merge import merge_documents
 from penstock.spec.yaml.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
+from penstock.spec.yaml.overlay import merge_files
 
 _TEXTS = ("name", "description", "function_files")
 _HINTS = {
@@ -56,9 +56,9 @@ def to_script(paths: Sequence[str]) -> Script:
     ValidationErrors with all parts that a script cannot state.
     """
     reader = IncludeReader({})
-    documents = reader.read(paths)
+    files = reader.read(paths)
     raise_all(reader.errors)
-    document, errors = merge_documents(documents)
+    document, errors = merge_files(files)
     raise_all(errors)
     document, errors = apply_connections(document)
     writer = _Writer(document)

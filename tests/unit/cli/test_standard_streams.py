@@ -1,0 +1,82 @@
+"""Commands whose standard input or output is closed, full, or a pipe without a reader."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.core.errors import OutputClosed, OutputError, PenstockError
+from penstock.core.standard_streams import output_errors
+from penstock.engine.descriptors import require_descriptors
+from penstock.engine.jvm_log import log_settings
+
+PENSTOCK = f"'{sys.executable}' -m penstock"
+CLOSED = (
+    "error[output]: cannot write to standard output: it is closed\n"
+    "  hint: Redirect the output, as in > /dev/null.\n"
+)
+FULL = "error[output]: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "errors"),
+    [
+        ("list >&-", 1, CLOSED),
+        ("schema >&-", 1, CLOSED),
+        ("--help >&-", 1, CLOSED),
+        ("list --json >&-", 1, CLOSED),
+        ("list >/dev/full", 1, FULL),
+        ("nope 2>&-", 2, ""),
+        ("list >&- 2>&- <&-", 1, ""),
+    ],
+)
+def test_a_stream_that_cannot_be_written(command: str, code: int, errors: str) -> None:
+    done = subprocess.run(
+        f"{PENSTOCK} {command}", shell=True, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (code, errors, "")
+
+
+@pytest.mark.parametrize("words", ["list", "schema", "nope 2>&1"])
+def test_a_pipe_without_a_reader_ends_a_command_quietly(words: str) -> None:
+    script = f"{{ sleep 0.3; {PENSTOCK} {words}; echo $? >&3; }} 3>&2 | true"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "141\n"
+
+
+def test_closed_standard_input_of_the_shell() -> None:
+    done = subprocess.run(
+        f"{PENSTOCK} sql <&-", shell=True, capture_output=True, text=True, timeout=120
+    )
+    assert done.stderr == (
+        "error[input-closed]: standard input is closed\n  hint: Redirect the input, as in < FILE.\n"
+    )
+    assert done.returncode == 2
+
+
+def test_errors_of_writing() -> None:
+    with pytest.raises(OutputClosed) as closed, output_errors():
+        raise BrokenPipeError
+    assert closed.value.policy.exit_code == 141
+    with pytest.raises(OutputError, match="No space left on device"), output_errors():
+        raise OSError(28, "No space left on device")
+
+
+def test_a_low_limit_of_open_files_is_raised_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limit: limits.append(limit))
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 4096))
+    require_descriptors()
+    assert limits == [(1024, 4096)]
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 256))
+    with pytest.raises(PenstockError, match="at least 1,024 open files, found 256"):
+        require_descriptors()
+
+
+def test_path_of_the_log_in_properties() -> None:
+    text = log_settings(Path("/a\nb/c$d/e\\f/spark.log"))
+    assert "appender.file.fileName = /a\\nb/c$$d/e\\\\f/spark.log\n" in text
