@@ -51,6 +51,24 @@ def test_a_value_of_another_type_is_the_error_of_its_row() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("type_", "code"),
+    [
+        (pa.timestamp("us", "UTC"), "return 5 + x"),
+        (pa.date32(), "import datetime\nreturn datetime.datetime(2024, 1, x, 12)"),
+        (pa.float32(), "return 1e300 * x"),
+        (pa.list_(pa.timestamp("us", "UTC")), "return [x]"),
+    ],
+    ids=["number", "time of day", "out of range", "nested"],
+)
+def test_a_value_that_would_be_changed_is_the_error_of_its_row(
+    type_: pa.DataType, code: str
+) -> None:
+    function = Function("f", parameters=X, returns=type_, code=code)
+    ((value, error),) = evaluated(function, pa.array([1]))
+    assert value is None and error is not None and "expected " in error
+
+
 def test_an_aggregate_gets_lists_of_the_same_length() -> None:
     parameters = (Parameter("x", INT), Parameter("y", pa.string()))
     function = Function("f", "aggregate", parameters, pa.string(), code="return f'{x} {y}'")

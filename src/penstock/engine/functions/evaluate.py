@@ -17,8 +17,9 @@ from penstock.core.units import duration_text
 from penstock.engine.functions.load import describe, load_function
 from penstock.plan.functions.model import Function
 from penstock.sdk import isolate
-from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.conform import leaf_types, sql_name
 from penstock.sdk.columns.conversion import Conversion
+from penstock.sdk.columns.rows import array_of
 
 _LIMIT = 1000
 """The maximum characters of an error."""
@@ -153,7 +154,8 @@ class Evaluation:
         return _row(result, self.type) if pa.types.is_struct(self.type) else result
 
     def _array(self, values: Sequence[Any]) -> pa.Array:
-        return pa.array(values, self.type)
+        array = pa.array(values, self.type)
+        return array_of(values, self.type) if _may_lose(self.type) else array
 
     def _vectorized(
         self, call: Callable[..., Any], columns: Sequence[Any], count: int
@@ -220,3 +222,9 @@ def _event_loop() -> asyncio.AbstractEventLoop:
     if _loop is None or _loop.is_closed():
         _loop = asyncio.new_event_loop()
     return _loop
+
+
+def _may_lose(type_: pa.DataType) -> bool:
+    """Returns whether Arrow converts some values of Python to a type with loss."""
+    leaves = list(leaf_types(type_))
+    return any(pa.types.is_temporal(leaf) or pa.types.is_float32(leaf) for leaf in leaves)

@@ -106,7 +106,7 @@ class RegisteredAvro(RegistryFormat):
         if schema is not None:
             datum = inline_references(schema, self.registry)
         target, codec = arrow_schema(datum), avro.codec(datum)
-        check_compatible(columns, target, "the Avro schema")
+        check_compatible(columns, target, "the Avro schema", self.config.conversion)
 
         def encode(rows: pa.RecordBatch) -> Encoded:
             def attempt(start: int, stop: int) -> pa.BinaryArray:

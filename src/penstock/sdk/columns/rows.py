@@ -14,7 +14,7 @@ from penstock.sdk.columns.json_text import text_value
 from penstock.sdk.columns.names import AmbiguousName, check_distinct, fold
 
 Row = Mapping[str, Any]
-_INVALID = (pa.ArrowException, TypeError, ValueError, OverflowError)
+INVALID = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def infer_rows(rows: Sequence[Row]) -> pa.Schema:
@@ -84,19 +84,25 @@ def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
     """Converts values to the type of a field, by a cast if needed. Raises DecodeError."""
-    values = [text_value(value, field) for value in values]
     try:
-        array = pa.array(values)
-    except _INVALID:
-        array = None  # values of several types, or a map
-    try:
-        if array is None or _has_map(field.type):
-            return pa.array(values, field.type)
-        return rebuild(array, field.type, Conversion(nearest=True))
-    except _INVALID as error:
+        return array_of([text_value(value, field) for value in values], field.type)
+    except INVALID as error:
         raise DecodeError(
             f'column "{field.name}" is not {field.type}', detail=str(error)
         ) from error
+
+
+def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """Converts values to an array of a type without loss. Raises errors of `INVALID`."""
+    try:
+        array = pa.array(values)
+    except INVALID:
+        if len(values) > 1:  # values of several types
+            return pa.concat_arrays([array_of([value], type_) for value in values])
+        return pa.array(values, type_)
+    if _has_map(type_):
+        return pa.array(values, type_)
+    return rebuild(array, type_, Conversion(nearest=True))
 
 
 def _has_map(type_: pa.DataType) -> bool:

@@ -7,6 +7,8 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.sdk.columns.conform import conform, error_text
+from penstock.sdk.columns.conversion import Conversion, cast
+from penstock.sdk.columns.names import find_name
 
 
 def check_fields(columns: pa.Schema, schema: pa.Schema, name: str, closed: bool = True) -> None:
@@ -15,24 +17,26 @@ def check_fields(columns: pa.Schema, schema: pa.Schema, name: str, closed: bool 
     `name` is the schema in messages.
     """
     for column in columns.names if closed else ():
-        if column not in schema.names:
+        if find_name(column, schema.names) < 0:
             raise PlanError(
                 f'{name} has no field "{column}"',
                 code="unknown-column",
                 hint=did_you_mean(column, schema.names),
             )
     for field in schema:
-        if field.name not in columns.names and not field.nullable:
+        if find_name(field.name, columns.names) < 0 and not field.nullable:
             raise PlanError(
                 f'{name} requires the field "{field.name}", which is not a column',
                 code="missing-column",
             )
 
 
-def check_compatible(columns: pa.Schema, schema: pa.Schema, name: str) -> None:
+def check_compatible(
+    columns: pa.Schema, schema: pa.Schema, name: str, conversion: Conversion = cast
+) -> None:
     """Raises PlanError as `check_fields` does, and for columns of incompatible types."""
     check_fields(columns, schema, name)
     try:
-        conform(pa.RecordBatch.from_pylist([], columns), schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        conform(pa.RecordBatch.from_pylist([], columns), schema, conversion)
+    except pa.ArrowException as error:
         raise PlanError(f"rows do not fit {name}: {error_text(error)}", code="wrong-type") from None
