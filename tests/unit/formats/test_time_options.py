@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -18,6 +19,7 @@ from penstock.formats.avro import Avro, AvroConfig
 from penstock.formats.csv import Csv, CsvConfig
 from penstock.formats.json import Json, JsonConfig
 from penstock.formats.parquet import Parquet, ParquetConfig
+from penstock.formats.protobuf import Protobuf, ProtobufConfig
 from penstock.sdk import FileFormat, Read
 from penstock.sdk.columns.rows import batch_of
 
@@ -127,3 +129,44 @@ def test_values_of_python_have_no_assumed_unit() -> None:
         with pytest.raises(DecodeError):
             batch_of([{"v": value}], pa.schema([("v", type_)]))
     assert batch_of([{"v": 0.1}], pa.schema([("v", pa.float32())])).num_rows == 1
+
+
+PROTO = """
+syntax = "proto3"; import "google/protobuf/timestamp.proto";
+message R { google.protobuf.Timestamp at = 1; repeated google.protobuf.Timestamp others = 2; }
+"""
+SECONDS, YEAR_3000 = 1717245296, 32503680000
+
+
+def timestamp(seconds: int, nanos: int) -> bytes:
+    """Returns the field `at` of a message of `PROTO`."""
+    inner = b"\x08" + _varint(seconds) + b"\x10" + _varint(nanos)
+    return b"\x0a" + _varint(len(inner)) + inner
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*encoded, value])
+
+
+def test_nanoseconds_of_protobuf(tmp_path: Path) -> None:
+    file = tmp_path / "row.proto"
+    file.write_text(PROTO)
+    payloads = [timestamp(SECONDS, nanos) for nanos in (0, 123456000, 123456789)]
+    array = pa.array([*payloads, timestamp(YEAR_3000, 1000)], pa.binary())
+    exact = [SECONDS * 10**6, SECONDS * 10**6 + 123456, YEAR_3000 * 10**6 + 1]
+    for nanoseconds in ("reject", "truncate"):
+        options = {"schema_file": str(file), "message": "R", "nanoseconds": nanoseconds}
+        format_ = Protobuf.create(ProtobufConfig.model_validate(options))
+        rows, _, failures = format_.decode(array, AT)
+        found = rows.column("at").cast(pa.int64()).to_pylist()
+        if nanoseconds == "truncate":
+            assert found == [*exact[:2], exact[1], exact[2]] and not failures
+        else:
+            assert found == exact
+            assert [failure.index for failure in failures] == [2]
+            assert failures[0].error.hint == "Set nanoseconds: truncate."
+        assert format_.declared_schema().field("at").type == AT.field("at").type

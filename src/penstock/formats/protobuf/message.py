@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from penstock.core.errors import DecodeError, EncodeError, MissingExtra, PlanError
 from penstock.core.text import did_you_mean
 from penstock.formats.protobuf.depth import check_depth
+from penstock.formats.protobuf.nanoseconds import convert_in_range, has_saturated_times
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import (
     collect_encoded,
@@ -42,7 +43,7 @@ class Message:
     conversion: Conversion = cast
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_message", "_handler")
+        cached = ("_message", "_handler", "_nanosecond_handler")
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
     @cached_property
@@ -51,13 +52,20 @@ class Message:
 
     @cached_property
     def _handler(self) -> Any:
+        return self._handler_of("us")
+
+    @cached_property
+    def _nanosecond_handler(self) -> Any:
+        return self._handler_of("ns")
+
+    def _handler_of(self, timestamp_unit: Literal["us", "ns"]) -> Any:
         try:
             import ptars
         except ModuleNotFoundError as error:
             raise MissingExtra.of("protobuf", "ptars") from error
         config = ptars.PtarsConfig(
             list_value_name="element",
-            timestamp_unit="us",
+            timestamp_unit=timestamp_unit,
             duration_unit="us",
             time_unit="us",
             enum_repr="string" if self.names_of_enums else "int32",
@@ -71,16 +79,23 @@ class Message:
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         """Decodes payloads to rows of `schema`."""
-        handler, descriptor = self._handler, self._message
+        descriptor = self._message
 
         def read(part: pa.BinaryArray) -> pa.RecordBatch:
             check_depth(part, descriptor)
-            rows = handler.array_to_record_batch(_compact(part))
-            return conform(rows, schema, self.conversion)
+            return self._rows(_compact(part), schema)
 
         return decode_non_null(
             payloads, lambda present: decode_in_parts(present, schema, read, _undecodable)
         )
+
+    def _rows(self, payloads: pa.BinaryArray, schema: pa.Schema) -> pa.RecordBatch:
+        """Returns rows whose timestamps are read with nanoseconds, if they are in their range."""
+        rows = self._nanosecond_handler.array_to_record_batch(payloads)
+        exact = conform(rows, schema, partial(convert_in_range, self.conversion))
+        if not any(map(has_saturated_times, rows.columns)):
+            return exact
+        return conform(self._handler.array_to_record_batch(payloads), schema, self.conversion)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Encodes rows. Raises PlanError for a column without a field."""
