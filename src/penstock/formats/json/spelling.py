@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -19,24 +20,26 @@ def respell(schema: pa.Schema, rows: pa.RecordBatch, text: memoryview | bytes) -
     `rows` are those of the text, read with the names of the columns. Raises ValueError if a name is
     spelled in several ways.
     """
-    names = {name for f in schema for name in _null_names(f, rows.column(f.name))}
-    if not names:
+    values: Counter[str] = Counter()
+    for field in schema:
+        values.update(dict(_null_names(field, rows.column(field.name))))
+    if not values:
         return None
     keys = _Keys(bytes(text))
-    spellings = {name: spelling for name in names if (spelling := keys.spelling(name)) != name}
-    if not spellings:
+    spellings = {name: keys.spelling(name, count) for name, count in values.items()}
+    if all(name == spelling for name, spelling in spellings.items()):
         return None
     return pa.schema([_respell(field, spellings) for field in schema])
 
 
-def _null_names(field: pa.Field, array: Any) -> Iterator[str]:
-    """Yields the names of a column and its fields that have nulls."""
+def _null_names(field: pa.Field, array: Any) -> Iterator[tuple[str, int]]:
+    """Yields the names of a column and its fields that have nulls, with their other values."""
     if array.null_count:
-        yield field.name
+        yield field.name, len(array) - array.null_count
     yield from _inner_null_names(field.type, array)
 
 
-def _inner_null_names(type_: pa.DataType, array: Any) -> Iterator[str]:
+def _inner_null_names(type_: pa.DataType, array: Any) -> Iterator[tuple[str, int]]:
     if pa.types.is_struct(type_):
         for index, inner in enumerate(type_):
             yield from _null_names(inner, array.field(index))
@@ -64,11 +67,15 @@ class _Keys:
     def _lower_unicode(self) -> str:
         return self._unicode.lower()
 
-    def spelling(self, name: str) -> str:
-        """Returns the only spelling of a name. Raises ValueError for several."""
+    def spelling(self, name: str, count: int) -> str:
+        """Returns the only spelling of a name. Raises ValueError for several.
+
+        The text has the name at least `count` times.
+        """
         key = json.dumps(name, ensure_ascii=False)
         if name.isascii():
-            same = self._lower.count(key.lower().encode()) == self.text.count(key.encode())
+            alike = self._lower.count(key.lower().encode())
+            same = alike == count or alike == self.text.count(key.encode())
         else:
             same = self._lower_unicode.count(key.lower()) == self._unicode.count(key)
         if same:

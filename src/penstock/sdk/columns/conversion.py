@@ -14,6 +14,7 @@ from penstock.sdk.columns.decimal_arrays import as_decimal, reduce_scale, shift_
 from penstock.sdk.columns.text_values import ISO, TimeForm, canonical
 from penstock.sdk.columns.times import duration_text, iso_text, parse_timestamps
 
+_PLAIN_INTEGER = r"^-?[0-9]{1,18}$"
 _PLAIN_NUMBER = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"
 _DECIMAL_PLACES = {"seconds": 6, "millis": 3, "micros": 0, "nanos": -3}
 """The places by which the decimal point of a number moves to make microseconds."""
@@ -103,6 +104,8 @@ class Conversion:
         return array.cast(pa.timestamp(type_.unit)).cast(type_)
 
     def _parse_numbers(self, texts: pa.StringArray, type_: pa.TimestampType) -> pa.TimestampArray:
+        if pc.all(pc.match_substring_regex(texts, _PLAIN_INTEGER)).as_py() is not False:
+            return self._from_numbers(texts.cast(pa.int64()), type_)
         scale = _WIDE_SCALE[self.form.times]
         return self._from_numbers(self._parse(texts, pa.decimal128(38, scale)), type_)
 
