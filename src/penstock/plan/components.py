@@ -19,6 +19,7 @@ from penstock.sdk import Capability, Component, Context, Format, Sink, Source, r
 from penstock.sdk.changes import OPERATION_COLUMN
 from penstock.sdk.columns.conform import sql_name
 from penstock.sdk.columns.ddl import arrow_schema
+from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.registry import Kind
 from penstock.spec.fields import fields_at
 from penstock.spec.model_validation import validate_model
@@ -187,6 +188,7 @@ class Components:
         source.operation_column = source_operation(spec, source) or OPERATION_COLUMN
         columns = source.columns
         if columns is not None:
+            self._collect_errors(route, lambda: check_distinct(columns))
             source.columns = self._collect_errors(
                 route, lambda: with_operation(columns, spec, source)
             )

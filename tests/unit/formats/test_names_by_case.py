@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
+from penstock.connectors.files import FilesSource, FilesSourceConfig
 from penstock.core.errors import DecodeError, Permanent, PlanError
 from penstock.formats.arrow import Arrow, ArrowConfig
 from penstock.formats.avro import Avro, AvroConfig
@@ -21,7 +22,8 @@ from penstock.formats.debezium import DebeziumJson, DebeziumJsonConfig
 from penstock.formats.json import Json, JsonConfig
 from penstock.formats.parquet import Parquet, ParquetConfig
 from penstock.formats.protobuf import Protobuf, ProtobufConfig
-from penstock.sdk import Read
+from penstock.sdk import Context, Read
+from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.names import AmbiguousName, find_name
 from penstock.sdk.columns.rows import batch_of, infer_rows
 
@@ -217,3 +219,26 @@ def test_rule() -> None:
     for names in (["B", "B"], ["b", "B", "b"]):
         with pytest.raises(AmbiguousName):
             find_name("b", names)
+
+
+def test_declared_fields_that_differ_only_by_case() -> None:
+    for columns in ("s STRUCT<Id: INT, id: INT>", "l ARRAY<STRUCT<id: INT, ID: INT>>"):
+        with pytest.raises(PlanError, match="only by case") as raised:
+            arrow_schema(columns)
+        assert raised.value.code == "ambiguous-column"
+
+
+def test_directories_of_columns(tmp_path: Path) -> None:
+    directory = tmp_path / "in" / "Day=2024-01-02"
+    directory.mkdir(parents=True)
+    (directory / "a.jsonl").write_bytes(json_file({"UserId": 7}))
+    config = FilesSourceConfig.model_validate({"path": [str(tmp_path / "in" / "**")]})
+    source = FilesSource(config, Context(state=tmp_path / "state", base=tmp_path))
+    source.format = FILES["json"][0]
+    source.columns = pa.schema([("userid", pa.int64()), ("day", pa.string())])
+    start = source.initial_offset()
+    rows = [
+        row for part in source.partitions(start, source.latest_offset(start))
+        for batch in source.read(part, Read()) for row in batch.to_pylist()
+    ]  # fmt: skip
+    assert rows == [{"userid": 7, "day": "2024-01-02"}]

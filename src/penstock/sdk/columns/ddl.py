@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.sdk.columns.json_mark import json_field
+from penstock.sdk.columns.names import check_distinct
 
 _SIMPLE = {
     "boolean": pa.bool_(), "bool": pa.bool_(),
@@ -53,6 +54,7 @@ def arrow_schema(columns: str | Mapping[str, str]) -> pa.Schema:
         if field.name.lower() in seen:
             raise PlanError(f'column "{field.name}" is declared twice', code="duplicate-column")
         seen.add(field.name.lower())
+    check_distinct(fields)
     return pa.schema(fields)
 
 
