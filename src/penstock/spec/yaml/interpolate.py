@@ -2,7 +2,7 @@
 
 | expression | value |
 | --- | --- |
-| `${NAME}` or `${env:NAME}` | the environment variable; an error if it is not set |
+| `${NAME}` or `${env:NAME}` | the environment variable, whose name may contain dots; an error if it is not set |
 | `${NAME:-text}` | the environment variable, or `text` if it is not set or empty |
 | `${NAME:?message}` | as above; if it is not set or empty, an error with the message |
 | `${secret:file/NAME}` | the text of the file `NAME` in the directory of secrets |
@@ -37,8 +37,8 @@ from penstock.spec.yaml.nodes import Entry, Interpolated, Node, ScalarNode, Sequ
 from penstock.spec.yaml.secrets import SecretError, reveal
 
 _ENVIRONMENT = "env:"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_FORM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<op>:-|:\?)(?P<argument>.*)\Z", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
+_FORM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_.]*)(?P<op>:-|:\?)(?P<argument>.*)\Z", re.DOTALL)
 LITERAL = "write $${ for a literal ${"
 
 
@@ -199,7 +199,8 @@ def _secret(reference: str, env: Environment[str, str]) -> str:
 
 
 def _unset(name: str, env: Environment[str, str]) -> _ExpressionError:
-    nearest_name = nearest(name, env)
+    prefixed = re.match(r"(env|ENV)\.(.+)", name)
+    nearest_name = prefixed[2] if prefixed else nearest(name, env)
     hint = (
         f'did you mean "{nearest_name}"?'
         if nearest_name
