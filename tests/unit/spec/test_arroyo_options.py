@@ -77,10 +77,6 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
             "format": {"type": "json", "framing": "lines"},
         },
     ),
-    "framing of a connector of one's own": (
-        "connector = 'mine', framing = 'packets', format = 'json'",
-        {"type": "mine", "framing": "packets", "format": "json"},
-    ),
     "mqtt over tcp": (
         "connector = 'mqtt', url = 'tcp://h:1883', topic = 't', format = 'raw_string'",
         {"type": "mqtt", "url": "mqtt://h:1883", "topic": "t", "format": "raw"},

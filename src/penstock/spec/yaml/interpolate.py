@@ -2,17 +2,17 @@
 
 | expression | value |
 | --- | --- |
-| `${NAME}` or `${env:NAME}` | the environment variable, whose name may contain dots; an error if it is not set |
+| `${NAME}` or `${env:NAME}` | the environment variable; an error if it is not set |
 | `${NAME:-text}` | the environment variable, or `text` if it is not set or empty |
 | `${NAME:?message}` | as above; if it is not set or empty, an error with the message |
 | `${secret:file/NAME}` | the text of the file `NAME` in the directory of secrets |
 | `${secret:PROVIDER/NAME}` | the secret of an installed provider |
 | `$${` | a literal `${` |
 
-`text` may contain further expressions: `${HOST:-${HOSTNAME:-localhost}}`. Expressions are replaced
-in values after the file was parsed. They are not replaced in keys, and a value never changes the
-structure of the file. An expression that is a whole unquoted value may be a number, `true` or
-`false`: `max_records: ${ROWS:-500}`. A secret is always text.
+A name may contain dots. `text` may contain further expressions: `${HOST:-${HOSTNAME:-localhost}}`.
+Expressions are replaced in values after the file was parsed. They are not replaced in keys, and a
+value never changes the structure of the file. An expression that is a whole unquoted value may be a
+number, `true` or `false`: `max_records: ${ROWS:-500}`. A secret is always text.
 
 The directory of secrets is the environment variable `PENSTOCK_SECRETS`, by default `/run/secrets`.
 The file may be in a subdirectory: `${secret:file/kafka/password}`. A line end at its end is not
