@@ -57,6 +57,26 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
         "connector = 'sse', endpoint = 'http://h/a', format = 'raw_string', framing = 'newline'",
         {"type": "sse", "url": "http://h/a", "format": {"type": "text", "framing": "lines"}},
     ),
+    "framing of tcp": (
+        "connector = 'tcp', listen = 'h:1', framing = 'lines', format = 'json'",
+        {"type": "tcp", "listen": "h:1", "framing": "lines", "format": "json"},
+    ),
+    "framing of lengths": (
+        "connector = 'tcp', listen = 'h:1', framing.length = 4, format = 'json'",
+        {"type": "tcp", "listen": "h:1", "framing": {"length": 4}, "format": "json"},
+    ),
+    "framing of http_poll": (
+        "connector = 'http_poll', url = 'http://h', framing = 'array', format = 'json'",
+        {"type": "http_poll", "url": "http://h", "framing": "array", "format": "json"},
+    ),
+    "framing of udp and of its format": (
+        "connector = 'udp', listen = 'h:1', framing = 'lines', format = 'json', "
+        "format.framing = 'lines'",
+        {
+            "type": "udp", "listen": "h:1", "framing": "lines",
+            "format": {"type": "json", "framing": "lines"},
+        },
+    ),
     "mqtt over tcp": (
         "connector = 'mqtt', url = 'tcp://h:1883', topic = 't', format = 'raw_string'",
         {"type": "mqtt", "url": "mqtt://h:1883", "topic": "t", "format": "raw"},

@@ -22,6 +22,7 @@ ENV = {
     "ON": "true",
     "EVIL": "[1, 2]\nb: c",
     "ZERO": "007",
+    "spring.port": "1",
 }
 
 
@@ -45,6 +46,7 @@ def replaced(text: str, env: dict[str, str] | None = None) -> tuple[ScalarNode, 
         ("${NONE:-a}b}", "ab}"), ("${NAME:?why}", "x"), ("$${NAME}", "${NAME}"),
         ("$$${NAME}", "$${NAME}"), ("$NAME", "$NAME"), ("a$", "a$"), ("$5 ${NAME}", "$5 x"),
         ("${env:PORT}", 8080), ("a ${env:NAME}", "a x"), ("${env:NONE:-${env:NAME}}", "x"),
+        ("${spring.port}", 1), ("${env:spring.port}", 1), ("${a.b:-d}", "d"),
         ("${env:NAME:?why}", "x"), ("${NONE:-null}", None), ("${NONE:-http://a:1/b?c=d}", "http://a:1/b?c=d"),
     ],
 )  # fmt: skip

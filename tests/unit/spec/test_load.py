@@ -12,6 +12,7 @@ import pytest
 from penstock.core.error_report import format_error
 from penstock.core.errors import SpecError, ValidationErrors
 from penstock.spec.front_end import companion_test_file
+from penstock.spec.validate import read_pipeline
 from penstock.spec.yaml.front_end import load
 
 Write = Callable[[str, str], Path]
@@ -168,3 +169,14 @@ def test_a_named_pipe_is_not_included(write: Write, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "part.yaml")
     with pytest.raises(SpecError, match="expected a regular file, found a named pipe"):
         load([main], env={})
+
+
+def test_doubled_keys_are_reported_with_all_other_errors(write: Write) -> None:
+    file = write(
+        "x.yaml",
+        "sources:\n  orders: {type: t}\n  orders: {type: t}\n"
+        "sinks: {out: {type: print, from: ordrs}}\nruntime: {nope: 1}\n",
+    )
+    _, errors = read_pipeline([file], env={})
+    codes = sorted(error.code for error in errors)
+    assert codes == ["duplicate-key", "unknown-input", "unknown-option"]

@@ -210,3 +210,14 @@ def test_an_insert_of_all_rows_connects_the_node_itself(tmp_path: Path) -> None:
     inputs = {name: sink["from"] for name, sink in data["sinks"].items()}
     assert inputs == {"o": "V", "p": "p_input", "q": "q_query"}
     assert data["transforms"]["p_input"]["sql"] == "SELECT * FROM a UNION ALL SELECT * FROM V"
+
+
+def test_framing_of_connectors(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "name: a\nsources:\n"
+        "  a: {type: http, listen: 'h:1', framing: lines, schema: id INT, format: json}\n"
+        "sinks:\n  b: {type: http, url: 'http://h', framing: array, from: a, format: json}\n"
+    )
+    text = to_script([str(file)]).text
+    assert "framing = 'lines'" in text and "framing = 'array'" in text

@@ -15,6 +15,7 @@ from penstock.spec.yaml import syntax
 from penstock.spec.yaml.nodes import Entry, File, MappingNode, Node, ScalarNode, SequenceNode, Span
 
 MAX_DEPTH = 100
+DUPLICATE_KEY = "duplicate-key"
 MAX_NODES = 200_000
 _ODD_BLANKS = {"\xa0", "\u2002", "\u2003", "\u2009", "\u202f", "\u3000", "\u200b", "\ufeff"}
 _STR = "tag:yaml.org,2002:str"
@@ -40,6 +41,11 @@ class Composer:
         self._anchors: dict[str, tuple[Node, int] | None] = {}
         self._nodes = 0
         self._stack: list[_OpenNode] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is no error besides keys that are written twice."""
+        return all(error.code == DUPLICATE_KEY for error in self.errors)
 
     def compose(self) -> Node | None:
         """Returns the root, or None if the file is empty. Raises SpecError."""
@@ -200,7 +206,7 @@ def duplicate_key_error(first: ScalarNode, second: ScalarNode, noun: str = "key"
     """Returns the error of a duplicate key, with both locations."""
     return SpecError(
         f'duplicate {noun} "{second.written}"',
-        code="duplicate-key",
+        code=DUPLICATE_KEY,
         where=second.location,
         hint=f"remove one of the keys; the first is at {first.location}",
     )

@@ -46,6 +46,8 @@ class Document:
     """Likely errors that do not prevent a run."""
     replacements: tuple[Replacement, ...] = ()
     """The options that a file replaces in an earlier file."""
+    errors: tuple[SpecError, ...] = ()
+    """The errors of keys that a file has twice. The tree has the first one."""
 
     def find(self, route: Route) -> SourceValue | None:
         """Returns the value at `route`, or None if there is none."""
@@ -104,7 +106,10 @@ class Document:
 
 
 def parse_document(text: str, name: str = "<text>", base: Path | None = None) -> Document:
-    """Returns the document of a text; messages use `name` as the name of the file."""
+    """Returns the document of a text; messages use `name` as the name of the file.
+
+    Keys that occur twice are `errors` of the document. Raises SpecError or ValidationErrors.
+    """
     file = File(name, text.removeprefix("\ufeff"), base or Path.cwd())
     if match := _UNPRINTABLE.search(file.text):
         raise SpecError(
@@ -116,7 +121,8 @@ def parse_document(text: str, name: str = "<text>", base: Path | None = None) ->
     composer = Composer(file)
     try:
         root = composer.compose()
-        raise_all(composer.errors)
+        if not composer.is_complete:
+            raise_all(composer.errors)
     except SpecError as error:
         raise _script_error(file) or error from None
     if root is None or (isinstance(root, ScalarNode) and not root.written):
@@ -135,7 +141,7 @@ def parse_document(text: str, name: str = "<text>", base: Path | None = None) ->
             code="not-a-map",
             where=root.location,
         )
-    return Document(root, (name,))
+    return Document(root, (name,), errors=tuple(composer.errors))
 
 
 def _script_error(file: File) -> SpecError | None:

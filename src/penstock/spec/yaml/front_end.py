@@ -73,7 +73,8 @@ def read_documents(
     reader = IncludeReader(variables)
     files = reader.read(paths)
     if reader.errors or not files:
-        return None, reader.errors
+        doubled = (e for documents in files for each in documents for e in each.errors)
+        return None, [*reader.errors, *doubled]
     return _complete(files, overrides, variables)
 
 

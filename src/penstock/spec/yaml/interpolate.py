@@ -9,10 +9,10 @@
 | `${secret:PROVIDER/NAME}` | the secret of an installed provider |
 | `$${` | a literal `${` |
 
-`text` may contain further expressions: `${HOST:-${HOSTNAME:-localhost}}`. Expressions are replaced
-in values after the file was parsed. They are not replaced in keys, and a value never changes the
-structure of the file. An expression that is a whole unquoted value may be a number, `true` or
-`false`: `max_records: ${ROWS:-500}`. A secret is always text.
+A name may contain dots. `text` may contain further expressions: `${HOST:-${HOSTNAME:-localhost}}`.
+Expressions are replaced in values after the file was parsed. They are not replaced in keys, and a
+value never changes the structure of the file. An expression that is a whole unquoted value may be a
+number, `true` or `false`: `max_records: ${ROWS:-500}`. A secret is always text.
 
 The directory of secrets is the environment variable `PENSTOCK_SECRETS`, by default `/run/secrets`.
 The file may be in a subdirectory: `${secret:file/kafka/password}`. A line end at its end is not
@@ -37,8 +37,8 @@ from penstock.spec.yaml.nodes import Entry, Interpolated, Node, ScalarNode, Sequ
 from penstock.spec.yaml.secrets import SecretError, reveal
 
 _ENVIRONMENT = "env:"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_FORM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<op>:-|:\?)(?P<argument>.*)\Z", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
+_FORM = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_.]*)(?P<op>:-|:\?)(?P<argument>.*)\Z", re.DOTALL)
 LITERAL = "write $${ for a literal ${"
 
 
@@ -199,7 +199,8 @@ def _secret(reference: str, env: Environment[str, str]) -> str:
 
 
 def _unset(name: str, env: Environment[str, str]) -> _ExpressionError:
-    nearest_name = nearest(name, env)
+    prefixed = re.match(r"(env|ENV)\.(.+)", name)
+    nearest_name = prefixed[2] if prefixed else nearest(name, env)
     hint = (
         f'did you mean "{nearest_name}"?'
         if nearest_name

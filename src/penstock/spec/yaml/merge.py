@@ -23,7 +23,7 @@ LISTS = {"tests", "function_files"}
 
 def merge_documents(documents: List[Document]) -> tuple[Document, list[PenstockError]]:
     """Returns one document of a file and its includes, and the errors of duplicates."""
-    errors: list[PenstockError] = []
+    errors: list[PenstockError] = [each for document in documents for each in document.errors]
     entries: dict[str, Entry] = {}
     for document in documents:
         for entry in document.root.entries:

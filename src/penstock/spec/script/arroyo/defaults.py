@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from penstock.spec.script.arroyo.formats import COMMON, FORMATS, LINES, OF_FORMATS, OF_REGISTRY
-from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Refused, Rule, Value, is_true
+from penstock.spec.script.arroyo.connectors import CONNECTORS
+from penstock.spec.script.arroyo.formats import (
+    COMMON,
+    FORMATS,
+    FRAMED,
+    LINES,
+    OF_FORMATS,
+    OF_REGISTRY,
+)
+from penstock.spec.script.arroyo.keys import (
+    Connector,
+    Key,
+    Kind,
+    Refused,
+    Rule,
+    Rules,
+    Value,
+    is_true,
+)
 
 _UNSTRUCTURED = "json.unstructured"
+_FRAMING = {"framing", "framing.method"}
 REGISTERED = ("json.confluent_schema_registry", "avro.confluent_schema_registry")
 
 
@@ -15,17 +33,35 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
     """Returns whether a table has a connector or an option that only Arroyo has."""
     if connector.type and connector.type != name:
         return True
-    rules = {**COMMON, **OF_FORMATS, **connector.rules(kind)}
+    rules = {**common_rules(options), **OF_FORMATS, **connector.rules(kind)}
     return any(
         option in rules and not (isinstance(rule := rules[option], Key) and rule.target == option)
         for option in options
     )
 
 
+def common_rules(options: Mapping[str, str]) -> Rules:
+    """Returns the rules of options of all connectors, without options of the connector itself."""
+    if not _is_own_framing(options):
+        return COMMON
+    return {name: rule for name, rule in COMMON.items() if name not in _FRAMING}
+
+
+def _is_own_framing(options: Mapping[str, str]) -> bool:
+    """Returns whether `framing` is the option of a connector that Arroyo does not have."""
+    name = options.get("connector", "")
+    is_unknown = bool(name) and name not in CONNECTORS
+    return name in FRAMED or (is_unknown and _framing(options) != "newline")
+
+
+def _framing(options: Mapping[str, str]) -> str | None:
+    return options.get("framing", options.get("framing.method"))
+
+
 def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, Rule]:
     """Returns the rules of the options of the format. `options` are texts by name."""
     own = {name: rule for name, rule in connector.source.items() if name in COMMON}
-    rules: dict[str, Rule] = {**COMMON, **OF_FORMATS, **own}
+    rules: dict[str, Rule] = {**common_rules(options), **OF_FORMATS, **own}
     if _has_lines(connector, options):
         rules[_UNSTRUCTURED] = Key("format", {"true": "text", "false": ""})
     if not uses_registry(options):
@@ -35,7 +71,7 @@ def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, 
             "remove the option", "it belongs to the files of filesystem",
         )})  # fmt: skip
     if options.get("format") == "raw_bytes":
-        rules |= dict.fromkeys(("framing", "framing.method"), Refused(
+        rules |= dict.fromkeys(_FRAMING & rules.keys(), Refused(
             "write format = 'raw_string', and a column of the type TEXT", "lines are texts",
         ))  # fmt: skip
     if options.get("format") == "debezium_json":
@@ -92,5 +128,5 @@ def default_options(
 
 def _has_lines(connector: Connector, options: Mapping[str, str]) -> bool:
     """Returns whether a record is a line: of a file, or of a message."""
-    framing = options.get("framing", options.get("framing.method"))
-    return connector.type == "files" or framing == "newline"
+    is_of_format = not _is_own_framing(options) and _framing(options) == "newline"
+    return connector.type == "files" or is_of_format

@@ -8,6 +8,8 @@ FORMATS = {"raw_string": "raw", "raw_bytes": "raw"}
 """Formats of Arroyo with another name."""
 LINES = {"raw_string": "text"}
 """Formats of Arroyo with another name, if lines are records."""
+FRAMED = frozenset({"http", "http_poll", "tcp", "udp"})
+"""Connectors of Penstock with an option `framing`, which Arroyo does not have."""
 _COMPRESSION = Key("compression", {"uncompressed": "", "gzip": "gzip"})
 SWITCH = {"true": "", "false": ""}
 """The values of an option that has no effect on results."""
