@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from penstock.core.errors import StateError
 from penstock.plan import comparison, fingerprint
@@ -16,6 +17,9 @@ from penstock.runtime.sink_starts import (
     sink_query,
 )
 from penstock.runtime.state import StateDirectory
+
+if TYPE_CHECKING:
+    from penstock.engine.build import Builder
 
 
 def check_complete(state: StateDirectory) -> None:
@@ -52,6 +56,18 @@ def check_changes(plan: Plan, state: StateDirectory) -> list[Change]:
     starts = find_starts(plan, state)
     new = comparison.new_sinks(previous, current)
     return [*changes, *(_new_sink(plan, name, starts[name]) for name in new if name in starts)]
+
+
+def check_states(builder: Builder, state: StateDirectory) -> None:
+    """Raises StateError if the columns of a state do not fit the operators of a changed plan.
+
+    Spark finds the columns of operators. Reads no rows.
+    """
+    from penstock.engine.state_check import check_state
+
+    for query in builder.plan.queries:
+        if state.committed(query.name) is not None:
+            check_state(builder, query, state.checkpoint(query.name))
 
 
 def find_new_columns(

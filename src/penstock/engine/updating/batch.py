@@ -11,12 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.spark_plan import analyzed_plan, scala_items
+from penstock.engine.state_schema import OperatorSchema, different_state
 from penstock.engine.updating.accumulation import Accumulation
-from penstock.engine.updating.catalyst import Catalyst, weighted_leaf
+from penstock.engine.updating.catalyst import Catalyst, Weighted, weighted_leaf
 from penstock.engine.updating.changelog import to_changes, weigh
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
 from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
-from penstock.engine.updating.operator import Input, TouchedRows, touch
+from penstock.engine.updating.operator import Input, TouchedRows, schema_of, touch
 from penstock.engine.updating.plan import IncrementalPlan, check_operators
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
@@ -52,6 +53,7 @@ class UpdatingBatch:
     select: Select | None = None
     _weighted: dict[str, DataFrame] = field(default_factory=dict)
     _operators: dict[str, tuple[BucketFiles, DataFrame]] = field(default_factory=dict)
+    _schemas: dict[str, OperatorSchema] = field(default_factory=dict)
     _cached: list[DataFrame] = field(default_factory=list)
     _inserts_only: set[str] = field(default_factory=set)
 
@@ -63,6 +65,19 @@ class UpdatingBatch:
         directory = StateDirectory(checkpoint / "updating", BUCKETS)
         time = OffsetLog(checkpoint).time(number)
         return cls(plan, session, directory, number, time, directory.before(number))
+
+    @classmethod
+    def next(cls, plan: Plan, session: SparkSession, checkpoint: Path) -> UpdatingBatch | None:
+        """Returns the batch after the last one, to compare its columns; None without a batch.
+
+        Raises StateError if the state is damaged.
+        """
+        directory = StateDirectory(checkpoint / "updating", BUCKETS)
+        last = directory.last
+        if last is None:
+            return None
+        version = directory.before(last + 1)
+        return cls(plan, session, directory, last + 1, version.time, version)
 
     def again(self, select: Select | None = None) -> UpdatingBatch:
         """Returns the batch for another computation, which replaces that of the same transforms.
@@ -135,7 +150,15 @@ class UpdatingBatch:
     def touch(
         self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
     ) -> tuple[TouchedRows, bool]:
-        """Returns the rows of the keys that changes touch, and whether the operator had state."""
+        """Returns the rows of the keys that changes touch, and whether the operator had state.
+
+        Raises StateError if the state has other columns.
+        """
+        key, *values = self._positions(operator, schema_of(self._catalyst, inputs))
+        inputs = [
+            input_.arranged(self._catalyst, key, columns)
+            for input_, columns in zip(inputs, values, strict=True)
+        ]
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
         task = UpdateState(files, self.number, self.time, self._expired(), replaces)
         touched = touch(self._catalyst, inputs, task, self.version.buckets)
@@ -152,12 +175,26 @@ class UpdatingBatch:
         """Whether no batch was computed before."""
         return self.number == 0
 
-    def accumulate(self, operator: str, accumulation: Accumulation) -> tuple[DataFrame, bool]:
-        """Returns the groups that changes change, and whether the operator had state."""
+    def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
+        """Returns the changes of an aggregate that accumulates.
+
+        Raises StateError if the state has other columns.
+        """
+        key, *_ = self._positions(operator, accumulation.schema)
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
+        accumulation = accumulation.arranged(key)
         touched = accumulation.touch(files, self.version.buckets)
         self._operators[operator] = files, touched
-        return touched, operator in self.version.chains
+        return accumulation.changes(touched, had_state=operator in self.version.chains)
+
+    def _positions(self, operator: str, schema: OperatorSchema) -> list[list[int]]:
+        """Returns the positions of an operator's columns in the order of its state."""
+        stored = self._schemas[operator] = self.version.schemas.get(operator, schema)
+        positions = stored.positions(schema)
+        if positions is None:
+            name = operator.rpartition("-")[0]
+            raise different_state(f'{self.plan.nodes[name].kind} "{name}"', stored, schema)
+        return positions
 
     def _expired(self) -> int | None:
         """Returns the time before which rows are removed in this batch; None for no removal."""
@@ -174,7 +211,9 @@ class UpdatingBatch:
         for operator, (files, frame) in self._operators.items():
             frame.count()
             chains[operator] = files.written()
-        version = StateVersion(self.number, self.version.buckets, chains, self.time)
+        version = StateVersion(
+            self.number, self.version.buckets, chains, self.time, dict(self._schemas)
+        )
         self.directory.save(version)
         return version
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from penstock.core.durable import create_directory_durably, rename_durably, replace_durably, sync
 from penstock.core.errors import StateError
+from penstock.engine.state_schema import OperatorSchema
 from penstock.engine.updating.rows import Merge, RowState, consolidate
 
 MAX_CHAIN = 20
@@ -53,7 +54,7 @@ Chain = tuple[StateFile, ...]
 
 @dataclass(frozen=True)
 class StateVersion:
-    """The state after a batch: the files of each bucket of each operator.
+    """The state after a batch: the files of each bucket of each operator, and its schema.
 
     `time` is the time of the batch in milliseconds, 0 before the first one.
     """
@@ -62,6 +63,7 @@ class StateVersion:
     buckets: int
     chains: Mapping[str, Mapping[int, Chain]] = field(default_factory=dict)
     time: int = 0
+    schemas: Mapping[str, OperatorSchema] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -89,6 +91,11 @@ class StateDirectory:
             return StateVersion(-1, self._buckets)
         return self._load(batch - 1)
 
+    @property
+    def last(self) -> int | None:
+        """The number of the last batch with a state; None without one."""
+        return max((int(path.stem) for path in self.path.glob("*.json")), default=None)
+
     def _load(self, batch: int) -> StateVersion:
         path = self.path / f"{batch}.json"
         try:
@@ -100,7 +107,11 @@ class StateDirectory:
                 }
                 for operator, buckets in stored["chains"].items()
             }
-            return StateVersion(batch, stored["buckets"], chains, stored["time"])
+            schemas = stored.get("schemas", {}).items()
+            return StateVersion(
+                batch, stored["buckets"], chains, stored["time"],
+                {operator: OperatorSchema.parse(schema) for operator, schema in schemas},
+            )  # fmt: skip
         except FileNotFoundError:
             raise _damaged(path, "is missing") from None
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -111,6 +122,7 @@ class StateDirectory:
         stored = {
             "buckets": version.buckets,
             "time": version.time,
+            "schemas": {operator: s.as_dict() for operator, s in version.schemas.items()},
             "chains": {
                 operator: {
                     str(bucket): [[file.path, file.size, file.rows] for file in chain]

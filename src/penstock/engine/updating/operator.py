@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import lit, monotonically_increasing_id, pmod, struct
 from pyspark.sql.types import ByteType, LongType, StructField, StructType
 
-from penstock.engine.spark_plan import analyzed_plan, scala_items
+from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.state_schema import Columns, OperatorSchema, is_identity, stable_name
 from penstock.engine.updating.catalyst import Catalyst, Weighted, named
 from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.hashing import hashes
@@ -38,6 +39,34 @@ class Input:
 
     changes: Weighted
     key: Sequence[Any]
+
+    def arranged(self, catalyst: Catalyst, key: Sequence[int], values: Sequence[int]) -> Input:
+        """Returns the input with its key and its columns at these positions, in this order."""
+        if is_identity(key) and is_identity(values):
+            return self
+        columns = _values(self.changes)
+        attributes = [*(columns[position] for position in values), self.changes.weight]
+        plan = catalyst.project(self.changes.plan, attributes)
+        changes = replace(self.changes, plan=plan)
+        return Input(changes, [self.key[position] for position in key])
+
+
+def schema_of(catalyst: Catalyst, inputs: Sequence[Input]) -> OperatorSchema:
+    """Returns the schema of an operator that keeps the rows of its inputs."""
+    keys = zip(*(_columns(catalyst, input_.key) for input_ in inputs), strict=True)
+    key = tuple((" = ".join(n for n, _ in pair), " = ".join(t for _, t in pair)) for pair in keys)
+    values = (_columns(catalyst, _values(input_.changes)) for input_ in inputs)
+    return OperatorSchema("rows", (key, *values))
+
+
+def _columns(catalyst: Catalyst, expressions: Sequence[Any]) -> Columns:
+    types = [type_.simpleString() for type_ in catalyst.types(expressions)]
+    return tuple(zip(map(_name, expressions), types, strict=True))
+
+
+def _name(expression: Any) -> str:
+    is_attribute = class_name(expression) == "AttributeReference"
+    return stable_name(str(expression.name() if is_attribute else expression.sql()))
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ class State(Protocol):
     def touch(self, operator: str, inputs: Sequence[Input]) -> tuple[TouchedRows, bool]:
         """Returns the rows of the keys that changes touch, and whether the operator had state."""
 
-    def accumulate(self, operator: str, accumulation: Accumulation) -> tuple[DataFrame, bool]:
-        """Returns the groups that changes change, and whether the operator had state."""
+    def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
+        """Returns the changes of an aggregate that accumulates."""
 
 
 class IncrementalPlan:
@@ -156,8 +156,7 @@ class IncrementalPlan:
         key = [expression for expression in groups if not _is_session(expression)]
         accumulation = Accumulation.of(self._catalyst, plan, children[0])
         if accumulation is not None and self._state.accumulates and key == groups:
-            touched, had_state = self._state.accumulate(self._operator(), accumulation)
-            return accumulation.changes(touched, had_state=had_state)
+            return self._state.accumulate(self._operator(), accumulation)
         return self._recompute(plan, plan, [Input(children[0], key)])
 
     def _window(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
