@@ -39,7 +39,8 @@ _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 class StartedQuery:
     """A started query and its batch function.
 
-    `sources` are in the order of Spark's progress events.
+    `sources` are in the order of Spark's progress events. `changed_tables` are static tables with
+    other rows than those the query continues with.
     """
 
     query: Query
@@ -47,6 +48,7 @@ class StartedQuery:
     runner: BatchRunner
     sources: tuple[str, ...]
     idle: IdleSources
+    changed_tables: tuple[str, ...] = ()
 
 
 def start(
@@ -69,6 +71,7 @@ def start(
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     repeats = query.past_watermarks is not None
     without_empty_batches = until == "complete" or (repeats and until != "closed")
+    changed_tables = builder.keep_tables(query, checkpoint)
     settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
     with _settings(builder.session, settings):
         unchecked = {}
@@ -100,7 +103,7 @@ def start(
         with _settings(builder.session, settings):
             started = writer.start()
         idle = IdleSources(builder.session, started, sources, _idle_times(builder, query))
-        return StartedQuery(query, started, runner, sources, idle)
+        return StartedQuery(query, started, runner, sources, idle, tuple(changed_tables))
 
 
 def executed_stream(root: DataFrame) -> DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.core.units import duration_text
+from penstock.plan.comparison import Change
 from penstock.plan.guarantee import Guarantee, guarantee
 from penstock.plan.lookups import table_columns
 from penstock.plan.model import Node, Plan, Query
@@ -83,7 +84,8 @@ class QueryFacts:
 class Explanation:
     """The facts of a plan before a run.
 
-    `state` and `dead_letters` are paths. `memory` is the heap.
+    `state` and `dead_letters` are paths. `memory` is the heap. `changes` are those since the last
+    run, with their effects on the state.
     """
 
     pipeline: str
@@ -94,6 +96,7 @@ class Explanation:
     state_store: str
     memory: str
     dead_letters: str
+    changes: tuple[Change, ...] = ()
 
 
 def explain(
@@ -103,6 +106,7 @@ def explain(
     *,
     state_store: str | None = None,
     memory: str | None = None,
+    changes: Sequence[Change] = (),
 ) -> Explanation:
     """Explains a plan. `columns` are the columns of its sources and transforms from Spark.
 
@@ -122,6 +126,7 @@ def explain(
         state_store=state_store or runtime.state_store,
         memory=memory or runtime.memory,
         dead_letters=letters.label if letters else str(plan.state / "dead_letters"),
+        changes=tuple(changes),
     )
 
 

@@ -21,7 +21,7 @@ from penstock.engine.updating.operator import Input, TouchedRows, schema_of, tou
 from penstock.engine.updating.plan import IncrementalPlan, check_operators
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
-from penstock.engine.updating.task import UpdateState
+from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import table_of, template_of
 from penstock.plan.model import Node, Plan
 from penstock.sdk.changes import OPERATION_COLUMN
@@ -160,15 +160,16 @@ class UpdatingBatch:
             for input_, columns in zip(inputs, values, strict=True)
         ]
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
-        task = UpdateState(files, self.number, self.time, self._expired(), replaces)
+        expiry = self._expiry(inputs, replaces=replaces)
+        task = UpdateState(files, self.number, self.time, expiry, replaces)
         touched = touch(self._catalyst, inputs, task, self.version.buckets)
         self._operators[operator] = files, touched.frame
         return touched, operator in self.version.chains
 
     @property
-    def accumulates(self) -> bool:
-        """Whether aggregates may accumulate: no rows expire."""
-        return self.plan.spec.runtime.updating_ttl is None
+    def expires(self) -> bool:
+        """Whether rows expire."""
+        return self.plan.spec.runtime.updating_ttl is not None
 
     @property
     def is_empty(self) -> bool:
@@ -192,18 +193,22 @@ class UpdatingBatch:
         stored = self._schemas[operator] = self.version.schemas.get(operator, schema)
         positions = stored.positions(schema)
         if positions is None:
-            name = operator.rpartition("-")[0]
+            name = max(n for n in self.plan.nodes if operator.startswith(f"{n}-"))
             raise different_state(f'{self.plan.nodes[name].kind} "{name}"', stored, schema)
         return positions
 
-    def _expired(self) -> int | None:
-        """Returns the time before which rows are removed in this batch; None for no removal."""
+    def _expiry(self, inputs: Sequence[Input], *, replaces: bool) -> Expiry | None:
+        """Returns the expiry of the rows of an operator; None if its rows do not expire.
+
+        Rows expire in the first operator that keeps them, and are taken back in all later ones.
+        """
         ttl = self.plan.spec.runtime.updating_ttl
-        if ttl is None:
+        sides = tuple(i for i, each in enumerate(inputs) if replaces or each.changes.inserts_only)
+        if ttl is None or not sides:
             return None
         period = max(round(ttl * 1000) // _REMOVALS, 1)
         due = self.time // period > self.version.time // period
-        return self.time - round(ttl * 1000) if due else None
+        return Expiry(sides, self.time - round(ttl * 1000) if due else None)
 
     def commit(self) -> StateVersion:
         """Makes the state after the batch the current one, and returns it."""

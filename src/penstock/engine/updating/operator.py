@@ -69,13 +69,22 @@ def _name(expression: Any) -> str:
     return stable_name(str(expression.name() if is_attribute else expression.sql()))
 
 
+def whole_rows(changes: Weighted) -> Input:
+    """Returns changes as an input whose key is the whole row."""
+    return Input(changes, _values(changes))
+
+
 @dataclass(frozen=True)
 class TouchedRows:
-    """The rows of the keys that a batch touches: the output of `UpdateState`."""
+    """The rows of the keys that a batch touches: the output of `UpdateState`.
+
+    With `expires` rows are also removed because of their age.
+    """
 
     catalyst: Catalyst
     frame: DataFrame
     inputs: Sequence[Input]
+    expires: bool = False
 
     def rows(self, side: int, phases: Sequence[int]) -> Any:
         """Returns the plan of the rows of an input in these phases, without a weight."""
@@ -90,7 +99,8 @@ class TouchedRows:
         plan, added = self.catalyst.with_column(plan, weight, WEIGHT)
         *values, _, _ = scala_items(plan.output())
         plan = self.catalyst.project(plan, [*values, added])
-        return Weighted(plan, added, self.inputs[side].changes.inserts_only)
+        inserts_only = self.inputs[side].changes.inserts_only and not self.expires
+        return Weighted(plan, added, inserts_only)
 
     def _side(self, side: int, phases: Sequence[int]) -> tuple[Any, list[Any], Any]:
         """Returns the plan of rows, their values with the IDs of the input, and their phase."""
@@ -124,7 +134,7 @@ def touch(
         _changes(catalyst, inputs, types, side, buckets, replaces=task.replaces)
         for side in range(len(inputs))
     ]
-    if task.expired is not None:
+    if task.removes:
         parts.append(_names_of_buckets(catalyst, buckets, parts[0].schema))
     changes = reduce(DataFrame.unionAll, parts)
     partitions = int(catalyst.session.conf.get("spark.sql.shuffle.partitions") or buckets)
@@ -137,7 +147,7 @@ def touch(
         ]
     )
     frame = checkpoint(changes.mapInArrow(task, output))
-    return TouchedRows(catalyst, frame, inputs)
+    return TouchedRows(catalyst, frame, inputs, expires=task.expiry is not None)
 
 
 def _values(changes: Weighted) -> list[Any]:
