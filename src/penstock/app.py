@@ -113,6 +113,8 @@ def changes(
     `types` are those of `types`, in this session. Without them only the plans are compared, if the
     columns of all sources are declared or pinned. Writes nothing.
     """
+    if not (plan.state / "plan.json").exists():
+        return []
     from penstock.runtime.compatibility import find_all_changes
 
     if types is None or spark is None:

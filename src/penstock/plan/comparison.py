@@ -191,6 +191,10 @@ def _changed_stateless_node(
     name: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Change:
     if before["type"] == after["type"]:
+        upserts = before.get("mode") == "upsert" == after.get("mode")
+        if upserts and before["primary_key"] != after["primary_key"]:
+            reason = "primary_key changed; the rows written before have the old key"
+            return Change(f'sink "{name}"', "incompatible", reason)
         return _changed_node(name, before, after, _State(False, False))
     types = f"its type was {before['type']} and is {after['type']}"
     return Change(f'{after["kind"]} "{name}"', "compatible", f"{types}; applies to new rows")

@@ -292,6 +292,15 @@ def test_hash_of_a_secret_depends_on_the_key(tmp_path: Path) -> None:
     assert "sha1" not in first and "hmac-sha256:" in first
 
 
+def test_another_key_of_a_sink_that_overwrites_rows(tmp_path: Path) -> None:
+    document = {**BASE, "sinks": {"out": {**upserts("dear"), "mode": "upsert"}}}
+    before = fingerprint(planned(tmp_path, document))
+    other = fingerprint(planned(tmp_path, changed(document, {"sinks.out.primary_key": ["id"]})))
+    assert effects(before, other) == ['incompatible sink "out"']
+    append = changed(document, {"sinks.out.mode": "append"})
+    assert effects(before, fingerprint(planned(tmp_path, append))) == ['compatible sink "out"']
+
+
 @pytest.mark.parametrize("old", [True, False])
 def test_unchanged_secret_is_compatible_with_old_hashes(tmp_path: Path, old: bool) -> None:
     before = fingerprint(secret_plan(tmp_path, "sesame"), None if old else b"1")

@@ -16,6 +16,7 @@ from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.catalyst import Catalyst, Weighted, weighted_leaf
 from penstock.engine.updating.changelog import to_changes, weigh
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
+from penstock.engine.updating.emptiness import has_rows_without_input
 from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
 from penstock.engine.updating.operator import Input, TouchedRows, schema_of, touch
 from penstock.engine.updating.plan import IncrementalPlan, check_operators
@@ -174,7 +175,7 @@ class UpdatingBatch:
     @property
     def is_empty(self) -> bool:
         """Whether no batch was computed before."""
-        return self.number == 0
+        return self.version.is_new
 
     def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
         """Returns the changes of an aggregate that accumulates.
@@ -206,9 +207,13 @@ class UpdatingBatch:
         sides = tuple(i for i, each in enumerate(inputs) if replaces or each.changes.inserts_only)
         if ttl is None or not sides:
             return None
-        period = max(round(ttl * 1000) // _REMOVALS, 1)
-        due = self.time // period > self.version.time // period
-        return Expiry(sides, self.time - round(ttl * 1000) if due else None)
+        return Expiry(sides, self.time - round(ttl * 1000) if self._is_due else None)
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether the rows that have expired are removed in this batch."""
+        period = max(round((self.plan.spec.runtime.updating_ttl or 0) * 1000) // _REMOVALS, 1)
+        return self.time // period > self.version.time // period
 
     def commit(self) -> StateVersion:
         """Makes the state after the batch the current one, and returns it."""
@@ -222,6 +227,17 @@ class UpdatingBatch:
         self.directory.save(version)
         return version
 
+    @property
+    def removes(self) -> bool:
+        """Whether rows may expire in this batch."""
+        return self.expires and self._is_due
+
+    def skip(self) -> StateVersion:
+        """Makes the state before the batch, which has no rows, the current one."""
+        version = replace(self.version, batch=self.number)
+        self.directory.save(version)
+        return version
+
     def release(self) -> None:
         """Removes the rows of the batch from memory."""
         for rows in self._cached:
@@ -232,15 +248,18 @@ class UpdatingBatch:
 
 def check_transform(
     node: Node, inputs: Mapping[str, DataFrame], streams: Collection[str], session: SparkSession
-) -> None:
+) -> bool:
     """Checks that the changes of an updating transform can be computed. Raises PlanError.
 
-    `inputs` are its inputs without operations. Those of `streams` are changes.
+    `inputs` are its inputs without operations. Those of `streams` are changes. Returns whether the
+    transform may have rows without rows of its inputs.
     """
     leaves = {name: _empty(inputs[name], session) for name in inputs if name in streams}
     rdds = frozenset(map(rdd_of, leaves.values()))
     template = template_of(table_of(node, {**inputs, **leaves}, session))
-    check_operators(ScalarSubqueries(Catalyst(session), rdds).replace(template), rdds)
+    template = ScalarSubqueries(Catalyst(session), rdds).replace(template)
+    check_operators(template, rdds)
+    return has_rows_without_input(template, rdds)
 
 
 def leaves_of(weighted: Mapping[str, DataFrame], session: SparkSession) -> dict[str, DataFrame]:

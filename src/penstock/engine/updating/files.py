@@ -56,7 +56,8 @@ Chain = tuple[StateFile, ...]
 class StateVersion:
     """The state after a batch: the files of each bucket of each operator, and its schema.
 
-    `time` is the time of the batch in milliseconds, 0 before the first one.
+    `time` is the time of the batch in milliseconds, 0 before the first one. With `is_new` no batch
+    was computed.
     """
 
     batch: int
@@ -64,6 +65,7 @@ class StateVersion:
     chains: Mapping[str, Mapping[int, Chain]] = field(default_factory=dict)
     time: int = 0
     schemas: Mapping[str, OperatorSchema] = field(default_factory=dict)
+    is_new: bool = False
 
     @property
     def rows(self) -> int:
@@ -88,7 +90,7 @@ class StateDirectory:
     def before(self, batch: int) -> StateVersion:
         """Returns the state before a batch. Raises StateError if it is damaged."""
         if batch == 0:
-            return StateVersion(-1, self._buckets)
+            return StateVersion(-1, self._buckets, is_new=True)
         return self._load(batch - 1)
 
     @property
@@ -111,6 +113,7 @@ class StateDirectory:
             return StateVersion(
                 batch, stored["buckets"], chains, stored["time"],
                 {operator: OperatorSchema.parse(schema) for operator, schema in schemas},
+                stored.get("is_new", False),
             )  # fmt: skip
         except FileNotFoundError:
             raise _damaged(path, "is missing") from None
@@ -122,6 +125,7 @@ class StateDirectory:
         stored = {
             "buckets": version.buckets,
             "time": version.time,
+            "is_new": version.is_new,
             "schemas": {operator: s.as_dict() for operator, s in version.schemas.items()},
             "chains": {
                 operator: {
