@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock.engine.memory import Resources
+    from penstock.plan.comparison import Change
     from penstock.plan.pushdown import Pushdown
     from penstock.runtime.handle import RunHandle
     from penstock.runtime.outcome import Outcome
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from penstock.runtime.replay_record import ReplayResult
 
 __all__ = [
-    "Paths", "RunOptions", "partial_plan", "plan", "preview", "pushdowns", "replay", "resources",
-    "run", "script_plan", "session", "start", "types",
+    "Paths", "RunOptions", "changes", "partial_plan", "plan", "preview", "pushdowns", "replay",
+    "resources", "run", "script_plan", "session", "start", "types",
 ]  # fmt: skip
 
 Paths = str | Path | Sequence[str | Path]
@@ -102,6 +103,26 @@ def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
     errors: dict[str, PenstockError] = {}
     schemas.resolve_schemas(plan, None, errors=errors)
     return column_types(Builder(plan, spark), errors, unread=True)
+
+
+def changes(
+    plan: Plan, types: Mapping[str, StructType] | None = None, spark: SparkSession | None = None
+) -> list[Change]:
+    """Returns the changes of a plan since its last run, with their effects on the state.
+
+    `types` are those of `types`, in this session. Without them only the plans are compared, if the
+    columns of all sources are declared or pinned. Writes nothing.
+    """
+    if not (plan.state / "plan.json").exists():
+        return []
+    from penstock.runtime.compatibility import find_all_changes
+
+    if types is None or spark is None:
+        return find_all_changes(plan)
+    from penstock.engine.build import Builder
+
+    columns = {node.name: types[node.inputs[0]].names for node in plan.of("sink")}
+    return find_all_changes(plan, columns, Builder(plan, spark))
 
 
 def pushdowns(plan: Plan, spark: SparkSession) -> dict[str, dict[str, Pushdown]]:

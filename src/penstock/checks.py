@@ -10,6 +10,7 @@ from penstock import app
 from penstock.core.error_codec import encode
 from penstock.core.errors import PenstockError, RecordError, flatten_errors, raise_all
 from penstock.core.text import plural
+from penstock.plan.comparison import Change
 from penstock.plan.explain import Column, explain
 from penstock.plan.make import PartialPlan
 from penstock.plan.model import Plan
@@ -38,12 +39,16 @@ class CheckedNode:
 
 @dataclass
 class CheckResult:
-    """The result of a check. `plan` is None if the files are invalid."""
+    """The result of a check. `plan` is None if the files are invalid.
+
+    `changes` are those since the last run; a change that the state does not support is an error.
+    """
 
     level: Level
     plan: Plan | None = None
     errors: list[PenstockError] = field(default_factory=list)
     warnings: list[PenstockError] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     nodes: dict[str, CheckedNode] = field(default_factory=dict)
 
     @property
@@ -77,6 +82,8 @@ def check(
     if not errors:
         result.plan = plan
         result.warnings += plan.warnings
+        with _Collector(result):
+            result.changes = app.changes(plan)
         _describe_nodes(result, plan, {})
     depth = LEVELS.index(level)
     if depth >= LEVELS.index("connect"):
@@ -89,6 +96,11 @@ def check(
                 _syntax(partial, spark)
             if level == "sample" and not result.errors:
                 _sample(result, plan, spark, rows, timeout)
+    if result.changes:
+        from penstock.runtime.compatibility import check_compatible
+
+        with _Collector(result):
+            check_compatible(result.changes)
     return result
 
 
@@ -134,6 +146,7 @@ def _columns(result: CheckResult, plan: Plan, spark: SparkSession) -> None:
     if result.plan is not None:
         arrow_types = {name: to_arrow(columns) for name, columns in types.items()}
         _describe_nodes(result, plan, arrow_types)
+        result.changes = app.changes(plan, types, spark)
     app.pushdowns(plan, spark)  # finds the errors of constants
 
 

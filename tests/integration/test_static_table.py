@@ -53,6 +53,20 @@ sinks:
   out: {type: files, from: sums, path: out, format: debezium_json}
 """
 
+CHANGES = """\
+sources:
+  readings:
+    {type: files, path: "in/*.jsonl", order: name, watch: true, operation_column: op,
+     primary_key: id, schema: "id INT, sensor STRING, op STRING"}
+  names: {type: files, path: names.csv, schema: "sensor STRING, room INT", static: true}
+transforms:
+  counts:
+    type: sql
+    sql: SELECT room, count(*) AS n FROM readings JOIN names USING (sensor) GROUP BY room
+sinks:
+  out: {type: files, from: counts, path: out, format: debezium_json}
+"""
+
 
 def test_bad_lines_are_dead_letters_once(tmp_path: Path, penstock_spark: SparkSession) -> None:
     (tmp_path / "names.csv").write_text("sensor,room\na,1\nb,cellar\n")
@@ -89,3 +103,29 @@ def test_an_updating_query_keeps_the_rows_of_its_first_batch(
     ]
     changes = sorted((line["op"], *(line["after"] or line["before"]).values()) for line in lines)
     assert changes == [("c", "a", 11), ("c", "b", 110), ("c", "c", 2), ("u", "b", 11)]
+
+
+def test_a_row_is_taken_back_with_the_row_of_the_table_that_it_was_joined_with(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(CHANGES)
+    (tmp_path / "in").mkdir()
+    runs = (
+        ("a,1\nb,2\n", [{"id": 1, "sensor": "a", "op": "i"}, {"id": 2, "sensor": "b", "op": "i"}]),
+        ("a,2\nb,2\n", [{"id": 1, "sensor": "a", "op": "d"}, {"id": 3, "sensor": "a", "op": "i"}]),
+        ("b,2\n", [{"id": 3, "sensor": "a", "op": "d"}]),
+    )
+    for number, (names, rows) in enumerate(runs):
+        (tmp_path / "names.csv").write_text(f"sensor,room\n{names}")
+        (tmp_path / "in" / f"{number}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        options = app.RunOptions(until="caught_up")
+        outcome = app.run(path, spark=penstock_spark.newSession(), options=options)
+        assert outcome.errors == {}
+    lines = [
+        json.loads(line)
+        for file in sorted((tmp_path / "out").glob("part-*"))
+        for line in file.read_text().splitlines()
+    ]
+    changes = sorted((line["op"], *(line["after"] or line["before"]).values()) for line in lines)
+    assert changes == [("c", 1, 1), ("c", 2, 1), ("d", 1, 1)]

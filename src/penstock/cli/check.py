@@ -50,6 +50,9 @@ def check(
       connect   a connection to every external system
       sample    a few rows of each source, through the plan but not to its sinks
 
+    Compares the pipeline with its state: changes since the last run are listed, and a change that
+    the state does not support is an error.
+
       penstock check late-flights.yaml
       penstock check late-flights.yaml --level static
       penstock check base.yaml production.yaml --level connect --json
@@ -72,6 +75,7 @@ def _print_json(result: CheckResult) -> None:
             "level": result.level,
             "errors": [fields for error in result.errors for fields in to_dicts(error)],
             "warnings": [fields for error in result.warnings for fields in to_dicts(error)],
+            "changes": result.changes,
             "nodes": result.nodes,
         }
     )
@@ -98,4 +102,6 @@ def _print(result: CheckResult) -> None:
         plural(sum(node.kind == kind for node in result.nodes.values()), kind)
         for kind in ("source", "transform", "sink")
     ]
+    for change in result.changes:
+        print(f"changed since the last run: {change.subject}: {change.reason}")
     print(f"{result.plan.name}: no errors ({', '.join(counts)})")

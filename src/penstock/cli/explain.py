@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.engine.memory import Resources
+    from penstock.plan.comparison import Change
     from penstock.plan.explain import Explanation, Needs, NodeFacts, QueryFacts
     from penstock.plan.explain_sql import NodeSql
     from penstock.plan.model import Plan
@@ -40,6 +41,8 @@ def explain(
 ) -> None:
     """Explain a pipeline: nodes, columns, queries, state, and the guarantees of sinks.
 
+    Lists the changes since the last run, with their effects on the state.
+
     Runs and writes nothing. Spark infers columns that are not declared, which takes a few
     seconds.
 
@@ -58,14 +61,16 @@ def explain(
         with concealed_output():
             _print_sql(explain_sql(plan), json)
         return
-    inferred: tuple[Any, ...] = ()
+    inferred: Sequence[Any] = ()
+    changes = app.changes(plan)
     if not (static or mermaid):
         with app.session(plan) as spark:
-            inferred = _infer(plan, spark)
+            *inferred, changes = _infer(plan, spark)
     chosen = app.resources(plan)
     explanation = explain_plan(
-        plan, *inferred, state_store=chosen.state_store, memory=format_heap(chosen)
-    )
+        plan, *inferred, state_store=chosen.state_store, memory=format_heap(chosen),
+        changes=changes,
+    )  # fmt: skip
     with concealed_output():
         if json:
             print_json(explanation)
@@ -86,14 +91,15 @@ def format_heap(chosen: Resources) -> str:
 
 def _infer(
     plan: Plan, spark: SparkSession
-) -> tuple[dict[str, pa.Schema], dict[str, dict[str, Pushdown]]]:
-    """Returns the columns of nodes, and the pushdowns of queries."""
+) -> tuple[dict[str, pa.Schema], dict[str, dict[str, Pushdown]], list[Change]]:
+    """Returns the columns of nodes, the pushdowns, and the changes since the last run."""
     from penstock import app
     from penstock.engine.columns import to_arrow
 
     types = app.types(plan, spark)
     pushdowns = app.pushdowns(plan, spark)
-    return {name: to_arrow(columns) for name, columns in types.items()}, pushdowns
+    columns = {name: to_arrow(each) for name, each in types.items()}
+    return columns, pushdowns, app.changes(plan, types, spark)
 
 
 def print_explanation(plan: Plan, spark: SparkSession) -> None:
@@ -102,9 +108,11 @@ def print_explanation(plan: Plan, spark: SparkSession) -> None:
     from penstock.plan.explain import explain as explain_plan
 
     chosen = app.resources(plan)
+    *inferred, changes = _infer(plan, spark)
     explanation = explain_plan(
-        plan, *_infer(plan, spark), state_store=chosen.state_store, memory=format_heap(chosen)
-    )
+        plan, *inferred, state_store=chosen.state_store, memory=format_heap(chosen),
+        changes=changes,
+    )  # fmt: skip
     with concealed_output():
         _print(explanation)
 
@@ -143,6 +151,19 @@ def _print(explanation: Explanation) -> None:
     print(f"\nstate: {explanation.state} (windows and joins in {_STORES[explanation.state_store]})")
     print(f"memory: {explanation.memory}")
     print(f"dead letters: {explanation.dead_letters}")
+    if explanation.changes:
+        _print_changes(explanation.changes)
+
+
+def _print_changes(changes: Sequence[Change]) -> None:
+    print("\nchanges since the last run")
+    for change in changes:
+        print(f"  {change}")
+    if any(change.effect == "incompatible" for change in changes):
+        print(
+            "\nA change marked with - does not fit the state: penstock run fails (changed-plan).\n"
+            "Undo it, rename the changed node, or reset the state with --fresh."
+        )
 
 
 def _row(node: NodeFacts) -> tuple[str, str, str, str]:

@@ -40,6 +40,7 @@ from penstock.engine.sink_rows import (
     written_columns,
 )
 from penstock.engine.source_watermarks import SourceWatermarks
+from penstock.engine.start_offsets import StartOffsets
 from penstock.engine.state_age import check_state_age
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.valid_rows import valid_rows
@@ -105,6 +106,15 @@ class BatchRunner:
         return batch
 
     def _run(self, root: DataFrame, batch: BatchId) -> None:
+        """Writes a batch to the sinks, unless it has no rows and changes no result."""
+        if not self._skips(root, batch):
+            self._write_batch(root, batch)
+        if self.late is not None:
+            self.late.report(batch.number)
+        if self.watermarks is not None:
+            self.watermarks.advance(batch.query, batch.number)
+
+    def _write_batch(self, root: DataFrame, batch: BatchId) -> None:
         """Writes a batch to the sinks that have not committed the batch in an earlier attempt."""
         done = self._record.done(batch)
         self.observer.on_attempt(self.query, batch.number, done)
@@ -125,10 +135,28 @@ class BatchRunner:
                     self._update_state(self.builder.plan.nodes[name], frames, batch)
                 state = updating.commit()
                 self.observer.on_state(self.query, state.rows, state.bytes)
-        if self.late is not None:
-            self.late.report(batch.number)
-        if self.watermarks is not None:
-            self.watermarks.advance(batch.query, batch.number)
+
+    def _skips(self, root: DataFrame, batch: BatchId) -> bool:
+        """Skips a batch without input in an updating query whose results then stay the same.
+
+        Returns whether the batch is skipped.
+        """
+        if not self.query.updating or not self.builder.needs_input(self.query):
+            return False
+        log, start = OffsetLog(self.checkpoint), StartOffsets(self.checkpoint)
+        if not self.builder.plan.reads_sources_only(self.query) or not log.is_empty(
+            batch.number, start.read()
+        ):
+            return False
+        updating = UpdatingBatch.begin(
+            self.builder.plan, root.sparkSession, self.checkpoint, batch.number
+        )
+        if updating.removes:
+            return False
+        state = updating.skip()
+        discard(root)
+        self.observer.on_state(self.query, state.rows, state.bytes)
+        return True
 
     @contextmanager
     def _updates(self, root: DataFrame, batch: BatchId) -> Iterator[UpdatingBatch | None]:

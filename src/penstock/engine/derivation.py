@@ -46,6 +46,7 @@ class Derivation(BuildContext):
 
     updating: UpdatingBatch | None = None
     _verified: set[str] = field(default_factory=set)
+    _needs_input: dict[str, bool] = field(default_factory=dict)
     _registered: set[object] = field(default_factory=set)
 
     def derive(
@@ -119,11 +120,22 @@ class Derivation(BuildContext):
                 return self.updating.derive(node, inputs)
             tables = {name: self.without_operation(name, frame) for name, frame in inputs.items()}
             if node.name not in self._verified:
-                check_transform(node, tables, self.plan.streams, session)
+                has_rows = check_transform(node, tables, self.plan.streams, session)
+                self._needs_input[node.name] = not has_rows
             return as_inserts(table_of(node, tables, session), node.operation)
         finally:
             for name, frame in inputs.items():
                 create_view(frame, name)
+
+    def needs_input(self, query: Query) -> bool:
+        """Returns whether a batch of an updating query without rows certainly has no changes."""
+        nodes = [self.plan.nodes[name] for name in query.batch_nodes]
+        return all(
+            self._needs_input.get(node.name, False)
+            if node.updating
+            else node.relation is None or not node.relation.batch_scoped
+            for node in nodes
+        )
 
     def without_operation(self, name: str, frame: DataFrame) -> DataFrame:
         """Returns the rows of a node without their operation."""

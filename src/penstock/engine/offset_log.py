@@ -68,6 +68,15 @@ class OffsetLog:
         text = json.dumps([start, self.end_offsets(number)], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
+    def is_empty(self, number: int, start: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Returns whether a batch ends at the offsets at which it begins.
+
+        `start` are the offsets at which the first batch begins.
+        """
+        first = {name: offset for name, offset in start.items() if offset}
+        begin = self.end_offsets(number - 1) if number else first
+        return begin == self.end_offsets(number)
+
     def content_of_entries(self, number: int) -> str:
         """Returns the digest of `content` for a log of any format version. Raises OSError."""
         try:

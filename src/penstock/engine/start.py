@@ -23,6 +23,7 @@ from penstock.engine.pushdown import NODE
 from penstock.engine.shared_sources import SHARED_SETTINGS, read_once
 from penstock.engine.source_watermarks import source_watermarks
 from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.stream_state import check_stream_state, record_stream_state
 from penstock.engine.watermark import keep_filters_above
 from penstock.engine.window_bounds import by_whole_windows
 from penstock.plan.model import Query
@@ -38,7 +39,8 @@ _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 class StartedQuery:
     """A started query and its batch function.
 
-    `sources` are in the order of Spark's progress events.
+    `sources` are in the order of Spark's progress events. `changed_tables` are static tables with
+    other rows than those the query continues with.
     """
 
     query: Query
@@ -46,6 +48,7 @@ class StartedQuery:
     runner: BatchRunner
     sources: tuple[str, ...]
     idle: IdleSources
+    changed_tables: tuple[str, ...] = ()
 
 
 def start(
@@ -68,6 +71,7 @@ def start(
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)
     repeats = query.past_watermarks is not None
     without_empty_batches = until == "complete" or (repeats and until != "closed")
+    changed_tables = builder.keep_tables(query, checkpoint)
     settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
     with _settings(builder.session, settings):
         unchecked = {}
@@ -79,9 +83,11 @@ def start(
         )
         watermarks = source_watermarks(builder, query, builder.watermark_ids)
         runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks)
-        distinct = by_distinct_values(by_whole_windows(frames[query.root]))
-        separate = keep_filters_above(by_panes(distinct))
+        separate = executed_stream(frames[query.root])
         stream = read_once(separate)
+        if any(builder.plan.nodes[name].stateful for name in query.stream_nodes):
+            check_stream_state(query, separate, checkpoint)
+            record_stream_state(separate, checkpoint)
         writer = (
             stream.writeStream.queryName(query.name)
             .outputMode(query.output_mode)
@@ -97,7 +103,13 @@ def start(
         with _settings(builder.session, settings):
             started = writer.start()
         idle = IdleSources(builder.session, started, sources, _idle_times(builder, query))
-        return StartedQuery(query, started, runner, sources, idle)
+        return StartedQuery(query, started, runner, sources, idle, tuple(changed_tables))
+
+
+def executed_stream(root: DataFrame) -> DataFrame:
+    """Returns the stream that Spark executes for the root of a query. Reads no data."""
+    distinct = by_distinct_values(by_whole_windows(root))
+    return keep_filters_above(by_panes(distinct))
 
 
 def _source_order(frame: DataFrame) -> tuple[str, ...]:

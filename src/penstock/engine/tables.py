@@ -11,10 +11,12 @@ from pyspark.sql import DataFrame
 from penstock.engine.analysis import locate_errors
 from penstock.engine.build_context import BuildContext
 from penstock.engine.columns import to_spark
+from penstock.engine.kept_tables import has_changed, is_kept, keep_table, kept_table
 from penstock.engine.key_lookup import KeyLookup
 from penstock.engine.lookup_rows import apply_changes
 from penstock.engine.lookup_symbols import lookup_table
 from penstock.engine.lookup_table import LOOKUPS, LookupTask
+from penstock.engine.offset_log import OffsetLog
 from penstock.engine.source import SourceTask
 from penstock.engine.source_readers import read_all
 from penstock.engine.source_tasks import make_source_task, source_rows, typed_source
@@ -34,6 +36,7 @@ class TableReader(BuildContext):
     """The reader of the tables of a plan. Static tables are read once."""
 
     _static: dict[str, DataFrame] = field(default_factory=dict)
+    _rows: dict[str, pa.Table] = field(default_factory=dict)
     _lookups: dict[tuple[Path, str], DataFrame] = field(default_factory=dict)
 
     def read_static(self, name: str) -> DataFrame:
@@ -42,6 +45,14 @@ class TableReader(BuildContext):
         if node.can(Capability.LOOKUP_BY_KEY):
             return self._read_keys(node, Query(name, name, (), (), ()))
         if name not in self._static:
+            rows = self._read_rows(name)
+            self._static[name] = self._table_frame(rows)
+        return self._static[name]
+
+    def _read_rows(self, name: str) -> pa.Table:
+        """Returns the rows of a table, read on the first call."""
+        if name not in self._rows:
+            node = self.plan.nodes[name]
             with locate_errors(self.plan, node):
                 task = self._table_task(node)
                 columns = table_columns(node, task.rows)
@@ -49,9 +60,40 @@ class TableReader(BuildContext):
                 if node.lookup:
                     key, operation = node.primary_key, lookup_operation(node)
                     table = apply_changes(columns.empty_table(), table, key, operation)
-                frame = self.session.createDataFrame(table, to_spark(columns))
-                self._static[name] = mark_variants(frame, columns)
-        return self._static[name]
+                self._rows[name] = table.select(columns.names).cast(columns)
+        return self._rows[name]
+
+    def _table_frame(self, rows: pa.Table) -> DataFrame:
+        frame = self.session.createDataFrame(rows, to_spark(rows.schema))
+        return mark_variants(frame, rows.schema)
+
+    def keep_tables(self, query: Query, checkpoint: Path) -> list[str]:
+        """Keeps the static tables of an updating query with its state.
+
+        Returns the tables that have other rows than the kept ones, which the query continues with.
+        """
+        names = [
+            name
+            for name in (*query.stream_nodes, *query.batch_nodes)
+            if query.updating and self.plan.nodes[name].static and not self.plan.nodes[name].lookup
+        ]
+        is_new = query.past_watermarks is None and OffsetLog(checkpoint).planned is None
+        for name in names:
+            if is_new or not is_kept(checkpoint, name):
+                keep_table(checkpoint, name, self._read_rows(name))
+        return [name for name in names if has_changed(checkpoint, name, self._read_rows(name))]
+
+    def _read_kept(self, node: Node, checkpoint: Path) -> DataFrame:
+        """Returns a static table with the rows that are kept with the state of a query."""
+        key = checkpoint, node.name
+        if key not in self._lookups:
+            with locate_errors(self.plan, node):
+                columns = table_columns(node, self._table_task(node).rows)
+                rows = kept_table(checkpoint, node.name, columns)
+                self._lookups[key] = (
+                    self.read_static(node.name) if rows is None else self._table_frame(rows)
+                )
+        return self._lookups[key]
 
     def _table_task(self, node: Node) -> SourceTask:
         """Returns the task of reading a table, whose dead letters have a spool of their own."""
@@ -59,13 +101,16 @@ class TableReader(BuildContext):
         return make_source_task(self, node, query)
 
     def read_table(self, name: str, query: Query) -> DataFrame:
-        """Returns a table of a query. A lookup table has its rows at the start of each batch.
+        """Returns a table of a query. A lookup table has its rows at the start of each batch, and
+        a static table of an updating query those at the start of its state.
 
         Without a checkpoint the batches have no numbers, and a lookup table is read once.
         """
         node = self.plan.nodes[name]
         if node.can(Capability.LOOKUP_BY_KEY):
             return self._read_keys(node, query)
+        if query.updating and self.checkpoint is not None and not node.lookup:
+            return self._read_kept(node, self.checkpoint)
         if self.checkpoint is None or not node.lookup or not node.can(Capability.LOOKUP):
             return self.read_static(name)
         key = self.checkpoint, name

@@ -11,10 +11,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from penstock.plan.changed_columns import ColumnChanges
 from penstock.plan.fingerprint import columns_text
 from penstock.sql.canonical import canonical_sql
 
 Effect = Literal["compatible", "incompatible"]
+_OUTSIDE_STATE = frozenset({"late", "on_error", "format", "mode"})
+"""The parts of a node that no state depends on."""
+_STATE_SETTINGS = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.caseSensitive",
+    "spark.sql.session.timeZone",
+)
+"""The settings of Spark that change the meaning of the rows in a state."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
     for name in before["queries"]:
         if name not in after["queries"]:
             changes.append(Change(f'query "{name}"', "compatible", "removed, its state is unused"))
-    return changes
+    return [*changes, *_changed_stateless(before, after)]
 
 
 def _normalized(definition: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +64,7 @@ def _normalized(definition: Mapping[str, Any]) -> dict[str, Any]:
     """
     copy: dict[str, Any] = json.loads(json.dumps(definition))
     for query in copy["queries"].values():
-        for node in query["nodes"].values():
+        for node in (*query["nodes"].values(), *query.get("stateless", {}).values()):
             if "columns" in node:
                 node["columns"] = columns_text(node["columns"])
             _normalize_sql(node["config"], "sql")
@@ -112,18 +121,18 @@ def _changed_query(
                      f"its output mode was {before['mode']} and is {after['mode']}")  # fmt: skip
     if "updating_ttl" in before and "updating_ttl" in after:
         yield from _changed_ttl(name, before["updating_ttl"], after["updating_ttl"])
-    stateful = any(
-        node["stateful"] and not node.get("updating") for node in after["nodes"].values()
-    )
-    if stateful and before["partitions"] != after["partitions"]:
+    state = _State.of(after)
+    if state.in_spark and before["partitions"] != after["partitions"]:
         reason = "the number of partitions of its state was set by its first run"
         yield Change(f'query "{name}"', "incompatible", reason)
+    if "settings" in before and "settings" in after:
+        yield from _changed_settings(name, before["settings"], after["settings"], state)
     for node, definition in after["nodes"].items():
         earlier = before["nodes"].get(node)
         if earlier is None:
             yield _new_node(name, node, definition)
         elif earlier != definition:
-            yield _changed_node(node, earlier, definition, stateful)
+            yield _changed_node(node, earlier, definition, state)
     for node, earlier in before["nodes"].items():
         if node not in after["nodes"]:
             needed = earlier["kind"] == "source" or earlier["stateful"]
@@ -131,6 +140,79 @@ def _changed_query(
             effect: Effect = "incompatible" if lost else "compatible"
             subject = f'{earlier["kind"]} "{node}"'
             yield Change(subject, effect, f'no longer part of query "{name}"')
+
+
+@dataclass(frozen=True)
+class _State:
+    """The state of a query: that of Spark, and that of updating transforms."""
+
+    in_spark: bool
+    updating: bool
+
+    @classmethod
+    def of(cls, query: Mapping[str, Any]) -> _State:
+        nodes = query["nodes"].values()
+        return cls(
+            any(node["stateful"] and not node.get("updating") for node in nodes),
+            any(node.get("updating") for node in nodes),
+        )
+
+
+def _changed_stateless(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    """Yields the changes of the sinks and of the transforms that are computed on each batch.
+
+    A new sink has a start of its own (see `runtime.sink_starts`).
+    """
+    known, remaining = _members(before), _members(after)
+    for query, definition in after["queries"].items():
+        earlier = before["queries"].get(query, {}).get("stateless")
+        for name, node in definition.get("stateless", {}).items() if earlier is not None else ():
+            if name not in known and node["kind"] != "sink":
+                yield _new_node(query, name, node)
+            elif name in earlier and earlier[name] != node:
+                yield _changed_stateless_node(name, earlier[name], node)
+    for query, definition in before["queries"].items():
+        for name, node in definition.get("stateless", {}).items():
+            if query in after["queries"] and name not in remaining:
+                reason = f'no longer part of query "{query}"'
+                yield Change(f'{node["kind"]} "{name}"', "compatible", reason)
+
+
+def _members(definition: Mapping[str, Any]) -> set[str]:
+    """Returns the names of all nodes of a fingerprint."""
+    return {
+        name
+        for query in definition["queries"].values()
+        for name in (*query["nodes"], *query.get("stateless", {}))
+    }
+
+
+def _changed_stateless_node(
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Change:
+    if before["type"] == after["type"]:
+        upserts = before.get("mode") == "upsert" == after.get("mode")
+        if upserts and before["primary_key"] != after["primary_key"]:
+            reason = "primary_key changed; the rows written before have the old key"
+            return Change(f'sink "{name}"', "incompatible", reason)
+        return _changed_node(name, before, after, _State(False, False))
+    types = f"its type was {before['type']} and is {after['type']}"
+    return Change(f'{after["kind"]} "{name}"', "compatible", f"{types}; applies to new rows")
+
+
+def _changed_settings(
+    query: str, before: Mapping[str, str], after: Mapping[str, str], state: _State
+) -> Iterator[Change]:
+    for setting in sorted({*before, *after}):
+        if before.get(setting) == after.get(setting):
+            continue
+        subject, changed = f'query "{query}"', f"runtime.spark {setting} changed"
+        if setting in _STATE_SETTINGS and (state.in_spark or state.updating):
+            yield Change(
+                subject, "incompatible", f"{changed}; its state was computed with the old value"
+            )
+        else:
+            yield Change(subject, "compatible", f"{changed}; applies to new rows")
 
 
 def _changed_ttl(query: str, before: float | None, after: float | None) -> Iterator[Change]:
@@ -161,39 +243,78 @@ def _new_node(query: str, name: str, node: Mapping[str, Any]) -> Change:
 
 
 def _changed_node(
-    name: str, before: Mapping[str, Any], after: Mapping[str, Any], stateful: bool
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any], state: _State
 ) -> Change:
     subject = f'{after["kind"]} "{name}"'
-    keys = sorted(
-        key
-        for key in {*after, *before} & {*after, "functions"}
-        if before.get(key) != after.get(key)
-    )
-    if "functions" in keys:
-        one, other = before.get("functions", {}), after.get("functions", {})
-        names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-        keys = [*(key for key in keys if key != "functions"), *(f"function {n}" for n in names)]
-    if "config" in keys:
-        options = {**before["config"], **after["config"]}
-        changed = [o for o in options if before["config"].get(o) != after["config"].get(o)]
-        keys = [*(k for k in keys if k != "config"), *changed]
-    changes = f"{', '.join(keys)} changed"
+    parts = _changed_parts(before, after)
+    changes = f"{', '.join(_names(parts, before, after))} changed"
     if before["type"] != after["type"]:
         return Change(
             subject, "incompatible", f"its type was {before['type']} and is {after['type']}"
         )
-    if after["stateful"] or before["stateful"] or after.get("updating"):
+    if (after["stateful"] or before["stateful"] or after.get("updating")) and (
+        parts - _OUTSIDE_STATE
+    ):
         return Change(
             subject, "incompatible", f"{changes}; its state was computed by the old definition"
         )
     if after["static"] and not before["static"]:
         return Change(subject, "incompatible", "it was a stream and is a static table")
-    if after["kind"] == "source" and stateful and "columns" in keys:
-        return Change(
-            subject, "incompatible", f"{changes}; the state holds rows of the old columns"
-        )
-    if stateful and after["kind"] == "transform":
-        return Change(
-            subject, "compatible", f"{changes}; applies to new rows, open windows keep old rows"
-        )
-    return Change(subject, "compatible", f"{changes}; applies to new rows")
+    reason = _incompatible_source(before, after, parts, state) if "columns" in after else None
+    if reason is not None:
+        return Change(subject, "incompatible", f"{changes}; {reason}")
+    return Change(subject, "compatible", f"{changes}; {_applies(before, after, parts, state)}")
+
+
+def _changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    """Returns the parts that differ. Fingerprints of earlier versions lack some parts."""
+    known = {*after, *before} & {*after, "functions", "variants"}
+    return {part for part in known if before.get(part) != after.get(part)}
+
+
+def _names(parts: set[str], before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Returns the names of changed parts, with the options and functions that have changed."""
+    names = sorted(parts - {"config", "functions"})
+    if "functions" in parts:
+        one, other = before.get("functions", {}), after.get("functions", {})
+        names += [f"function {n}" for n in {**one, **other} if one.get(n) != other.get(n)]
+    if "config" in parts:
+        one, other = before["config"], after["config"]
+        names += [option for option in {**one, **other} if one.get(option) != other.get(option)]
+    return names
+
+
+def _incompatible_source(
+    before: Mapping[str, Any], after: Mapping[str, Any], parts: set[str], state: _State
+) -> str | None:
+    """Returns the reason why a changed source does not fit the state of its query, or None."""
+    columns = parts & {"columns", "variants"}
+    if state.in_spark and columns:
+        return "the state holds rows of the old columns"
+    if state.in_spark and _event_time(before) != _event_time(after):
+        return "the state holds rows with the old event time"
+    if not state.updating:
+        return None
+    if parts & {"primary_key", "operation"}:
+        return "the state holds the rows of the old keys"
+    if "variants" in parts or (columns and "primary_key" not in before):
+        return "the state holds rows of the old columns"
+    return None
+
+
+def _event_time(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the watermark of a source without the delay, which applies from then on."""
+    watermark = source.get("watermark") or {}
+    return {option: value for option, value in watermark.items() if option != "delay"}
+
+
+def _applies(
+    before: Mapping[str, Any], after: Mapping[str, Any], parts: set[str], state: _State
+) -> str:
+    """Returns the effect of a compatible change of a node."""
+    if state.updating and "columns" in parts and after["kind"] == "source":
+        columns = ColumnChanges.of(before["columns"], after["columns"])
+        return f"{columns}; columns of the state are found by name"
+    if state.in_spark and after["kind"] == "transform":
+        return "applies to new rows, open windows keep old rows"
+    return "applies to new rows"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.core.units import duration_text
+from penstock.plan.comparison import Change
 from penstock.plan.guarantee import Guarantee, guarantee
 from penstock.plan.lookups import table_columns
 from penstock.plan.model import Node, Plan, Query
@@ -92,7 +93,8 @@ class ReplacedOption:
 class Explanation:
     """The facts of a plan before a run.
 
-    `state` and `dead_letters` are paths. `memory` is the heap.
+    `state` and `dead_letters` are paths. `memory` is the heap. `changes` are those since the last
+    run, with their effects on the state.
     """
 
     pipeline: str
@@ -104,6 +106,7 @@ class Explanation:
     memory: str
     dead_letters: str
     replaced: tuple[ReplacedOption, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 def explain(
@@ -113,6 +116,7 @@ def explain(
     *,
     state_store: str | None = None,
     memory: str | None = None,
+    changes: Sequence[Change] = (),
 ) -> Explanation:
     """Explains a plan. `columns` are the columns of its sources and transforms from Spark.
 
@@ -140,6 +144,7 @@ def explain(
             )
             for each in plan.pipeline.replacements
         ),
+        changes=tuple(changes),
     )
 
 

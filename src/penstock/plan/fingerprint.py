@@ -15,13 +15,25 @@ from penstock.core.paths import ConfigStr, Project
 from penstock.plan.functions import Function, used_functions
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.queries import upstream
+from penstock.sdk import Component, Format
 from penstock.sdk.columns.json_mark import has_json
-from penstock.spec.node_models import SourceSpec
+from penstock.spec.node_models import SinkSpec, SourceSpec
 
 HashSecret = Callable[[str], str]
 KEYED_HASH = "hmac-sha256"
 _PARTS = "hashed_parts"
-_HASHED = ("config", "watermark")
+_HASHED = ("config", "format", "watermark")
+LATER_PARTS = ("primary_key", "operation", "late", "on_error", "format", "mode")
+"""The parts of nodes that fingerprints of earlier versions lack."""
+_DEFAULT_SETTINGS = {
+    "spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false",
+    "spark.sql.session.timeZone": "UTC",
+}  # fmt: skip
+_OTHER_SETTINGS = (
+    "spark.sql.adaptive.", "spark.sql.execution.", "spark.sql.shuffle.", "spark.sql.streaming.",
+    "spark.sql.ui.",
+)  # fmt: skip
+"""Settings of Spark's SQL that change no result."""
 _EXPRESSION = re.compile(r"\$\{.*secret:", re.DOTALL)
 
 
@@ -73,13 +85,17 @@ def _hash_parts(definition: dict[str, Any], secrets: list[str], hash_secret: Has
         return [hashed(item) for item in value] if isinstance(value, list) else value
 
     for query in definition["queries"].values():
-        for node in query["nodes"].values():
+        for node in (*query["nodes"].values(), *query["stateless"].values()):
             node.update({part: hashed(node[part]) for part in _HASHED if part in node})
 
 
 def definition_without_secrets(node: Node) -> dict[str, Any]:
-    """Returns the definition of a node as JSON, with empty texts in place of secrets."""
-    return _node(node, lambda _: "", ())
+    """Returns the definition of a node as JSON, with empty texts in place of secrets.
+
+    It has the same parts as in earlier versions, whose hashes are in the state.
+    """
+    definition = _node(node, lambda _: "", ())
+    return {part: value for part, value in definition.items() if part not in LATER_PARTS}
 
 
 def project(plan: Plan) -> Project:
@@ -104,34 +120,56 @@ def relative_paths(definition: Any, project: Project) -> Any:
 def comparable(plan: Plan, before: Mapping[str, Any], key: bytes) -> dict[str, Any]:
     """Returns the fingerprint of a plan with the hashes and the options of an earlier fingerprint.
 
-    Options that the earlier version of a component lacks are left out if they have their default.
+    Options that the earlier version of a component lacks are left out if they have their default,
+    and so are parts that the earlier version of Penstock does not record.
     """
     before_key = key if before.get("hash") == KEYED_HASH else None
     definition = fingerprint(plan, before_key, hash_parts=_PARTS in before)
     hashes = {function.name: function.hash_as_written for function in plan.functions}
     for name, query in definition["queries"].items():
-        nodes = before["queries"].get(name, {}).get("nodes", {})
-        for node_name, node in query["nodes"].items():
-            earlier = nodes.get(node_name)
-            if earlier is None:
-                continue
-            for function, code in node.get("functions", {}).items():
-                known = earlier.get("functions", {}).get(function, {})
-                if known.get("code") == hashes.get(function):
-                    code["code"] = known["code"]
-            if earlier["type"] == node["type"]:
-                defaults = _default_options(plan.nodes[node_name])
-                node["config"] = {
-                    option: value
-                    for option, value in node["config"].items()
-                    if option in earlier["config"] or option not in defaults
-                }
+        earlier_query = before["queries"].get(name, {})
+        for part in ("stateless", "settings"):
+            if earlier_query and part not in earlier_query:
+                del query[part]
+        for group in ("nodes", "stateless"):
+            earlier = earlier_query.get(group, {})
+            for node_name, node in query.get(group, {}).items():
+                if node_name in earlier:
+                    _adapt(node, earlier[node_name], plan.nodes[node_name], hashes)
     return definition
 
 
-def _default_options(node: Node) -> set[str]:
-    """Returns the options of a node that have their default."""
-    config = node.component.config
+def _adapt(
+    current: dict[str, Any], earlier: Mapping[str, Any], node: Node, hashes: Mapping[str, str]
+) -> None:
+    """Leaves out of a definition all parts that an earlier version does not record."""
+    for function, code in current.get("functions", {}).items():
+        known = earlier.get("functions", {}).get(function, {})
+        if known.get("code") == hashes.get(function):
+            code["code"] = known["code"]
+    for part in LATER_PARTS:
+        if part not in earlier:
+            current.pop(part, None)
+    if earlier["type"] == current["type"]:
+        current["config"] = _known_options(current["config"], earlier["config"], node.component)
+    format_ = _format_of(node)
+    if format_ is not None and earlier.get("format") and current["format"]:
+        current["format"] = _known_options(current["format"], earlier["format"], format_)
+
+
+def _known_options(
+    options: Mapping[str, Any], earlier: Mapping[str, Any], component: Component[Any]
+) -> dict[str, Any]:
+    """Returns options without those that are not in `earlier` and have their default."""
+    defaults = _default_options(component)
+    return {
+        name: value for name, value in options.items() if name in earlier or name not in defaults
+    }
+
+
+def _default_options(component: Component[Any]) -> set[str]:
+    """Returns the options of a component that have their default."""
+    config = component.config
     return {
         name
         for name, field in type(config).model_fields.items()
@@ -147,14 +185,29 @@ def _query(plan: Plan, query: Query, hash_secret: HashSecret) -> dict[str, Any]:
     for name in _updating_nodes(plan, query):
         nodes[name] = _node(plan.nodes[name], hash_secret, plan.functions)
         nodes[name]["updating"] = True
+    others = [name for name in (*query.batch_nodes, *query.sinks) if name not in nodes]
     return {
         "root": query.root,
         "mode": query.output_mode,
         "nodes": nodes,
+        "stateless": {
+            name: _node(plan.nodes[name], hash_secret, plan.functions) for name in others
+        },
+        "settings": _settings(plan),
         "partitions": plan.spec.runtime.partitions,
         **({"whole_input": True} if query.whole_input else {}),
         **({"updating_ttl": plan.spec.runtime.updating_ttl} if query.updating else {}),
     }
+
+
+def _settings(plan: Plan) -> dict[str, str]:
+    """Returns the settings of Spark that change the meaning of SQL, without default ones."""
+    settings = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in plan.spec.runtime.spark.items()
+        if name.startswith("spark.sql.") and not name.startswith(_OTHER_SETTINGS)
+    }
+    return {n: v for n, v in settings.items() if v.lower() != _DEFAULT_SETTINGS.get(n, "").lower()}
 
 
 def _updating_nodes(plan: Plan, query: Query) -> list[str]:
@@ -172,7 +225,15 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
     definition: dict[str, Any] = {
         "kind": node.kind, "type": node.type, "config": config,
         "inputs": list(node.inputs), "stateful": node.stateful, "static": node.static,
+        "primary_key": list(node.primary_key), "operation": node.operation,
+        "late": node.late, "on_error": node.on_error, "format": None,
     }  # fmt: skip
+    format_ = _format_of(node)
+    if format_ is not None:
+        options = {name: _plain(value, hash_secret) for name, value in format_.config}
+        definition["format"] = {"type": type(format_).__name__, **options}
+    if isinstance(node.spec, SinkSpec):
+        definition["mode"] = node.sink.mode
     if isinstance(node.spec, SourceSpec):
         watermark = node.watermark
         definition["watermark"] = (
@@ -192,6 +253,13 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
     if used:
         definition["functions"] = {name: each.definition() for name, each in used.items()}
     return definition
+
+
+def _format_of(node: Node) -> Format[Any] | None:
+    """Returns the format of a source or a sink."""
+    if node.kind == "transform":
+        return None
+    return node.source.format if node.kind == "source" else node.sink.format
 
 
 def _sql_texts(node: Node) -> Iterator[str]:

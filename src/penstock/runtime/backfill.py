@@ -19,6 +19,7 @@ from typing import Any, Literal
 from penstock.core.durable import create_directory_durably
 from penstock.core.errors import StateError, UserError
 from penstock.core.text import did_you_mean
+from penstock.engine.kept_tables import TABLES
 from penstock.engine.start_offsets import StartOffsets
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.queries import upstream
@@ -136,6 +137,7 @@ def prepare_backfill(plan: Plan, state: StateDirectory, name: str) -> Backfill:
             )  # fmt: skip
         with writing(own.root):
             create_directory_durably(own.checkpoints)
+            _copy_tables(state.checkpoint(query.name), own.checkpoint(f"{DIRECTORY}-{name}"))
     else:
         begins = progress["start"]
         if progress["query"] != query.name or not begins.keys() >= ends.keys():
@@ -289,6 +291,12 @@ def _past_plan(
     )
     nodes = {name: node for name, node in plan.nodes.items() if name in above or name == sink}
     return replace_sources(replace(plan, nodes=nodes, queries=(alone,)), sources)
+
+
+def _copy_tables(checkpoint: Path, own: Path) -> None:
+    """Copies the static tables that are kept with the state of a query to that of a backfill."""
+    if (checkpoint / TABLES).exists():
+        shutil.copytree(checkpoint / TABLES, own / TABLES)
 
 
 def _remove(state: BackfillState) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from penstock.core.errors import StateError
 from penstock.plan import comparison, fingerprint
 from penstock.plan.comparison import Change
 from penstock.plan.model import Plan
+from penstock.runtime.schemas import apply_pins
 from penstock.runtime.sink_starts import (
     SinkStart,
     backfill_command,
@@ -16,6 +18,10 @@ from penstock.runtime.sink_starts import (
     sink_query,
 )
 from penstock.runtime.state import StateDirectory
+from penstock.runtime.state_pipeline import open_state
+
+if TYPE_CHECKING:
+    from penstock.engine.build import Builder
 
 
 def check_complete(state: StateDirectory) -> None:
@@ -36,6 +42,16 @@ def check_changes(plan: Plan, state: StateDirectory) -> list[Change]:
 
     The columns of the plan must be known. Raises StateError for an incompatible difference.
     """
+    changes = find_changes(plan, state)
+    check_compatible(changes)
+    return changes
+
+
+def find_changes(plan: Plan, state: StateDirectory) -> list[Change]:
+    """Returns the differences between a plan and the plan of the last run, with their effects.
+
+    The columns of the plan must be known.
+    """
     previous = state.read("plan.json")
     if previous is None:
         return []
@@ -43,15 +59,60 @@ def check_changes(plan: Plan, state: StateDirectory) -> list[Change]:
     current = fingerprint.comparable(plan, previous, state.key())
     changes = comparison.compare(previous, current)
     if any(change.effect == "incompatible" for change in changes):
+        return changes
+    starts = find_starts(plan, state)
+    new = comparison.new_sinks(previous, current)
+    return [*changes, *(_new_sink(plan, name, starts[name]) for name in new if name in starts)]
+
+
+def check_compatible(changes: Sequence[Change]) -> None:
+    """Raises StateError if one of the changes does not fit the state."""
+    if any(change.effect == "incompatible" for change in changes):
         raise StateError(
             "the pipeline has changed in a way that its state does not support",
             code="changed-plan",
             detail="\n".join(str(change) for change in changes),
             hint="Undo the change, rename the changed node, or reset the state with --fresh.",
         )
-    starts = find_starts(plan, state)
-    new = comparison.new_sinks(previous, current)
-    return [*changes, *(_new_sink(plan, name, starts[name]) for name in new if name in starts)]
+
+
+def find_all_changes(
+    plan: Plan, columns: Mapping[str, Sequence[str]] | None = None, builder: Builder | None = None
+) -> list[Change]:
+    """Returns the differences to the plan of the last run, and those of states. Writes nothing.
+
+    `columns` are the columns of each sink. Without a builder the columns of states are not
+    compared. Returns nothing if the columns of a source are unknown, or if the state belongs to
+    another pipeline.
+    """
+    try:
+        state = open_state(plan)
+    except StateError:
+        return []
+    if not apply_pins(plan, state):
+        return []
+    changes = find_changes(plan, state)
+    if not changes or any(change.effect == "incompatible" for change in changes):
+        return changes
+    try:
+        if builder is not None:
+            check_states(builder, state)
+    except StateError as error:
+        reason = ", ".join((error.detail or error.message).splitlines())
+        return [*changes, Change(error.message, "incompatible", reason)]
+    return [*changes, *find_new_columns(plan, columns or {}, state)]
+
+
+def check_states(builder: Builder, state: StateDirectory) -> None:
+    """Raises StateError if the columns of a state do not fit the operators of a changed plan.
+
+    Spark finds the columns of operators. Reads no rows.
+    """
+    from penstock.engine.state_check import check_state
+
+    for query in builder.plan.queries:
+        if state.committed(query.name) is not None:
+            check_state(builder, query, state.checkpoint(query.name))
 
 
 def find_new_columns(

@@ -15,7 +15,12 @@ from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
 from penstock.runtime.backfill import Backfill, check_backfill, prepare_backfill
 from penstock.runtime.backlog import count_backlog
-from penstock.runtime.compatibility import check_changes, check_complete, find_new_columns
+from penstock.runtime.compatibility import (
+    check_changes,
+    check_complete,
+    check_states,
+    find_new_columns,
+)
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.retry import restart_policy, retry
 from penstock.runtime.run_options import RunOptions, Until
@@ -60,6 +65,7 @@ class Run:
         self.handle, self.options = handle, options
         self.log, self.stop = handle.log, handle.stop_request
         self.state = open_state(handle.plan)
+        self._is_changed = False
 
     def execute(self, spark: SparkSession | None) -> Outcome:
         """Runs the plan in this session, or in a session of its own, to its end."""
@@ -136,6 +142,7 @@ class Run:
 
     def _check_changes(self, plan: Plan) -> None:
         for change in check_changes(plan, self.state):
+            self._is_changed = True
             if self.options.backfill is None:
                 self._note(f"changed: {change.subject}: {change.reason}")
 
@@ -177,7 +184,10 @@ class Run:
         from penstock.engine.column_types import column_types
         from penstock.runtime.supervise import Supervisor
 
-        types = column_types(Builder(plan, spark), self._resolve_schemas(), unread=True)
+        builder = Builder(plan, spark)
+        types = column_types(builder, self._resolve_schemas(), unread=True)
+        if self._is_changed:
+            check_states(builder, self.state)
         self._record_plan(plan, types)
         supervisor = Supervisor(
             plan, spark, self.state, until=_until(plan, self.options),

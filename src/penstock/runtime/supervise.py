@@ -215,6 +215,11 @@ class Supervisor:
         )  # fmt: skip
         self.listener.sources[query.name] = started.sources
         self._expect_late_rows(started, until)
+        for table in started.changed_tables:
+            self.log.warning(
+                "static table changed", table=table, query=query.name,
+                kept="the rows at the start of the state, until --fresh",
+            )  # fmt: skip
         return started
 
     def _expect_late_rows(self, started: StartedQuery, until: Until) -> None:

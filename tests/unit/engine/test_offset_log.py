@@ -34,6 +34,18 @@ def test_content_is_the_range_of_the_sources(tmp_path: Path) -> None:
     assert log.content(1) != content
 
 
+def test_batches_without_rows(tmp_path: Path) -> None:
+    log = OffsetLog(tmp_path)
+    add(tmp_path, 0, '{"rows": 3}')
+    add(tmp_path, 1, '{"rows": 3}')
+    add(tmp_path, 2, '{"rows": 4}')
+    assert [log.is_empty(0, {"orders": {"rows": n}}) for n in (3, 2)] == [True, False]
+    assert not log.is_empty(0, {})
+    assert [log.is_empty(number, {}) for number in (1, 2)] == [True, False]
+    add(tmp_path, 0, "{}")
+    assert log.is_empty(0, {"orders": {}})
+
+
 def test_planned(tmp_path: Path) -> None:
     log = OffsetLog(tmp_path)
     assert log.planned is None

@@ -40,9 +40,55 @@ def same(changes: dict[str, Any], *effects: str) -> Case:
 
 CASES = {
     "nothing": same({}),
-    "the options of a sink": same({"sinks.out.name": "elsewhere"}),
+    "the options of a sink": same({"sinks.out.name": "elsewhere"}, 'compatible sink "out"'),
+    "the type of a sink": same(
+        {"sinks.out": {"type": "print", "from": "dear"}}, 'compatible sink "out"'
+    ),
+    "the format of a sink": Case(
+        {"sinks.out": {"type": "files", "from": "dear", "path": "a", "format": "csv"}},
+        ['compatible sink "out"'],
+        ['compatible sink "out"'],
+    ),
     "a transform below the trunk": same(
-        {"transforms.dear.sql": "SELECT id FROM orders WHERE price > 9"}
+        {"transforms.dear.sql": "SELECT id FROM orders WHERE price > 9"},
+        'compatible transform "dear"',
+    ),
+    "a transform more below the trunk": Case(
+        {
+            "transforms.checked": {"type": "filter", "from": "dear", "where": "id > 0"},
+            "sinks.out.from": "checked",
+        },
+        ['compatible transform "checked"', 'compatible sink "out"'],
+        ['compatible transform "checked"', 'compatible sink "out"'],
+    ),
+    "records that fail": same(
+        {"transforms.hourly.on_error": "fail"}, 'compatible transform "hourly"'
+    ),
+    "a setting of Spark that states depend on": same(
+        {"runtime.spark": {"spark.sql.ansi.enabled": False}},
+        'compatible query "orders"',
+        'incompatible query "hourly"',
+    ),
+    "another setting of Spark": same(
+        {
+            "runtime.spark": {
+                "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+                "spark.sql.ansi.enabled": True,
+            }
+        },
+        'compatible query "orders"',
+        'compatible query "hourly"',
+    ),
+    "the event time": same(
+        {
+            "sources.orders.watermark": {
+                "column": "day",
+                "delay": "1 minute",
+                "expression": "date_trunc('day', at)",
+            }
+        },
+        'compatible source "orders"',
+        'incompatible source "orders"',
     ),
     "a transform above state": same(
         {"transforms.wide.sql": "SELECT * FROM orders WHERE price > 1"},
@@ -90,15 +136,17 @@ CASES = {
     "the number of partitions": same({"runtime.partitions": 4}, 'incompatible query "hourly"'),
     "the output mode": Case(
         {"sinks.counts": {**upserts("hourly"), "mode": "upsert"}},
-        ['incompatible query "hourly"'],
-        ['incompatible query "hourly"'],
+        ['incompatible query "hourly"', 'compatible sink "counts"'],
+        ['incompatible query "hourly"', 'compatible sink "counts"'],
     ),
     "another query": Case(
         {"transforms.daily": sql(HOURLY.format("orders")), "sinks.days": memory("daily")},
         ['compatible query "daily"'],
         ['compatible query "daily"'],
     ),
-    "another sink on a query": same({"sinks.copy": memory("orders")}),
+    "another sink on a query": Case(
+        {"sinks.copy": memory("orders")}, [], ['compatible sink "copy"']
+    ),
     "another name of a trunk": Case(
         {
             "transforms.hourly": None,
@@ -244,6 +292,15 @@ def test_hash_of_a_secret_depends_on_the_key(tmp_path: Path) -> None:
     assert "sha1" not in first and "hmac-sha256:" in first
 
 
+def test_another_key_of_a_sink_that_overwrites_rows(tmp_path: Path) -> None:
+    document = {**BASE, "sinks": {"out": {**upserts("dear"), "mode": "upsert"}}}
+    before = fingerprint(planned(tmp_path, document))
+    other = fingerprint(planned(tmp_path, changed(document, {"sinks.out.primary_key": ["id"]})))
+    assert effects(before, other) == ['incompatible sink "out"']
+    append = changed(document, {"sinks.out.mode": "append"})
+    assert effects(before, fingerprint(planned(tmp_path, append))) == ['compatible sink "out"']
+
+
 @pytest.mark.parametrize("old", [True, False])
 def test_unchanged_secret_is_compatible_with_old_hashes(tmp_path: Path, old: bool) -> None:
     before = fingerprint(secret_plan(tmp_path, "sesame"), None if old else b"1")
@@ -341,7 +398,7 @@ UPDATING: dict[str, Any] = {
         ),
         pytest.param(
             {"transforms.ids": None, "sinks.ids_out": None},
-            ['compatible transform "ids"'], id="one transform less",
+            ['compatible transform "ids"', 'compatible sink "ids_out"'], id="one transform less",
         ),
         pytest.param(
             {"transforms.more": sql("SELECT max(id) AS n FROM orders"),
@@ -355,6 +412,69 @@ def test_state_of_updating_transforms(
 ) -> None:
     before = fingerprint(planned(tmp_path, UPDATING))
     assert effects(before, fingerprint(planned(tmp_path, changed(UPDATING, changes)))) == expected
+
+
+KEYED = changed(
+    UPDATING, {"sources.orders.operation_column": "city", "sources.orders.primary_key": ["id"]}
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(
+            {"schema": "city STRING, id LONG"},
+            "compatible: columns changed; another order; columns of the state are found by name",
+            id="another order",
+        ),
+        pytest.param(
+            {"schema": "id LONG, city STRING, x INT"},
+            'compatible: columns changed; "x" is new; columns of the state are found by name',
+            id="a column more",
+        ),
+        pytest.param(
+            {"schema": "id LONG NOT NULL, city STRING"},
+            "compatible: columns changed; the same names and types; "
+            "columns of the state are found by name",
+            id="not null",
+        ),
+        pytest.param(
+            {"schema": "id INT, city STRING"},
+            'compatible: columns changed; "id" is missing or has another type; '
+            "columns of the state are found by name",
+            id="another type",
+        ),
+        pytest.param(
+            {"schema": "id LONG, city STRING", "primary_key": ["city"]},
+            "incompatible: primary_key changed; the state holds the rows of the old keys",
+            id="another key",
+        ),
+        pytest.param(
+            {"format": {"type": "json", "unknown": "reject"}, "on_error": "fail"},
+            "compatible: format, on_error changed; applies to new rows",
+            id="outside the state",
+        ),
+    ],
+)
+def test_changed_source_of_updating_transforms(
+    tmp_path: Path, changes: dict[str, Any], expected: str
+) -> None:
+    before = fingerprint(planned(tmp_path, KEYED))
+    options = {f"sources.orders.{name}": value for name, value in changes.items()}
+    after = fingerprint(planned(tmp_path, changed(KEYED, options)))
+    found = [change for change in compare(before, after) if change.subject == 'source "orders"']
+    assert [f"{change.effect}: {change.reason}" for change in found] == [expected]
+
+
+def test_columns_without_a_recorded_key_are_not_found_by_name(tmp_path: Path) -> None:
+    """Operators of earlier versions have not stored the names of their columns."""
+    before = fingerprint(planned(tmp_path, UPDATING))
+    for query in before["queries"].values():
+        for node in query["nodes"].values():
+            del node["primary_key"]
+    more = changed(UPDATING, {"sources.orders.schema": "city STRING, id LONG"})
+    after = comparable(planned(tmp_path, more), before, b"")
+    assert effects(before, after) == ['incompatible source "orders"']
 
 
 @pytest.mark.parametrize(

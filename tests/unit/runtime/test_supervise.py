@@ -77,7 +77,9 @@ class Starts:
         spark = ScriptedQuery(None if running else outcome, running)
         runner = SimpleNamespace(error=None, lock=Lock(), written=None, late=None)
         idle = SimpleNamespace(advance=lambda: None)
-        return SimpleNamespace(query=query, spark=spark, runner=runner, sources=(), idle=idle)
+        return SimpleNamespace(
+            query=query, spark=spark, runner=runner, sources=(), idle=idle, changed_tables=()
+        )
 
 
 RUNNING = object()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -14,6 +15,7 @@ from pyspark.sql.functions import sum as total
 from pyspark.sql.types import ByteType, StructField, StructType
 
 from penstock.engine.spark_plan import analyzed_plan, class_name, map_children, scala_items
+from penstock.engine.state_schema import OperatorSchema, is_identity, stable_name
 from penstock.engine.updating.accumulators import Buffer, Partials, function_of, is_atomic
 from penstock.engine.updating.catalyst import Catalyst, Weighted
 from penstock.engine.updating.checkpoint import checkpoint
@@ -32,13 +34,15 @@ _FUNCTIONS = {"sum": total, "min": minimum, "max": maximum}
 class Accumulation:
     """An aggregate of a plan that accumulates.
 
-    `functions` are its aggregate expressions, each once, with the values of their buffers.
+    `functions` are its aggregate expressions, each once, with the values of their buffers. `order`
+    has the positions of the groups in the order of the state.
     """
 
     catalyst: Catalyst
     plan: Any
     partials: Partials
     functions: Sequence[tuple[Any, Buffer]]
+    order: Sequence[int] = ()
 
     @classmethod
     def of(cls, catalyst: Catalyst, plan: Any, input_: Weighted) -> Accumulation | None:
@@ -58,7 +62,21 @@ class Accumulation:
     @property
     def keys(self) -> list[Any]:
         """The attributes of the group."""
-        return scala_items(self.plan.groupingExpressions())
+        keys = scala_items(self.plan.groupingExpressions())
+        return [keys[position] for position in self.order] if self.order else keys
+
+    @cached_property
+    def schema(self) -> OperatorSchema:
+        """The schema of the state: the columns of the group, and the partial columns."""
+        types = {f.name: f.dataType.simpleString() for f in self._groups.schema.fields}
+        names = (stable_name(str(key.name())) for key in self.keys)
+        keys = ((name, types[f"{_GROUP}{index}"]) for index, name in enumerate(names))
+        partials = ((f, types[name]) for name, f in self.partials.functions.items())
+        return OperatorSchema("groups", (tuple(keys), tuple(partials)))
+
+    def arranged(self, order: Sequence[int]) -> Accumulation:
+        """Returns the accumulation with its groups at these positions, in this order."""
+        return self if is_identity(order) else replace(self, order=order)
 
     def touch(self, files: BucketFiles, buckets: int) -> DataFrame:
         """Returns the output of `UpdateGroups`, whose computation writes the state."""
@@ -73,8 +91,9 @@ class Accumulation:
         task = UpdateGroups(files, GroupMerge(self.partials.functions))
         return checkpoint(changes.mapInArrow(task, schema))
 
-    def _partial_rows(self, buckets: int) -> DataFrame:
-        """Returns the changes of the batch as one partial row for each group."""
+    @cached_property
+    def _groups(self) -> DataFrame:
+        """The partial row of each group in the changes of the batch."""
         column = self.catalyst.column
         names = [f"{_GROUP}{index}" for index in range(len(self.keys))]
         keys = [column(key).alias(name) for key, name in zip(self.keys, names, strict=True)]
@@ -86,7 +105,11 @@ class Accumulation:
             )
         ]
         rows = self.catalyst.frame(self.partials.input.plan)
-        groups = rows.groupBy(*keys).agg(total(weight).alias(WEIGHT), *partials)
+        return rows.groupBy(*keys).agg(total(weight).alias(WEIGHT), *partials)
+
+    def _partial_rows(self, buckets: int) -> DataFrame:
+        """Returns the changes of the batch as one partial row for each group, with its hashes."""
+        groups, names = self._groups, [f"{_GROUP}{index}" for index in range(len(self.keys))]
         one, other = hashes(
             [col(name) for name in names], [groups.schema[name].dataType for name in names]
         )

@@ -11,16 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.offset_log import OffsetLog
 from penstock.engine.spark_plan import analyzed_plan, scala_items
+from penstock.engine.state_schema import OperatorSchema, different_state
 from penstock.engine.updating.accumulation import Accumulation
-from penstock.engine.updating.catalyst import Catalyst, weighted_leaf
+from penstock.engine.updating.catalyst import Catalyst, Weighted, weighted_leaf
 from penstock.engine.updating.changelog import to_changes, weigh
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
+from penstock.engine.updating.emptiness import has_rows_without_input
 from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
-from penstock.engine.updating.operator import Input, TouchedRows, touch
+from penstock.engine.updating.operator import Input, TouchedRows, schema_of, touch
 from penstock.engine.updating.plan import IncrementalPlan, check_operators
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
-from penstock.engine.updating.task import UpdateState
+from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import table_of, template_of
 from penstock.plan.model import Node, Plan
 from penstock.sdk.changes import OPERATION_COLUMN
@@ -52,6 +54,7 @@ class UpdatingBatch:
     select: Select | None = None
     _weighted: dict[str, DataFrame] = field(default_factory=dict)
     _operators: dict[str, tuple[BucketFiles, DataFrame]] = field(default_factory=dict)
+    _schemas: dict[str, OperatorSchema] = field(default_factory=dict)
     _cached: list[DataFrame] = field(default_factory=list)
     _inserts_only: set[str] = field(default_factory=set)
 
@@ -63,6 +66,19 @@ class UpdatingBatch:
         directory = StateDirectory(checkpoint / "updating", BUCKETS)
         time = OffsetLog(checkpoint).time(number)
         return cls(plan, session, directory, number, time, directory.before(number))
+
+    @classmethod
+    def next(cls, plan: Plan, session: SparkSession, checkpoint: Path) -> UpdatingBatch | None:
+        """Returns the batch after the last one, to compare its columns; None without a batch.
+
+        Raises StateError if the state is damaged.
+        """
+        directory = StateDirectory(checkpoint / "updating", BUCKETS)
+        last = directory.last
+        if last is None:
+            return None
+        version = directory.before(last + 1)
+        return cls(plan, session, directory, last + 1, version.time, version)
 
     def again(self, select: Select | None = None) -> UpdatingBatch:
         """Returns the batch for another computation, which replaces that of the same transforms.
@@ -135,38 +151,69 @@ class UpdatingBatch:
     def touch(
         self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
     ) -> tuple[TouchedRows, bool]:
-        """Returns the rows of the keys that changes touch, and whether the operator had state."""
+        """Returns the rows of the keys that changes touch, and whether the operator had state.
+
+        Raises StateError if the state has other columns.
+        """
+        key, *values = self._positions(operator, schema_of(self._catalyst, inputs))
+        inputs = [
+            input_.arranged(self._catalyst, key, columns)
+            for input_, columns in zip(inputs, values, strict=True)
+        ]
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
-        task = UpdateState(files, self.number, self.time, self._expired(), replaces)
+        expiry = self._expiry(inputs, replaces=replaces)
+        task = UpdateState(files, self.number, self.time, expiry, replaces)
         touched = touch(self._catalyst, inputs, task, self.version.buckets)
         self._operators[operator] = files, touched.frame
         return touched, operator in self.version.chains
 
     @property
-    def accumulates(self) -> bool:
-        """Whether aggregates may accumulate: no rows expire."""
-        return self.plan.spec.runtime.updating_ttl is None
+    def expires(self) -> bool:
+        """Whether rows expire."""
+        return self.plan.spec.runtime.updating_ttl is not None
 
     @property
     def is_empty(self) -> bool:
         """Whether no batch was computed before."""
-        return self.number == 0
+        return self.version.is_new
 
-    def accumulate(self, operator: str, accumulation: Accumulation) -> tuple[DataFrame, bool]:
-        """Returns the groups that changes change, and whether the operator had state."""
+    def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
+        """Returns the changes of an aggregate that accumulates.
+
+        Raises StateError if the state has other columns.
+        """
+        key, *_ = self._positions(operator, accumulation.schema)
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
+        accumulation = accumulation.arranged(key)
         touched = accumulation.touch(files, self.version.buckets)
         self._operators[operator] = files, touched
-        return touched, operator in self.version.chains
+        return accumulation.changes(touched, had_state=operator in self.version.chains)
 
-    def _expired(self) -> int | None:
-        """Returns the time before which rows are removed in this batch; None for no removal."""
+    def _positions(self, operator: str, schema: OperatorSchema) -> list[list[int]]:
+        """Returns the positions of an operator's columns in the order of its state."""
+        stored = self._schemas[operator] = self.version.schemas.get(operator, schema)
+        positions = stored.positions(schema)
+        if positions is None:
+            name = max(n for n in self.plan.nodes if operator.startswith(f"{n}-"))
+            raise different_state(f'{self.plan.nodes[name].kind} "{name}"', stored, schema)
+        return positions
+
+    def _expiry(self, inputs: Sequence[Input], *, replaces: bool) -> Expiry | None:
+        """Returns the expiry of the rows of an operator; None if its rows do not expire.
+
+        Rows expire in the first operator that keeps them, and are taken back in all later ones.
+        """
         ttl = self.plan.spec.runtime.updating_ttl
-        if ttl is None:
+        sides = tuple(i for i, each in enumerate(inputs) if replaces or each.changes.inserts_only)
+        if ttl is None or not sides:
             return None
-        period = max(round(ttl * 1000) // _REMOVALS, 1)
-        due = self.time // period > self.version.time // period
-        return self.time - round(ttl * 1000) if due else None
+        return Expiry(sides, self.time - round(ttl * 1000) if self._is_due else None)
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether the rows that have expired are removed in this batch."""
+        period = max(round((self.plan.spec.runtime.updating_ttl or 0) * 1000) // _REMOVALS, 1)
+        return self.time // period > self.version.time // period
 
     def commit(self) -> StateVersion:
         """Makes the state after the batch the current one, and returns it."""
@@ -174,7 +221,20 @@ class UpdatingBatch:
         for operator, (files, frame) in self._operators.items():
             frame.count()
             chains[operator] = files.written()
-        version = StateVersion(self.number, self.version.buckets, chains, self.time)
+        version = StateVersion(
+            self.number, self.version.buckets, chains, self.time, dict(self._schemas)
+        )
+        self.directory.save(version)
+        return version
+
+    @property
+    def removes(self) -> bool:
+        """Whether rows may expire in this batch."""
+        return self.expires and self._is_due
+
+    def skip(self) -> StateVersion:
+        """Makes the state before the batch, which has no rows, the current one."""
+        version = replace(self.version, batch=self.number)
         self.directory.save(version)
         return version
 
@@ -188,15 +248,18 @@ class UpdatingBatch:
 
 def check_transform(
     node: Node, inputs: Mapping[str, DataFrame], streams: Collection[str], session: SparkSession
-) -> None:
+) -> bool:
     """Checks that the changes of an updating transform can be computed. Raises PlanError.
 
-    `inputs` are its inputs without operations. Those of `streams` are changes.
+    `inputs` are its inputs without operations. Those of `streams` are changes. Returns whether the
+    transform may have rows without rows of its inputs.
     """
     leaves = {name: _empty(inputs[name], session) for name in inputs if name in streams}
     rdds = frozenset(map(rdd_of, leaves.values()))
     template = template_of(table_of(node, {**inputs, **leaves}, session))
-    check_operators(ScalarSubqueries(Catalyst(session), rdds).replace(template), rdds)
+    template = ScalarSubqueries(Catalyst(session), rdds).replace(template)
+    check_operators(template, rdds)
+    return has_rows_without_input(template, rdds)
 
 
 def leaves_of(weighted: Mapping[str, DataFrame], session: SparkSession) -> dict[str, DataFrame]:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from penstock.core.durable import create_directory_durably, rename_durably, replace_durably, sync
 from penstock.core.errors import StateError
 from penstock.engine.shared_state import verify_state
+from penstock.engine.state_schema import OperatorSchema
 from penstock.engine.updating.rows import Merge, RowState, consolidate
 
 MAX_CHAIN = 20
@@ -54,15 +55,18 @@ Chain = tuple[StateFile, ...]
 
 @dataclass(frozen=True)
 class StateVersion:
-    """The state after a batch: the files of each bucket of each operator.
+    """The state after a batch: the files of each bucket of each operator, and its schema.
 
-    `time` is the time of the batch in milliseconds, 0 before the first one.
+    `time` is the time of the batch in milliseconds, 0 before the first one. With `is_new` no batch
+    was computed.
     """
 
     batch: int
     buckets: int
     chains: Mapping[str, Mapping[int, Chain]] = field(default_factory=dict)
     time: int = 0
+    schemas: Mapping[str, OperatorSchema] = field(default_factory=dict)
+    is_new: bool = False
 
     @property
     def rows(self) -> int:
@@ -87,8 +91,13 @@ class StateDirectory:
     def before(self, batch: int) -> StateVersion:
         """Returns the state before a batch. Raises StateError if it is damaged."""
         if batch == 0:
-            return StateVersion(-1, self._buckets)
+            return StateVersion(-1, self._buckets, is_new=True)
         return self._load(batch - 1)
+
+    @property
+    def last(self) -> int | None:
+        """The number of the last batch with a state; None without one."""
+        return max((int(path.stem) for path in self.path.glob("*.json")), default=None)
 
     def _load(self, batch: int) -> StateVersion:
         path = self.path / f"{batch}.json"
@@ -101,7 +110,12 @@ class StateDirectory:
                 }
                 for operator, buckets in stored["chains"].items()
             }
-            return StateVersion(batch, stored["buckets"], chains, stored["time"])
+            schemas = stored.get("schemas", {}).items()
+            return StateVersion(
+                batch, stored["buckets"], chains, stored["time"],
+                {operator: OperatorSchema.parse(schema) for operator, schema in schemas},
+                stored.get("is_new", False),
+            )  # fmt: skip
         except FileNotFoundError:
             raise _damaged(path, "is missing") from None
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -112,6 +126,8 @@ class StateDirectory:
         stored = {
             "buckets": version.buckets,
             "time": version.time,
+            "is_new": version.is_new,
+            "schemas": {operator: s.as_dict() for operator, s in version.schemas.items()},
             "chains": {
                 operator: {
                     str(bucket): [[file.path, file.size, file.rows] for file in chain]

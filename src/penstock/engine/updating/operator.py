@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import lit, monotonically_increasing_id, pmod, struct
 from pyspark.sql.types import ByteType, LongType, StructField, StructType
 
-from penstock.engine.spark_plan import analyzed_plan, scala_items
+from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.state_schema import Columns, OperatorSchema, is_identity, stable_name
 from penstock.engine.updating.catalyst import Catalyst, Weighted, named
 from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.hashing import hashes
@@ -39,14 +40,51 @@ class Input:
     changes: Weighted
     key: Sequence[Any]
 
+    def arranged(self, catalyst: Catalyst, key: Sequence[int], values: Sequence[int]) -> Input:
+        """Returns the input with its key and its columns at these positions, in this order."""
+        if is_identity(key) and is_identity(values):
+            return self
+        columns = _values(self.changes)
+        attributes = [*(columns[position] for position in values), self.changes.weight]
+        plan = catalyst.project(self.changes.plan, attributes)
+        changes = replace(self.changes, plan=plan)
+        return Input(changes, [self.key[position] for position in key])
+
+
+def schema_of(catalyst: Catalyst, inputs: Sequence[Input]) -> OperatorSchema:
+    """Returns the schema of an operator that keeps the rows of its inputs."""
+    keys = zip(*(_columns(catalyst, input_.key) for input_ in inputs), strict=True)
+    key = tuple((" = ".join(n for n, _ in pair), " = ".join(t for _, t in pair)) for pair in keys)
+    values = (_columns(catalyst, _values(input_.changes)) for input_ in inputs)
+    return OperatorSchema("rows", (key, *values))
+
+
+def _columns(catalyst: Catalyst, expressions: Sequence[Any]) -> Columns:
+    types = [type_.simpleString() for type_ in catalyst.types(expressions)]
+    return tuple(zip(map(_name, expressions), types, strict=True))
+
+
+def _name(expression: Any) -> str:
+    is_attribute = class_name(expression) == "AttributeReference"
+    return stable_name(str(expression.name() if is_attribute else expression.sql()))
+
+
+def whole_rows(changes: Weighted) -> Input:
+    """Returns changes as an input whose key is the whole row."""
+    return Input(changes, _values(changes))
+
 
 @dataclass(frozen=True)
 class TouchedRows:
-    """The rows of the keys that a batch touches: the output of `UpdateState`."""
+    """The rows of the keys that a batch touches: the output of `UpdateState`.
+
+    With `expires` rows are also removed because of their age.
+    """
 
     catalyst: Catalyst
     frame: DataFrame
     inputs: Sequence[Input]
+    expires: bool = False
 
     def rows(self, side: int, phases: Sequence[int]) -> Any:
         """Returns the plan of the rows of an input in these phases, without a weight."""
@@ -61,7 +99,8 @@ class TouchedRows:
         plan, added = self.catalyst.with_column(plan, weight, WEIGHT)
         *values, _, _ = scala_items(plan.output())
         plan = self.catalyst.project(plan, [*values, added])
-        return Weighted(plan, added, self.inputs[side].changes.inserts_only)
+        inserts_only = self.inputs[side].changes.inserts_only and not self.expires
+        return Weighted(plan, added, inserts_only)
 
     def _side(self, side: int, phases: Sequence[int]) -> tuple[Any, list[Any], Any]:
         """Returns the plan of rows, their values with the IDs of the input, and their phase."""
@@ -95,7 +134,7 @@ def touch(
         _changes(catalyst, inputs, types, side, buckets, replaces=task.replaces)
         for side in range(len(inputs))
     ]
-    if task.expired is not None:
+    if task.removes:
         parts.append(_names_of_buckets(catalyst, buckets, parts[0].schema))
     changes = reduce(DataFrame.unionAll, parts)
     partitions = int(catalyst.session.conf.get("spark.sql.shuffle.partitions") or buckets)
@@ -108,7 +147,7 @@ def touch(
         ]
     )
     frame = checkpoint(changes.mapInArrow(task, output))
-    return TouchedRows(catalyst, frame, inputs)
+    return TouchedRows(catalyst, frame, inputs, expires=task.expiry is not None)
 
 
 def _values(changes: Weighted) -> list[Any]:

@@ -24,7 +24,7 @@ from penstock.engine.spark_plan import (
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.catalyst import Catalyst, Weighted, signed, union, weighted_leaf
 from penstock.engine.updating.first_rows import first_rows, limited_window
-from penstock.engine.updating.operator import AFTER, BEFORE, Input, TouchedRows
+from penstock.engine.updating.operator import AFTER, BEFORE, Input, TouchedRows, whole_rows
 from penstock.engine.updating.template import reads
 
 _TRANSPARENT = frozenset({
@@ -49,8 +49,8 @@ class State(Protocol):
     """The state of the operators of a query for one batch."""
 
     @property
-    def accumulates(self) -> bool:
-        """Whether aggregates may accumulate: no rows expire."""
+    def expires(self) -> bool:
+        """Whether rows expire in the first operator that keeps them."""
 
     @property
     def is_empty(self) -> bool:
@@ -59,8 +59,8 @@ class State(Protocol):
     def touch(self, operator: str, inputs: Sequence[Input]) -> tuple[TouchedRows, bool]:
         """Returns the rows of the keys that changes touch, and whether the operator had state."""
 
-    def accumulate(self, operator: str, accumulation: Accumulation) -> tuple[DataFrame, bool]:
-        """Returns the groups that changes change, and whether the operator had state."""
+    def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
+        """Returns the changes of an aggregate that accumulates."""
 
 
 class IncrementalPlan:
@@ -118,6 +118,17 @@ class IncrementalPlan:
             return Weighted(analyzed_plan(none), rows.weight)
         return rows
 
+    def _expiring(self, changes: Weighted) -> Weighted:
+        """Returns the rows of an input as changes that take back the rows that have expired.
+
+        Beside rows that an earlier operator keeps, or rows of a table, the next operator cannot
+        remove rows because of their age.
+        """
+        if not changes.inserts_only:
+            return changes
+        touched, _ = self._state.touch(f"{self._operator()}-rows", [whole_rows(changes)])
+        return touched.changes(0)
+
     def _over(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
         """Returns an operator that computes each row by itself."""
         changing = [child for child in children if not child.is_static]
@@ -143,6 +154,8 @@ class IncrementalPlan:
 
     def _union(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
         children = [self._inserted(child) for child in children]
+        if self._state.expires and len({child.inserts_only for child in children}) > 1:
+            children = [self._expiring(child) for child in children]
         inputs = [
             self._catalyst.project(changes.plan, [*scala_items(child.output()), changes.weight])
             for child, changes in zip(scala_items(plan.children()), children, strict=True)
@@ -155,9 +168,8 @@ class IncrementalPlan:
         groups = scala_items(plan.groupingExpressions())
         key = [expression for expression in groups if not _is_session(expression)]
         accumulation = Accumulation.of(self._catalyst, plan, children[0])
-        if accumulation is not None and self._state.accumulates and key == groups:
-            touched, had_state = self._state.accumulate(self._operator(), accumulation)
-            return accumulation.changes(touched, had_state=had_state)
+        if accumulation is not None and not self._state.expires and key == groups:
+            return self._state.accumulate(self._operator(), accumulation)
         return self._recompute(plan, plan, [Input(children[0], key)])
 
     def _window(self, plan: Any, children: Sequence[Weighted]) -> Weighted:

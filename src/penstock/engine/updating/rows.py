@@ -90,10 +90,10 @@ class RowState:
         """Returns the rows of keys, which are sorted, in each chunk."""
         return [_find(chunk, keys) for chunk in self.chunks]
 
-    def expired(self, limit: int, changes: pa.Table) -> pa.Table:
+    def expired(self, limit: int, changes: pa.Table, sides: Sequence[int]) -> pa.Table:
         """Returns changes that take back the rows of the keys whose rows are all before a time.
 
-        Keys of `changes` do not expire.
+        Only rows of these sides are taken back. Keys of `changes` do not expire.
         """
         rows = self.table()
         if rows is None or not rows.num_rows:
@@ -103,7 +103,9 @@ class RowState:
         newest = np.maximum.reduceat(_numbers(rows, TIME), starts)
         old = keys[starts][newest < limit]
         old = old[~np.isin(old, _numbers(changes, KEY))]
-        return negate(_find(rows, old)).select(changes.schema.names)
+        found = _find(rows, old)
+        found = found.filter(pa.array(np.isin(_numbers(found, SIDE), sides)))
+        return negate(found).select(changes.schema.names)
 
     def add(self, changes: pa.Table) -> None:
         """Adds changes to the rows."""

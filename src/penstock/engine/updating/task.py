@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from penstock.core.error_codec import encode_errors
 from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.rows import (
+    HASH_2,
     KEY,
     ORDER,
     SIDE,
@@ -42,6 +43,17 @@ KEPT, REMOVED, ADDED = 0, -1, 1
 
 
 @dataclass(frozen=True)
+class Expiry:
+    """The expiry of rows of these inputs: of keys whose rows are all before `limit`.
+
+    Without a limit no rows are removed in this batch.
+    """
+
+    sides: tuple[int, ...]
+    limit: int | None
+
+
+@dataclass(frozen=True)
 class UpdateState:
     """A function for `mapInArrow`: adds changes to the state, and returns the rows of their keys.
 
@@ -49,16 +61,20 @@ class UpdateState:
     of a bucket in one partition. Rows whose side is `NO_SIDE` only name a bucket. The output has
     `PHASE`, `SIDE` and the columns with values, a row for each occurrence, in the order of arrival.
 
-    `time` is the time of the batch in milliseconds. Keys whose rows are all before `expired` are
-    removed, in all buckets of the input. With `replaces` a change is the new row of its key, or
-    with a negative weight its delete.
+    `time` is the time of the batch in milliseconds. With `replaces` a change is the new row of its
+    key, or with a negative weight its delete.
     """
 
     files: BucketFiles
     batch: int
     time: int
-    expired: int | None = None
+    expiry: Expiry | None = None
     replaces: bool = False
+
+    @property
+    def removes(self) -> bool:
+        """Whether rows expire in this batch, in all buckets of the input."""
+        return self.expiry is not None and self.expiry.limit is not None
 
     @encode_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,15 +94,22 @@ class UpdateState:
         changes = changes.sort_by(ORDER)
         order = pa.array(np.arange(changes.num_rows) + (self.batch << _ORDER_BITS))
         changes = changes.set_column(changes.schema.get_field_index(ORDER), ORDER, order)
-        time = pa.array(np.full(changes.num_rows, self.time, np.int64))
-        return changes.append_column(TIME, time)
+        times = np.full(changes.num_rows, self.time, np.int64)
+        changes = changes.append_column(TIME, pa.array(times))
+        if self.replaces and self.expiry is not None:
+            # A row that arrives again unchanged is another row, with a later time.
+            hashes = np.bitwise_xor(changes.column(HASH_2).to_numpy(), times)
+            index = changes.schema.get_field_index(HASH_2)
+            changes = changes.set_column(index, HASH_2, pa.array(hashes))
+        return changes
 
     def _update(self, bucket: int, changes: pa.Table) -> Touched | None:
         state = self.files.load(bucket)
         if self.replaces:
             changes = _replacements(state, changes)
-        if self.expired is not None:
-            changes = pa.concat_tables([changes, state.expired(self.expired, changes)])
+        if self.expiry is not None and self.expiry.limit is not None:
+            expired = state.expired(self.expiry.limit, changes, self.expiry.sides)
+            changes = pa.concat_tables([changes, expired])
         if not changes.num_rows:
             return None
         touched = state.touch(changes)
