@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from penstock.core.errors import PlanError
-from penstock.sql.calls import DIALECT
 from penstock.sql.facts import Facts
+from penstock.sql.parsing import DIALECT
 
 
 class Rewritten(NamedTuple):
