@@ -9,7 +9,8 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -36,7 +37,7 @@ def run(seed: int, count: int) -> Iterator[str]:
     """Plans mutants. Yields an exception that is not an error of the user, with its mutant."""
     random = Random(seed)
     with tempfile.TemporaryDirectory() as directory:
-        originals = list(_copy(Path(directory)))
+        originals = list(copy_pipelines(Path(directory), DIRECTORIES))
         for number in range(count):
             original = random.choice(originals)
             text = mutant(random, original.read_bytes())
@@ -47,9 +48,9 @@ def run(seed: int, count: int) -> Iterator[str]:
                 yield f"seed {seed}, number {number}, {original.name}: {problem}\n{text!r}"
 
 
-def _copy(directory: Path) -> Iterator[Path]:
+def copy_pipelines(directory: Path, sources: Sequence[Path]) -> Iterator[Path]:
     """Copies the pipelines with the files beside them. Yields the copies."""
-    for source in DIRECTORIES:
+    for source in sources:
         target = directory / source.name
         shutil.copytree(source, target)
         yield from sorted(path for path in target.iterdir() if path.suffix in (".yaml", ".sql"))
@@ -60,16 +61,23 @@ def _plan(path: Path) -> str | None:
     directory = Path.cwd()
     os.chdir(path.parent)
     try:
+        return problem_of(lambda: app.plan(path.name, env={}))
+    finally:
+        os.chdir(directory)
+
+
+def problem_of(make_plan: Callable[[], object]) -> str | None:
+    """Returns the problem of planning; None if the plan or the error is as expected."""
+    try:
         with _limited():
-            app.plan(path.name, env={})
+            make_plan()
     except Bug as error:
         return f"{error!r}"
     except PenstockError as error:
         return None if format_error(error) else "empty error"
     except (Exception, Late) as error:
-        return f"{type(error).__name__}: {error}"
-    finally:
-        os.chdir(directory)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
     return None
 
 

@@ -7,6 +7,7 @@ import messages
 import parser
 import payloads
 import pytest
+import scripts
 from fuzzing import Program
 
 PROGRAMS: dict[str, tuple[Program, int]] = {
@@ -14,6 +15,7 @@ PROGRAMS: dict[str, tuple[Program, int]] = {
     "payloads": (payloads.run, 200),
     "damaged_files": (damaged_files.run, 600),
     "messages": (messages.run, 1500),
+    "scripts": (scripts.run, 600),
 }
 
 

@@ -49,7 +49,7 @@ def input_(penstock_spark: SparkSession) -> Iterator[DataFrame]:
 
 
 def failures(frame: DataFrame, input_: DataFrame) -> dict[int, str]:
-    """Returns the IDs of failing rows, and the conditions of their errors."""
+    """Returns the IDs of failing rows, and the codes of their errors."""
     numbered = number_rows(input_)
     ids = {row[ROW]: row["id"] for row in numbered.collect()}
     found: dict[int, str] = {}
@@ -57,12 +57,12 @@ def failures(frame: DataFrame, input_: DataFrame) -> dict[int, str]:
         numbers = check.numbers().to_pylist()
         errors = list(check.errors(min(ids), max(ids)))
         assert [number for number, _ in errors] == numbers
-        for number, message in errors:
-            found[ids[number]] = message.partition("]")[0].removeprefix("[")
+        for number, error in errors:
+            found[ids[number]] = error.code
     return found
 
 
-BY_ZERO, NO_NUMBER, NO_INDEX = "DIVIDE_BY_ZERO", "CAST_INVALID_INPUT", "INVALID_ARRAY_INDEX"
+BY_ZERO, NO_NUMBER, NO_INDEX = "divide-by-zero", "cast-invalid-input", "invalid-array-index"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from cyclopts import App, Group, Parameter
 from penstock.cli.options import Files, Json, Overrides
 from penstock.cli.printing import print_json, print_table
 from penstock.core.errors import UserError
-from penstock.core.text import plural, shorten
+from penstock.core.text import plural, printable, shorten
 from penstock.core.units import size_text
 
 if TYPE_CHECKING:
@@ -253,7 +253,8 @@ def _print(letter: dict[str, Any]) -> None:
         return
     text = _text(payload)
     kind = "payload" if text is not None else "payload in hex"
-    print(f"\n{kind} ({size_text(len(payload))})\n{payload.hex(' ') if text is None else text}")
+    content = payload.hex(" ") if text is None else printable(text)
+    print(f"\n{kind} ({size_text(len(payload))})\n{content}")
 
 
 def _print_replayed(result: ReplayResult) -> None:
@@ -264,4 +265,4 @@ def _print_replayed(result: ReplayResult) -> None:
         kept = "was" if result.failed == 1 else "were"
         print(f"{result.failed:,} failed again and {kept} kept")
     for node in result.skipped:
-        print(f"{node.count:,} of {node.node} not replayed: {node.reason}")
+        print(printable(f"{node.count:,} of {node.node} not replayed: {node.reason}"))

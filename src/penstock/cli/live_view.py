@@ -28,7 +28,7 @@ from penstock.cli.summary import (
 )
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
-from penstock.core.text import shorten
+from penstock.core.text import printable, shorten
 
 if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
@@ -150,4 +150,4 @@ def _wrapped(line: str, style: str) -> Text:
 
 def _format_line(event: str, facts: dict[str, Any]) -> str:
     text = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
-    return shorten(f"{event}: {text}" if text else event)
+    return shorten(printable(f"{event}: {text}" if text else event))

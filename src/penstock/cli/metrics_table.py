@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from penstock.core.text import plural
+from penstock.core.text import plural, printable
 from penstock.core.units import size_text
 from penstock.observe.execution import SLOW_SECONDS
 
@@ -115,13 +115,13 @@ def format_executions(numbers: Snapshot) -> list[str]:
         for kind, executions in kinds
         for name, execution in executions.items()
     ]
-    return [f"{label}: {text}" for label, text in lines if text]
+    return [printable(f"{label}: {text}") for label, text in lines if text]
 
 
 def format_failure(execution: Mapping[str, Any]) -> str:
     """Returns the last error of a query or receiver, with the sink that failed."""
     error, sink = execution["error"], execution.get("sink")
-    return f"{error}" if sink is None else f"sink {sink}: {error}"
+    return printable(f"{error}" if sink is None else f"sink {sink}: {error}")
 
 
 def _format_execution(execution: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
 from penstock.core.known_secrets import conceal
+from penstock.core.text import printable
 from penstock.sdk.columns.text_table import text_table
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def concealed_output() -> Iterator[None]:
 def print_json(value: Any) -> None:
     """Prints a JSON document; bytes as base64, times as ISO-8601, dataclasses as objects."""
     text = to_json(value, indent=2, bytes_mode="base64", inf_nan_mode="strings")
-    print(text.decode())
+    print(printable(text.decode()))
 
 
 def print_table(

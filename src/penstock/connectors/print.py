@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from penstock.core.standard_streams import output_errors
-from penstock.core.text import plural
+from penstock.core.text import plural, printable
 from penstock.sdk import BatchId, Capability, Config, Failure, Receipt, Sink, Writer
 from penstock.sdk.columns.text_table import cell, heading, text_table
 
@@ -28,8 +28,9 @@ class PrintSinkConfig(Config):
 class PrintSink(Sink[PrintSinkConfig]):
     """Prints rows to the standard output of the driver, by default as JSON.
 
-    Partitions are printed in order. Changes are printed with their operation column. A batch that
-    is repeated after a crash is printed again.
+    Control characters in the rows are printed as escapes, such as `\\u001b`, in tables and on a
+    terminal. Partitions are printed in order. Changes are printed with their operation column. A
+    batch that is repeated after a crash is printed again.
 
     ```yaml
     type: print
@@ -59,8 +60,9 @@ class PrintSink(Sink[PrintSinkConfig]):
         lines = self.format_rows(ordered[0]["header"], printed)
         if total > len(printed):
             lines = [*lines, f"... and {plural(total - len(printed), 'more row', 'more rows')}"]
+        text = "".join(f"{self.config.prefix}{line}\n" for line in lines)
         with output_errors():
-            sys.stdout.write("".join(f"{self.config.prefix}{line}\n" for line in lines))
+            sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
             sys.stdout.flush()
 
     def format_rows(self, header: Sequence[tuple[str, bool]], rows: Sequence[Any]) -> list[str]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from penstock.core.errors import PenstockError, ValidationErrors, flatten_errors
 from penstock.core.known_secrets import conceal
+from penstock.core.text import printable
 
 
 def format_error(error: BaseException) -> str:
-    """Returns the report of an error: message, location with its line, hint and detail."""
+    """Returns the report of an error: message, location with its line, hint and detail.
+
+    The report is printable.
+    """
     if isinstance(error, ValidationErrors):
         return "\n\n".join(format_error(inner) for inner in error.errors)
     if not isinstance(error, PenstockError):
-        return conceal(f"error[bug]: {type(error).__name__}: {error}")
+        return printable(conceal(f"error[bug]: {type(error).__name__}: {error}"))
     lines = [f"error[{error.code}]: {error.message}"]
     if error.where is not None:
         lines += error.where.excerpt(error.hint)
@@ -19,7 +23,7 @@ def format_error(error: BaseException) -> str:
         lines.append(f"  hint: {error.hint}")
     if error.detail:
         lines += [f"  {line}" for line in error.detail.strip().splitlines()]
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def to_dicts(error: PenstockError) -> list[dict[str, str | int | None]]:

@@ -1,25 +1,39 @@
-"""Exits in the user's Python code, such as `sys.exit()`, as exceptions."""
+"""Exceptions of the user's Python code: exits such as `sys.exit()`, and texts of any exception."""
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_PASSED = (Exception, KeyboardInterrupt, GeneratorExit, CancelledError)
-"""Exceptions, and signals of Python itself."""
-
 
 @contextmanager
-def exits_as_exceptions() -> Iterator[None]:
+def exits_as_exceptions(*passed: type[BaseException]) -> Iterator[None]:
     """Raises an Exception of the same name, text and traceback in place of SystemExit and others.
 
-    KeyboardInterrupt, and the cancellation of coroutines and generators, pass unchanged.
+    Exceptions of the classes `passed` pass unchanged. These are signals of Python itself:
+    KeyboardInterrupt in a process of a terminal, CancelledError in a coroutine.
     """
+    unchanged: tuple[type[BaseException], ...] = (Exception, *passed)
     try:
         yield
-    except _PASSED:
+    except unchanged:
         raise
     except BaseException as error:
         kind = type(type(error).__name__, (Exception,), {})
-        raise kind(str(error)).with_traceback(error.__traceback__) from error
+        raise kind(_message(error)).with_traceback(error.__traceback__) from error
+
+
+def exception_text(error: BaseException) -> str:
+    """Returns the class and the message of an exception; the class alone without a message.
+
+    The message of an exception of the user is computed by code of the user, which may fail too.
+    """
+    message = _message(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:
+        return ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from penstock.core.known_secrets import conceal_in_line
 from penstock.core.secret import redact
+from penstock.core.text import printable
 
 _MAX_WIDTH = 160
 
@@ -36,12 +37,12 @@ class Location:
         gutter = " " * len(number)
         visible = replace(self, text=conceal_in_line(redact(self.text)))._shorten()
         before, marked = (
-            visible.text[: visible.column - 1],
-            visible.text[visible.column - 1 :][: visible.length],
+            printable(visible.text[: visible.column - 1]),
+            printable(visible.text[visible.column - 1 :][: visible.length]),
         )
         pad = "".join("\t" if c == "\t" else " " * _width(c) for c in before)
         mark = pad + "^" * max(1, sum(_width(c) for c in marked))
-        lines += [f" {gutter} |", f" {number} | {visible.text}", f" {gutter} | {mark}"]
+        lines += [f" {gutter} |", f" {number} | {printable(visible.text)}", f" {gutter} | {mark}"]
         if note:
             lines[-1] += f" {note}"
         return lines

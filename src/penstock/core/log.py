@@ -6,6 +6,7 @@ import sys
 from typing import Any, Literal, Protocol
 
 from penstock.core.known_secrets import conceal
+from penstock.core.text import printable
 
 Format = Literal["console", "json"]
 
@@ -28,6 +29,7 @@ def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
 
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
     render: Any
+    escape = [] if format_ == "json" else [_escape]
     if format_ == "json":
         render = structlog.processors.JSONRenderer()
     else:
@@ -36,7 +38,7 @@ def make(format_: Format = "console", level: str = "info", **facts: Any) -> Log:
         )
     logger: Log = structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
-        processors=[structlog.processors.add_log_level, _clean, stamp, render],
+        processors=[structlog.processors.add_log_level, _clean, stamp, *escape, render],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
     ).bind(**facts)
     return logger
@@ -48,6 +50,13 @@ def _clean(logger: Any, method: str, event: Any) -> Any:
         key: conceal(value) if isinstance(value, str) else value
         for key, value in event.items()
         if value is not None
+    }
+
+
+def _escape(logger: Any, method: str, event: Any) -> Any:
+    """Returns an event whose texts are printable."""
+    return {
+        key: printable(value) if isinstance(value, str) else value for key, value in event.items()
     }
 
 

@@ -1,12 +1,14 @@
-"""Parts of messages: nearest names, plurals, shortened texts, positions."""
+"""Parts of messages: nearest names, plurals, shortened and printable texts, positions."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 _SHORTEST_PREFIX = 4
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
@@ -107,6 +109,16 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
 def shorten(text: str, limit: int = 200) -> str:
     """Returns at most `limit` characters of a text, and the length of a longer text."""
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"
+
+
+def printable(text: str) -> str:
+    """Returns a text with escapes such as `\\u001b` in place of control characters.
+
+    A terminal interprets control characters, among them those that change the direction of a text.
+    Data must not move its cursor, set its title or hide a part of a line. Line breaks and tabs
+    remain. A JSON document remains the same document.
+    """
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def line_and_column(text: str, index: int) -> tuple[int, int]:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from penstock.core.errors import PlanError, RecordError
 from penstock.core.text import plural
 from penstock.engine.build import Builder
 from penstock.engine.columns import to_arrow
-from penstock.engine.data_errors import data_error
+from penstock.engine.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.separation import branch_of
 from penstock.engine.sink_rows import discard
 from penstock.engine.updating.row_parts import row_parts
@@ -106,7 +105,7 @@ class Bisection:
             try:
                 frames = self.builder.build_batch(self._branch, self.root)
                 discard(frames[name])
-            except PySparkException as failure:
+            except SPARK_ERRORS as failure:
                 reason = _to_record_error(failure)
                 return PlanError(
                     f"{node.label}: SQL fails on a row of its result: {reason.message}",
@@ -140,7 +139,7 @@ class Bisection:
             node = self.builder.plan.nodes[name]
             try:
                 self._attempt(row, name)
-            except PySparkException as error:
+            except SPARK_ERRORS as error:
                 return node, _to_record_error(error)
         raise AssertionError("the failure of a record is not reproducible")
 

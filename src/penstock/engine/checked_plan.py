@@ -17,6 +17,7 @@ from pyspark.sql.functions import struct, when
 from penstock.engine.fallible import OPAQUE, find_failures
 from penstock.engine.function_calls import innermost_calls, replace_call
 from penstock.engine.java_names import java_names
+from penstock.engine.map_guards import guard_maps
 from penstock.engine.spark_plan import (
     analyzed_plan,
     class_name,
@@ -83,7 +84,7 @@ class CheckedPlan(ABC):
 
     def visit_aggregate(self, plan: Any) -> None:
         """Adds the check of the groups and of the inputs of aggregate functions."""
-        self.check(self.visit(plan.child()), aggregated_values(plan))
+        self.check(self.visit(plan.child()), aggregated_values(plan, self.expressions))
 
     def check(self, plan: Any | None, values: list[Any]) -> tuple[Any | None, list[Any]]:
         """Adds a check of expressions over a plan.
@@ -213,7 +214,8 @@ class CheckedPlan(ABC):
         """
         columns = self.java.org.apache.spark.sql.classic.ExpressionUtils
         always = self.always()
-        fields = struct(*(when(always, self.column(value)) for value in values))
+        guarded = (guard_maps(value, self.column, self.java) for value in values)
+        fields = struct(*(when(always, self.column(value)) for value in guarded))
         tried: Any = fields
         return self.column(self.expressions.TryEval(columns.expression(tried._jc)))
 
@@ -229,14 +231,24 @@ class CheckedPlan(ABC):
             yield field if value.nullable() else self.expressions.KnownNotNull(field)
 
 
-def aggregated_values(plan: Any) -> list[Any]:
-    """Returns the groups of an aggregation and the inputs of its functions without a filter."""
-    values = scala_items(plan.groupingExpressions())
-    pending = scala_items(plan.aggregateExpressions())
+def aggregated_values(aggregate: Any, expressions: Any) -> list[Any]:
+    """Returns the groups of an aggregation, and the filters and inputs of its functions.
+
+    A filtered input is null for a row that does not pass the filter. `expressions` is Spark's
+    package.
+    """
+    values = scala_items(aggregate.groupingExpressions())
+    pending = scala_items(aggregate.aggregateExpressions())
     while pending:
         expression = pending.pop()
         if class_name(expression) != "AggregateExpression":
             pending += scala_items(expression.children())
-        elif expression.filter().isEmpty():
-            values += scala_items(expression.aggregateFunction().children())
+            continue
+        inputs = scala_items(expression.aggregateFunction().children())
+        if expression.filter().isDefined():
+            condition = expression.filter().get()
+            nulls = [expressions.Literal(None, input_.dataType()) for input_ in inputs]
+            pairs = zip(inputs, nulls, strict=True)
+            inputs = [condition, *(expressions.If(condition, *pair) for pair in pairs)]
+        values += inputs
     return values

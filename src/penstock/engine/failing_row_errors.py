@@ -12,7 +12,6 @@ from penstock.core.errors import RecordError, Rejected
 from penstock.engine.build import Builder
 from penstock.engine.checked_plan import ROW
 from penstock.engine.columns import to_arrow
-from penstock.engine.data_errors import parse_data_error
 from penstock.engine.failing_rows import failing_nodes, read_failing_rows, remove_failing_rows
 from penstock.engine.row_checks import find_checks
 from penstock.engine.stream_checks import stage_of
@@ -59,12 +58,11 @@ class FailingRowErrors:
             StructType([*columns.fields, StructField(ROW, LongType())]),
         )
         input_ = numbered.drop(ROW)
-        messages: dict[int, str] = {}
+        errors: dict[int, RecordError] = {}
         for check in find_checks(self._output(node, input_), input_, numbered):
-            for number, message in check.errors(0, table.num_rows):
-                messages.setdefault(number, message)
-        errors = [parse_data_error(messages.get(number, "")) for number in range(table.num_rows)]
-        return [error or _unknown_error() for error in errors]
+            for number, error in check.errors(0, table.num_rows):
+                errors.setdefault(number, error)
+        return [errors.get(number) or _unknown_error() for number in range(table.num_rows)]
 
     def _output(self, node: Node, input_: DataFrame) -> DataFrame:
         """Returns the output of a node for rows of its input."""

@@ -13,6 +13,7 @@ from penstock.core.errors import PlanError, RecordError, Rejected
 from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.engine import task as spark_task
+from penstock.engine.crashes import call_forked, crash_mark
 from penstock.engine.late_candidates import LateCapture, select_candidates
 from penstock.engine.open_transforms import OPEN_TRANSFORMS
 from penstock.engine.spool import DeadLetterWriter, Spool
@@ -68,7 +69,12 @@ class Step:
                 output = list(transform.apply(batch.slice(start, stop - start)))
             return [self._conform(rows) for rows in output]
 
-        for start, _, result in isolate(batch.num_rows, attempt):
+        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch]:
+            return call_forked(lambda: attempt(start, stop))
+
+        with crash_mark(self.spool.node) as crashed:
+            results = list(isolate(batch.num_rows, attempt_forked if crashed else attempt))
+        for start, _, result in results:
             if isinstance(result, RecordError):
                 letters.add(row_payload(batch, start), result)
             else:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.core.errors import PenstockError, PlanError
-from penstock.core.exits import exits_as_exceptions
+from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.sdk import Transform
 
 Key = tuple[str, str, str]
@@ -84,13 +84,12 @@ def _open(transform: Transform[Any]) -> Transform[Any]:
         raise
     except Exception as error:
         raise PlanError(
-            f'transform "{transform.context.node}" cannot be opened: '
-            f"{type(error).__name__}: {error}",
+            f'transform "{transform.context.node}" cannot be opened: {exception_text(error)}',
             code="failed-open",
         ) from error
     return transform
 
 
 def _close_quietly(transform: Transform[Any]) -> None:
-    with suppress(Exception):
+    with suppress(Exception), exits_as_exceptions():
         transform.close()

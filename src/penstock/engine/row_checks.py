@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import monotonically_increasing_id
 
+from penstock.core.errors import RecordError
 from penstock.engine.checked_plan import ROW, CheckedPlan, without_ctes
 from penstock.engine.java_names import java_names
 from penstock.engine.row_errors import row_errors
@@ -29,7 +30,7 @@ class Check:
         """Returns the numbers of the input rows of failing rows."""
         return self._select([self.row]).toArrow().column(0).combine_chunks()
 
-    def errors(self, first: int, last: int) -> Iterator[tuple[int, str]]:
+    def errors(self, first: int, last: int) -> Iterator[tuple[int, RecordError]]:
         """Yields the numbers of input rows in a range and the errors of the rows."""
         references = scala_items(self.expression.references().toSeq())
         read = [each for each in references if not each.exprId().equals(self.row.exprId())]

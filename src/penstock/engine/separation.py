@@ -19,7 +19,7 @@ from penstock.core.errors import RecordError
 from penstock.engine.build import Builder
 from penstock.engine.checked_plan import ROW
 from penstock.engine.columns import to_arrow
-from penstock.engine.data_errors import data_error, parse_data_error
+from penstock.engine.data_errors import data_error
 from penstock.engine.row_checks import Check, find_checks, number_rows
 from penstock.engine.sink_rows import computed
 from penstock.engine.spark_plan import analyzed_plan
@@ -52,18 +52,17 @@ class _Failures:
         for start in range(0, len(self.numbers), ROWS_PER_FILE):
             numbers = self.numbers.slice(start, ROWS_PER_FILE)
             first, last = numbers[0].as_py(), numbers[-1].as_py()
-            messages: dict[int, str] = {}
+            found: dict[int, RecordError] = {}
             for check in self.checks:
-                for number, message in check.errors(first, last):
-                    messages.setdefault(number, message)
-            errors = [parse_data_error(messages[number]) for number in numbers.to_pylist()]
-            known = [error for error in errors if error is not None]
-            if len(known) < len(errors):
+                for number, error in check.errors(first, last):
+                    found.setdefault(number, error)
+            if not found.keys() >= set(numbers.to_pylist()):
                 raise NotSeparable
+            errors = [found[number] for number in numbers.to_pylist()]
             within = self.rows.where(f"{ROW} BETWEEN {first} AND {last}")
             table = _join(within, numbers, "left_semi").toArrow().sort_by(ROW).drop([ROW])
             schema = to_arrow(self.rows.drop(ROW).schema)
-            yield table.cast(schema).combine_chunks(), known
+            yield table.cast(schema).combine_chunks(), errors
 
 
 @dataclass
@@ -204,20 +203,18 @@ def find_failing_rows(frames: Sequence[DataFrame], input_: DataFrame) -> dict[in
     if is_remote():
         return {}
     rows = number_rows(input_.coalesce(1))
-    messages: dict[int, str] = {}
+    errors: dict[int, RecordError] = {}
     try:
         for check in (each for frame in frames for each in find_checks(frame, input_, rows)):
             numbers = pc.unique(check.numbers()).sort()
             for start in range(0, len(numbers), ROWS_PER_FILE):
                 part = numbers.slice(start, ROWS_PER_FILE)
-                for number, message in check.errors(part[0].as_py(), part[-1].as_py()):
-                    messages.setdefault(number, message)
+                for number, error in check.errors(part[0].as_py(), part[-1].as_py()):
+                    errors.setdefault(number, error)
     except (Py4JError, PySparkException) as error:
-        if isinstance(error, PySparkException) and data_error(error) is None:
-            raise
+        _require_data_error(error)
         return {}
-    errors = {number: parse_data_error(message) for number, message in messages.items()}
-    return {number: error for number, error in errors.items() if error is not None}
+    return errors
 
 
 def branch_of(builder: Builder, query: Query, sink: Node) -> Query:

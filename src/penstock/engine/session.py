@@ -43,12 +43,17 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
     "spark.sql.streaming.offsetLog.formatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.executor.killOnFatalError.depth": "0",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.python.daemon.module": "penstock.engine.worker_daemon",
 }
 """Settings for every master. State uses Spark's in-memory provider by default. Checkpoints are in
-the state directory, a path in which a rename is atomic."""
+the state directory, a path in which a rename is atomic.
+
+A row may exhaust the stack or the memory of its task, as `repeat` or a regular expression can. This
+is an error of the task, and does not end the JVM.
+"""
 
 LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "localhost",

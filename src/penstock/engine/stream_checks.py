@@ -106,7 +106,7 @@ class _CheckedStream(CheckedPlan):
     def _rewrite_aggregate(self, plan: Any) -> Any:
         """Returns an aggregation whose groups and inputs are computed before."""
         before = self.count
-        values = aggregated_values(plan)
+        values = aggregated_values(plan, self.expressions)
         passing, fields = self.check(self.visit(plan.child()), values)
         if self.count == before:
             return plan

@@ -21,6 +21,7 @@ _PYTHON = re.compile(
     r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit))\s*:\s*(.+)$", re.MULTILINE
 )
 _QUOTED = re.compile(r"== SQL[^\n]*\(line (\d+), position (\d+)\)[^\n]*==\n([^\n]+)")
+OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 _TRANSIENT = (
     "ExecutorLostFailure", "Connection reset", "Broken pipe", "worker exited unexpectedly",
     "Python worker failed to connect", "java.io.OptionalDataException",
@@ -116,6 +117,13 @@ def _text_error(plan: Plan, query: Query, text: str) -> PenstockError:
             f"a disk is full, probably the disk of {plan.state}",
             code="disk-full",
             hint="Free disk space and run again. The run resumes.",
+        )
+    if OUT_OF_MEMORY in text:
+        return PenstockError(
+            f'query "{query.name}" has exhausted the memory of Java',
+            code="out-of-memory",
+            where=plan.nodes[query.root].where,
+            hint="Increase runtime.memory.",
         )
     if OVERFLOW in text:
         where = plan.nodes[query.root].where

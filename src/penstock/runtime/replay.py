@@ -6,7 +6,6 @@ import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.core.error_codec import decode
@@ -15,7 +14,7 @@ from penstock.core.text import plural
 from penstock.engine.batch_record import BatchRecordFile
 from penstock.engine.build import Builder
 from penstock.engine.column_types import column_types
-from penstock.engine.data_errors import data_error
+from penstock.engine.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.late_rows import CODE as LATE
 from penstock.engine.separation import find_failing_rows
 from penstock.engine.sink_rows import make_sink_task, partitioning_of, write_rows
@@ -263,7 +262,7 @@ class Replay:
 def _to_record_error(error: Exception) -> RecordError:
     """Returns the error of a record in an exception of Spark. Raises any other `error`."""
     cause: PenstockError | None = data_error(error)
-    if cause is None and isinstance(error, PySparkException):
+    if cause is None and isinstance(error, SPARK_ERRORS):
         cause = decode(str(error))
     if isinstance(cause, RecordError):
         return cause

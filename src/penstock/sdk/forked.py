@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from penstock.core.errors import DecodeError, PenstockError, Transient
+from penstock.core.exits import exception_text
 
 T = TypeVar("T")
 CRASHED = "decoder-crashed"
@@ -19,11 +20,18 @@ _ITEM, _ERROR, _END = range(3)
 _STOPPED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def iterate_forked(items: Callable[[], Iterator[T]]) -> Iterator[T]:
+def decoder_crash(end: str) -> PenstockError:
+    """Returns the error of a decoder that ended its process, by an exit code or a signal."""
+    return DecodeError(f"the decoder crashed with {end}", code=CRASHED)
+
+
+def iterate_forked(
+    items: Callable[[], Iterator[T]], crash: Callable[[str], PenstockError] = decoder_crash
+) -> Iterator[T]:
     """Yields the items of `items()`, which runs in a fork of this process. Items are pickled.
 
-    Raises the exception of `items`. Raises DecodeError with the code `decoder-crashed` if the fork
-    ends before the last item, and Transient if a signal stops the fork.
+    Raises the exception of `items`. Raises the error `crash` if the fork ends before the last item,
+    and Transient if a signal stops the fork.
     """
     reading, writing = os.pipe()
     pid = _fork()
@@ -40,7 +48,7 @@ def iterate_forked(items: Callable[[], Iterator[T]]) -> Iterator[T]:
     finally:
         _, status = os.waitpid(pid, 0)
     if not complete:
-        raise _crash(os.waitstatus_to_exitcode(status))
+        raise _error_of_end(os.waitstatus_to_exitcode(status), crash)
 
 
 def _fork() -> int:
@@ -71,7 +79,7 @@ def _pickle_error(error: Exception) -> bytes:
         pickled = pickle.dumps((_ERROR, error))
         pickle.loads(pickled)
     except Exception:
-        return pickle.dumps((_ERROR, RuntimeError(f"{type(error).__name__}: {error}")))
+        return pickle.dumps((_ERROR, RuntimeError(exception_text(error))))
     return pickled
 
 
@@ -89,10 +97,10 @@ def _receive(pipe: BinaryIO) -> Generator[Any, None, bool]:
         yield value
 
 
-def _crash(exit_code: int) -> PenstockError:
+def _error_of_end(exit_code: int, crash: Callable[[str], PenstockError]) -> PenstockError:
     if -exit_code in _STOPPED:
-        return Transient("could not decode: the process was stopped by a signal")
+        return Transient("could not finish: the process was stopped by a signal")
     end = f"exit code {exit_code}"
     if exit_code < 0:
         end = f"signal {signal.Signals(-exit_code).name}"
-    return DecodeError(f"the decoder crashed with {end}", code=CRASHED)
+    return crash(end)

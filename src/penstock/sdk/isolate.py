@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from penstock.core.errors import PenstockError, RecordError, Rejected
+from penstock.core.exits import exception_text
 
 T = TypeVar("T")
 
@@ -44,4 +45,4 @@ def as_record_error(
         return error
     if convert_error is not None:
         return convert_error(error)
-    return Rejected(f"{type(error).__name__}: {error}")
+    return Rejected(exception_text(error))

@@ -6,8 +6,8 @@ import sqlglot
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-DIALECT = "spark"
-"""The dialect of SQL in a pipeline, as sqlglot names it."""
+from penstock.sql.parsing import DIALECT
+
 _PATTERNS = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
 """The words before the quantifiers ANY, SOME and ALL, which are no functions."""
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from penstock.core.errors import PlanError
-from penstock.sql.calls import DIALECT
 from penstock.sql.determinism import deterministic, has_chance
 from penstock.sql.facts import Facts
+from penstock.sql.parsing import DIALECT
 
 _CODES = ("i", "ub", "u", "d")
 """The operations of rows."""

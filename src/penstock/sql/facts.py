@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-import sqlglot
 from sqlglot import exp
 
-from penstock.sql.calls import DIALECT, called_functions
+from penstock.sql.calls import called_functions
 from penstock.sql.determinism import deterministic
 from penstock.sql.functions import AGGREGATES
+from penstock.sql.parsing import DIALECT, parse_sql
 from penstock.sql.reads import count_reads, reading_parts
 from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
@@ -274,17 +274,5 @@ def parse_facts(
     text: str, dialect: str = DIALECT, functions: UserFunctions = NO_FUNCTIONS
 ) -> Facts:
     """Returns the facts of a SQL query in a dialect of sqlglot. Never raises."""
-    logger = sqlglot.parser.logger
-    level = logger.level
-    logger.setLevel("CRITICAL")
-    try:
-        tree = sqlglot.parse_one(
-            _WINDOW.sub(r"`\1`", text) if dialect == DIALECT else text, dialect=dialect
-        )
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        return Facts(text, None, functions)
-    finally:
-        logger.setLevel(level)
-    if not isinstance(tree, exp.Query):
-        return Facts(text, None, functions)
-    return Facts(text, tree, functions)
+    tree = parse_sql(_WINDOW.sub(r"`\1`", text) if dialect == DIALECT else text, dialect)
+    return Facts(text, tree if isinstance(tree, exp.Query) else None, functions)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.core.error_report import format_error
-from penstock.core.text import plural, shorten
+from penstock.core.text import plural, printable, shorten
 from penstock.spec.case_models import ExpectedError
 from penstock.testing.definition import CaseDefinition
 from penstock.testing.difference import Difference, Row
@@ -156,7 +156,8 @@ def _render_dead_letters(case: CaseDefinition, difference: DeadLetterDifference)
     for row in difference.unexpected:
         payload = shorten(payload_text(row), _MAX_WIDTH)
         texts = [row["node"], row["code"], row["message"], payload]
-        table.add_row("unexpected", *(Text(text or "") for text in texts), "", style=_UNEXPECTED)
+        cells = [Text(printable(text or "")) for text in texts]
+        table.add_row("unexpected", *cells, "", style=_UNEXPECTED)
     counts = ((difference.missing, "missing"), (difference.unexpected, "unexpected"))
     summary = ", ".join(f"{len(letters)} {state}" for letters, state in counts if letters)
     return Group(Text.assemble(("dead letters", "bold"), f": {summary}"), _indent(table, 2))
@@ -166,7 +167,7 @@ def _table(*columns: str) -> Table:
     """Returns a table with these columns and a column of locations."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in columns:
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(printable(name)), overflow="fold")
     table.add_column("", no_wrap=True)
     return table
 
@@ -182,14 +183,14 @@ def _format_cell(row: Row, name: str) -> str:
 def _format_value(value: Any) -> str:
     """Returns a value in the notation of a case."""
     if isinstance(value, str):
-        return shorten(value, _MAX_WIDTH)
+        return shorten(printable(value), _MAX_WIDTH)
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, Mapping | list):
-        return shorten(json.dumps(_to_json(value), ensure_ascii=False), _MAX_WIDTH)
-    return shorten(str(_to_json(value)), _MAX_WIDTH)
+        return shorten(printable(json.dumps(_to_json(value), ensure_ascii=False)), _MAX_WIDTH)
+    return shorten(printable(str(_to_json(value))), _MAX_WIDTH)
 
 
 def _to_json(value: Any) -> Any:

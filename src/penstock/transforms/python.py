@@ -17,7 +17,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from penstock.core.errors import OptionError, UserError, raise_all
-from penstock.core.exits import exits_as_exceptions
+from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.sdk import Config, PlanError, Transform
 from penstock.sdk.columns.ddl import arrow_schema
@@ -141,7 +141,7 @@ class Python(Transform[PythonConfig]):
             )
         ]
         try:
-            with exits_as_exceptions():
+            with exits_as_exceptions(KeyboardInterrupt):
                 self.open()
                 tables = list(self.apply(empty[0]))
         except UserError:
@@ -149,7 +149,7 @@ class Python(Transform[PythonConfig]):
         except Exception as error:
             raise PlanError(
                 "the columns of the output cannot be inferred: the function failed on an empty "
-                f"batch: {type(error).__name__}: {error}",
+                f"batch: {exception_text(error)}",
                 code="unknown-output",
                 hint="Declare the columns, as in schema: name STRING, ...",
             ) from error
@@ -220,12 +220,12 @@ class Python(Transform[PythonConfig]):
         filename = f"<{self.context.node}>"
         scope: dict[str, Any] = {"__name__": f"penstock_{self.context.node}"}
         try:
-            with exits_as_exceptions():
+            with exits_as_exceptions(KeyboardInterrupt):
                 exec(compile(self.config.code, filename, "exec"), scope)
         except Exception as error:
             line = error.lineno if isinstance(error, SyntaxError) else _error_line(error, filename)
             raise PlanError(
-                f"the code failed: {type(error).__name__}: {error}"
+                f"the code failed: {exception_text(error)}"
                 + (f" (line {line} of the code)" if line else ""),
                 code="invalid-python",
             ) from error
@@ -238,14 +238,14 @@ class Python(Transform[PythonConfig]):
             sys.path.append(base)
         try:
             beside = self._file_beside()
-            with exits_as_exceptions():
+            with exits_as_exceptions(KeyboardInterrupt):
                 if beside.is_file():
                     module = _import_file(str(beside), beside.stat().st_mtime_ns)
                 else:
                     module = importlib.import_module(module_name)
         except Exception as error:
             raise PlanError(
-                f'module "{module_name}" cannot be imported: {type(error).__name__}: {error}',
+                f'module "{module_name}" cannot be imported: {exception_text(error)}',
                 code="unknown-function",
                 hint="Install the module or place it beside the pipeline file.",
             ) from error

@@ -186,12 +186,6 @@ def test_an_exit_of_a_generator_is_the_error_of_its_row() -> None:
     assert evaluated(function, pa.array([1, 2])) == [(None, message)] * 2
 
 
-def test_ctrl_c_in_a_function_is_not_an_error_of_a_row() -> None:
-    function = Function("f", parameters=X, returns=INT, code="raise KeyboardInterrupt")
-    with pytest.raises(KeyboardInterrupt):
-        evaluated(function, pa.array([1]))
-
-
 def test_an_exit_of_a_module_is_an_error_of_its_function() -> None:
     code = "raise SystemExit(3)\ndef f(x): return x"
     function = Function("f", parameters=X, returns=INT, code=code, entry="f", file="a.sql")

@@ -19,7 +19,7 @@ from penstock.cli.shell.input import NAME
 from penstock.cli.shell.results import print_results, print_rows
 from penstock.cli.shell.script import Script
 from penstock.core.errors import PenstockError, UserError, flatten_errors, raise_all
-from penstock.core.text import plural
+from penstock.core.text import plural, printable
 from penstock.core.units import duration_text
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import isolate_state
@@ -279,7 +279,7 @@ def _print_dead_letters(letters: pa.Table) -> None:
         for letter in letters.select(["node", "message"]).to_pylist()
     )
     for reason in list(reasons)[:MAX_REASONS]:
-        print(reason, file=sys.stderr)
+        print(printable(reason), file=sys.stderr)
     if len(reasons) > MAX_REASONS:
         more = plural(len(reasons) - MAX_REASONS, "more reason", "more reasons")
         print(f"  ... and {more}", file=sys.stderr)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,8 @@ from penstock.core.errors import RecordError, Rejected
 from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import shorten
 from penstock.core.units import duration_text
+from penstock.engine.crashes import call_forked, crash_mark
+from penstock.engine.functions.coroutines import NoResult, call_concurrently
 from penstock.engine.functions.load import describe, load_function
 from penstock.plan.functions.model import Function
 from penstock.sdk import isolate
@@ -37,6 +39,25 @@ class Evaluation:
 
     @encode_errors
     def __call__(self, *arrays: Any) -> pa.StructArray:
+        with crash_mark(self.function.name) as crashed:
+            return self._evaluate_forked(arrays) if crashed else self._evaluate(arrays)
+
+    def _evaluate_forked(self, arrays: Sequence[Any]) -> pa.StructArray:
+        """Returns the result of calls in forks. Rows that end their fork have an error."""
+
+        def attempt(start: int, stop: int) -> pa.StructArray:
+            part = [array.slice(start, stop - start) for array in arrays]
+            return call_forked(lambda: self._evaluate(part))
+
+        parts = []
+        for _, _, result in isolate(len(arrays[0]), attempt):
+            if isinstance(result, RecordError):
+                error = pa.array([self._message(result.message)])
+                result = self._results(pa.nulls(1, self.type), error)
+            parts.append(result)
+        return pa.concat_arrays(parts)
+
+    def _evaluate(self, arrays: Sequence[Any]) -> pa.StructArray:
         function, count = self.function, len(arrays[0])
         call = load_function(function)
         columns = self._columns(arrays)
@@ -47,8 +68,10 @@ class Evaluation:
             rows = rows or [()] * count
             results = self._async(call, rows) if function.is_async else self._each(call, rows)
             values, errors = self._converted(results)
-        names = ["value", "error"]
-        return pa.StructArray.from_arrays([values, pa.array(errors, pa.string())], names=names)
+        return self._results(values, pa.array(errors, pa.string()))
+
+    def _results(self, values: pa.Array, errors: pa.Array) -> pa.StructArray:
+        return pa.StructArray.from_arrays([values, errors], names=["value", "error"])
 
     @property
     def type(self) -> pa.DataType:
@@ -94,32 +117,18 @@ class Evaluation:
                 result = RowFailure(describe(error, self.function))
             yield result
 
-    def _async(self, call: Callable[..., Any], rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """Returns the result of each row, in order, from concurrent calls."""
+    def _async(self, call: Callable[..., Any], rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
+        """Yields the result of each row, in order, from concurrent calls."""
         function = self.function
-
-        async def called(row: Sequence[Any]) -> Any:
-            with exits_as_exceptions():
-                return await call(*row)
-
-        async def one(row: Sequence[Any], limit: asyncio.Semaphore) -> Any:
-            if self._skips(row):
-                return None
-            async with limit:
-                try:
-                    return await asyncio.wait_for(called(row), function.timeout)
-                except TimeoutError as error:
-                    if error.__traceback__ is not None and str(error):
-                        return RowFailure(describe(error, function))
-                    return RowFailure(f"no result within {duration_text(function.timeout)}")
-                except Exception as error:
-                    return RowFailure(describe(error, function))
-
-        async def every() -> list[Any]:
-            limit = asyncio.Semaphore(function.concurrency)
-            return list(await asyncio.gather(*(one(row, limit) for row in rows)))
-
-        return _event_loop().run_until_complete(every())
+        calls = [partial(call, *row) for row in rows if not self._skips(row)]
+        results = iter(call_concurrently(calls, function.concurrency, function.timeout))
+        for row in rows:
+            result = None if self._skips(row) else next(results)
+            if isinstance(result, NoResult):
+                result = RowFailure(f"no result within {duration_text(function.timeout)}")
+            elif isinstance(result, BaseException):
+                result = RowFailure(describe(result, function))
+            yield result
 
     def _converted(self, results: Iterable[Any]) -> tuple[pa.Array, list[str | None]]:
         """Returns the values in the type of the result, and the errors."""
@@ -128,21 +137,22 @@ class Evaluation:
         for result in results:
             if not isinstance(result, RowFailure):
                 try:
-                    result = self._shaped(result)
-                except (TypeError, ValueError) as error:
+                    with exits_as_exceptions():
+                        result = self._shaped(result)
+                except Exception as error:
                     result = RowFailure(describe(error, self.function))
             failed = isinstance(result, RowFailure)
             values.append(None if failed else result)
             errors.append(self._message(result.text) if failed else None)
         try:
             return self._array(values), errors
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        except Exception:
             pass
         for index, value in enumerate(values):
             try:
                 self._array([value])
-            except (pa.ArrowException, TypeError, ValueError, OverflowError):
-                found = f"{shorten(repr(value), 60)} ({type(value).__name__})"
+            except Exception:
+                found = f"{shorten(_repr(value), 60)} ({type(value).__name__})"
                 errors[index] = self._message(f"expected {sql_name(self.type)}, found {found}")
                 values[index] = None
         return self._array(values), errors
@@ -154,8 +164,9 @@ class Evaluation:
         return _row(result, self.type) if pa.types.is_struct(self.type) else result
 
     def _array(self, values: Sequence[Any]) -> pa.Array:
-        array = pa.array(values, self.type)
-        return array_of(values, self.type) if _may_lose(self.type) else array
+        with exits_as_exceptions():
+            array = pa.array(values, self.type)
+            return array_of(values, self.type) if _may_lose(self.type) else array
 
     def _vectorized(
         self, call: Callable[..., Any], columns: Sequence[Any], count: int
@@ -200,6 +211,13 @@ class RowFailure:
     text: str
 
 
+def _repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except BaseException:
+        return "a value without text"
+
+
 def _row(value: Any, type_: pa.StructType) -> Any:
     """Returns a struct as a dict: from a dict, a dataclass, a sequence, or a single value."""
     if value is None or isinstance(value, dict):
@@ -211,17 +229,6 @@ def _row(value: Any, type_: pa.StructType) -> Any:
     if len(items) != len(names):
         raise ValueError(f"expected {len(names)} columns, found {len(items)}")
     return dict(zip(names, items, strict=True))
-
-
-_loop: asyncio.AbstractEventLoop | None = None
-
-
-def _event_loop() -> asyncio.AbstractEventLoop:
-    """Returns the event loop of this process, which functions may keep clients in."""
-    global _loop
-    if _loop is None or _loop.is_closed():
-        _loop = asyncio.new_event_loop()
-    return _loop
 
 
 def _may_lose(type_: pa.DataType) -> bool:

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from penstock.core.errors import PlanError
-from penstock.core.exits import exits_as_exceptions
+from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.plan.functions.model import Function
 from penstock.plan.functions.python_code import as_module, find_definition, parse
 
@@ -44,13 +44,12 @@ def load_function(function: Function) -> Callable[..., Any]:
 
 def describe(error: BaseException, function: Function) -> str:
     """Returns the class and the message of an exception, with the line of the function's code."""
-    name, text = type(error).__name__, str(error)
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == function.file:
             line = trace.tb_lineno
         trace = trace.tb_next
-    message = f"{name}: {text}" if text else name
+    message = exception_text(error)
     if line is None:
         return message
     return f"{message} ({Path(function.file).name}, line {line + function.first_line - 1})"

@@ -15,7 +15,6 @@ from penstock.engine.row_checks import Check, CheckSearch
 from penstock.engine.spark_plan import class_name, scala_items
 from penstock.engine.updating.batch import leaves_of, rdd_of
 from penstock.engine.updating.catalyst import Catalyst, named
-from penstock.engine.updating.row_parts import row_values
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.template import table_of
 from penstock.plan.model import Node
@@ -70,9 +69,6 @@ class _Search(CheckSearch):
 
     def reads(self, plan: Any) -> bool:
         return any(rdd == self._rdd for rdd in _rdds(plan))
-
-    def visit_aggregate(self, plan: Any) -> None:
-        self.check(self.visit(plan.child()), row_values(plan, self._catalyst))
 
     def _rows(self, leaf: Any) -> Any:
         """Returns the numbered rows with the attributes of the leaf."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import when
 
 from penstock.engine.checked_plan import aggregated_values, without_ctes
 from penstock.engine.spark_plan import class_name, scala_items
@@ -36,7 +35,8 @@ def _parts(plan: Any, catalyst: Catalyst) -> Iterator[DataFrame]:
         for child in children:
             yield from _parts(child, catalyst)
     elif class_name(plan) == "Aggregate":
-        values = [catalyst.column(value) for value in row_values(plan, catalyst)]
+        found = aggregated_values(plan, catalyst.expressions)
+        values = [catalyst.column(value) for value in found]
         named = [value.alias(f"c{index}") for index, value in enumerate(values)]
         yield catalyst.frame(plan.child()).select(*named)
     elif class_name(plan) in _COMBINING:
@@ -47,22 +47,3 @@ def _parts(plan: Any, catalyst: Catalyst) -> Iterator[DataFrame]:
 
 def _combines(plan: Any) -> bool:
     return class_name(plan) in _COMBINING or any(map(_combines, scala_items(plan.children())))
-
-
-def row_values(aggregate: Any, catalyst: Catalyst) -> list[Any]:
-    """Returns the groups of an aggregation and the inputs of its functions, filtered ones too."""
-    values = aggregated_values(aggregate)
-    pending = scala_items(aggregate.aggregateExpressions())
-    while pending:
-        expression = pending.pop()
-        if class_name(expression) != "AggregateExpression":
-            pending += scala_items(expression.children())
-        elif expression.filter().isDefined():
-            condition = expression.filter().get()
-            chosen = catalyst.column(condition)
-            inputs = scala_items(expression.aggregateFunction().children())
-            values.append(condition)
-            values += [
-                catalyst.expression(when(chosen, catalyst.column(input_))) for input_ in inputs
-            ]
-    return values

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan.functions.python_code import CodeError
-from penstock.sql.calls import DIALECT
+from penstock.sql.parsing import parse_sql
 
 
 def check_expression(text: str, parameters: Sequence[str]) -> None:
@@ -19,9 +17,8 @@ def check_expression(text: str, parameters: Sequence[str]) -> None:
 
     Spark reports syntax errors.
     """
-    try:
-        tree = sqlglot.parse_one(text, dialect=DIALECT)
-    except (SqlglotError, RecursionError):
+    tree = parse_sql(text)
+    if tree is None:
         return
     query = tree.find(exp.Query)
     if query is not None:

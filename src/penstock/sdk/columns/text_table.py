@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from penstock.core.text import plural, shorten
+from penstock.core.text import plural, printable, shorten
 from penstock.sdk.columns.value_text import json_of, leaf_text
 
 MAX_CELL_WIDTH = 80
@@ -36,7 +36,8 @@ def text_table(
     from rich.text import Text
 
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNLIMITED)
-    columns, cells = list(header), [list(row) for row in rows]
+    columns = [(printable(name), right) for name, right in header]
+    cells = [[printable(text) for text in row] for row in rows]
     natural = _natural_widths([name for name, _ in columns], cells, min_widths)
     widths = _widths_shown(natural, console.width)
     shown = len(widths)
@@ -126,7 +127,7 @@ def heading(field: pa.Field) -> tuple[str, bool]:
     """Returns the header of a column. Numbers are aligned right."""
     kind = field.type
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return field.name, bool(number)
+    return printable(field.name), bool(number)
 
 
 def cell(value: pa.Scalar, field: pa.Field) -> str:
@@ -137,4 +138,4 @@ def cell(value: pa.Scalar, field: pa.Field) -> str:
         text = str(value.cast(pa.timestamp(value.type.unit)))
         return text.rstrip("0").rstrip(".") if "." in text else text
     text = json_of(value, field) if pa.types.is_nested(value.type) else leaf_text(value)
-    return shorten(" ".join(text.split()), MAX_CELL_WIDTH)
+    return shorten(printable(" ".join(text.split())), MAX_CELL_WIDTH)

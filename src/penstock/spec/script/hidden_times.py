@@ -64,7 +64,8 @@ class HiddenTimes:
 
     def _query_has_time(self, sql: Sql, query: Query, ctes: Mapping[str, Query]) -> bool:
         known = {**ctes, **query.ctes}
-        return any(True for _ in self._stars(sql, query.selects[0], known))
+        first = query.selects[:1]
+        return any(True for select in first for _ in self._stars(sql, select, known))
 
     def _stars(self, sql: Sql, select: Select, ctes: Mapping[str, Query]) -> Iterator[Item]:
         """Yields the items `*` and `name.*` that have the hidden event time."""

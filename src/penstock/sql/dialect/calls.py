@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from penstock.sql.dialect.text import Edit
+from penstock.sql.dialect.text import DialectError, Edit
 from penstock.sql.dialect.tokens import Call, Sql
 
 _PLACE = re.compile(r"\{(\d+)\}")
@@ -53,6 +53,12 @@ def rewrite(
         if number in texts:
             edits.append(Edit(sql[first].start, position, texts[number]))
     return [*edits, Edit(position, end, pieces[-1])]
+
+
+def too_few_arguments(sql: Sql, call: Call) -> DialectError:
+    """Returns the error of a call without a required argument."""
+    name = sql[call.name]
+    return DialectError(f"{name.value.lower()} has too few arguments", name.start, name.end)
 
 
 def literal(sql: Sql, part: tuple[int, int]) -> str | None:

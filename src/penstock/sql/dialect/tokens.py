@@ -90,7 +90,10 @@ class Sql:
         return self.text[self.tokens[first].start : self.tokens[last - 1].end]
 
     def calls(self, *names: str, first: int = 0, last: int | None = None) -> Iterator[Call]:
-        """Yields the calls of functions, of all functions without names (in lower case)."""
+        """Yields the calls of functions, of all functions without names (in lower case).
+
+        A call with an empty argument, as `f(a,,b)`, is none: Spark reports the syntax error.
+        """
         for index in range(first, (len(self.tokens) if last is None else last) - 1):
             token = self.tokens[index]
             if token.kind != "word" or not self.is_sign(index + 1, "("):
@@ -99,10 +102,9 @@ class Sql:
                 continue
             closing = self.closing.get(index + 1)
             if closing is not None and not self.is_sign(index - 1, "."):
-                yield Call(index, index + 1, closing, tuple(self._arguments(index + 1, closing)))
-
-    def _arguments(self, opening: int, closing: int) -> Iterator[tuple[int, int]]:
-        yield from self.split(opening + 1, closing, ",")
+                arguments = tuple(self.split(index + 2, closing, ","))
+                if all(start < end for start, end in arguments):
+                    yield Call(index, index + 1, closing, arguments)
 
     def split(self, first: int, last: int, sign: str) -> Iterator[tuple[int, int]]:
         """Yields the parts between the signs of the same level; none for no tokens."""

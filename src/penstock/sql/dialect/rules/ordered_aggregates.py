@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from penstock.sql.dialect.calls import too_few_arguments
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Call, Sql
 
@@ -41,6 +42,8 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
         start, distinct = call.opening + 1, sql.word(call.opening + 1) == "DISTINCT"
         values = [sql.slice(*part) for part in sql.split(start + distinct, order, ",")]
         keys = [read_key(sql, *part) for part in sql.split(order + 2, call.closing, ",")]
+        if not values or not keys:
+            raise too_few_arguments(sql, call)
         text, last = _aggregate(sql, call, values, keys, distinct)
         yield [Edit(sql[call.name].start, sql[last].end, text)]
 

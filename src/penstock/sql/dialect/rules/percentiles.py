@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import rewrite, rewrite_calls
+from penstock.sql.dialect.calls import rewrite, rewrite_calls, too_few_arguments
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Call, Sql
 
@@ -60,5 +60,7 @@ def _of_order(sql: Sql, call: Call) -> list[Edit]:
     if not weighted:
         template = "approx_percentile({0}, " + share.replace("{2}", "{1}") + ")"
     arguments = call.arguments[: 2 if weighted else 1]
+    if len(arguments) <= weighted or first == last:
+        raise too_few_arguments(sql, call)
     texts = [sql.slice(first, last), *(sql.slice(*argument) for argument in arguments)]
     return [Edit(start, end, template.format(*texts))]

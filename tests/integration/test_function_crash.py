@@ -1,0 +1,47 @@
+"""Code of the user that ends its worker: the rows that do so become dead letters."""
+
+from __future__ import annotations
+
+import pytest
+from pipelines import Workspace
+
+from penstock.engine.crashes import CODE
+
+pytestmark = pytest.mark.spark
+
+PIPELINE = """\
+sources:
+  s: {type: files, path: in/*.jsonl, schema: "id LONG"}
+functions:
+  gone: {code: "import os\\ndef gone(x: int) -> int:\\n    return os._exit(3) if x == 2 else x"}
+  killed:
+    code: |
+      import os, signal
+      async def killed(x: int) -> int:
+          return os.kill(os.getpid(), signal.SIGSEGV) if x == 4 else x
+transforms:
+  p:
+    type: python
+    from: s
+    per: row
+    schema: id LONG
+    code: |
+      import os
+      def transform(row):
+          return os._exit(7) if row["id"] == 6 else row
+  q: {type: sql, sql: "SELECT id, gone(id) AS x, killed(id) AS y FROM p"}
+sinks:
+  out: {type: memory, from: q}
+"""
+
+
+def test_rows_that_end_the_worker(workspace: Workspace) -> None:
+    workspace.put_rows("in", [{"id": number} for number in range(12)], files=1)
+    workspace.run(PIPELINE)
+    rows = workspace.result()
+    assert sorted(rows["id"]) == [0, 1, 3, 5, 7, 8, 9, 10, 11]
+    letters = {letter["payload"]: letter for letter in workspace.letters()}
+    assert letters[b'{"id": 6}']["code"] == CODE
+    assert letters[b'{"id": 6}']["message"] == "the function ended its process with exit code 7"
+    assert "exit code 3" in letters[b'{"id": 2}']["message"]
+    assert "signal SIGSEGV" in letters[b'{"id": 4}']["message"]
