@@ -20,6 +20,7 @@ from penstock.engine.build import Builder
 from penstock.engine.checked_queries import require_checks
 from penstock.engine.columns import sink_schema
 from penstock.engine.data_errors import data_error
+from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.executed_plan import ExecutedPlan, PhysicalRows
 from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
@@ -42,6 +43,7 @@ from penstock.engine.sink_rows import (
 from penstock.engine.source_watermarks import SourceWatermarks
 from penstock.engine.state_age import check_state_age
 from penstock.engine.updating.batch import UpdatingBatch
+from penstock.engine.updating.files import StateVersion
 from penstock.engine.valid_rows import valid_rows
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes
@@ -55,8 +57,8 @@ class BatchRunner:
 
     `error` keeps an exception of the run, because its type is lost in the JVM. `lock` is held while
     a batch is in progress. `late` finds the late rows of each batch, `watermarks` advances
-    the watermarks of its sources. `written` is the number of the
-    last batch that all sinks committed.
+    the watermarks of its sources. `kept_rows` is the state of the deduplications of the stream.
+    `written` is the number of the last batch that all sinks committed.
     """
 
     builder: Builder
@@ -65,6 +67,7 @@ class BatchRunner:
     observer: BatchObserver
     late: LateRows | None = None
     watermarks: SourceWatermarks | None = None
+    kept_rows: KeptRows | None = None
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -110,6 +113,9 @@ class BatchRunner:
         self.observer.on_attempt(self.query, batch.number, done)
         pending = [name for name in self.query.sinks if name not in done]
         reused = self._reuse_plans(root, pending)
+        states: list[StateVersion] = []
+        if self.kept_rows is not None:
+            self.kept_rows.begin(batch)
         with (
             self._updates(root, batch) as updating,
             nullcontext({self.query.root: root}) if reused else self._frames(root) as frames,
@@ -123,8 +129,12 @@ class BatchRunner:
             if updating is not None:
                 for name in done:
                     self._update_state(self.builder.plan.nodes[name], frames, batch)
-                state = updating.commit()
-                self.observer.on_state(self.query, state.rows, state.bytes)
+                states.append(updating.commit())
+        if self.kept_rows is not None:
+            states.append(self.kept_rows.commit(batch))
+        if states:
+            rows, size = sum(s.rows for s in states), sum(s.bytes for s in states)
+            self.observer.on_state(self.query, rows, size)
         if self.late is not None:
             self.late.report(batch.number)
         if self.watermarks is not None:

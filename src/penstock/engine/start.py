@@ -15,6 +15,7 @@ from penstock.engine.batch import BatchRunner
 from penstock.engine.batch_observer import BatchObserver
 from penstock.engine.build import Builder
 from penstock.engine.checked_queries import has_checks
+from penstock.engine.deduplication.plan import by_event_time_of_stream
 from penstock.engine.distinct import by_distinct_values
 from penstock.engine.idle import IdleSources, IdleTime
 from penstock.engine.late_search import find_late_rows
@@ -78,8 +79,9 @@ def start(
             builder, query, (unchecked or frames)[query.root], builder.computed_watermarks
         )
         watermarks = source_watermarks(builder, query, builder.watermark_ids)
-        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks)
-        distinct = by_distinct_values(by_whole_windows(frames[query.root]))
+        root, kept = by_event_time_of_stream(frames[query.root], checkpoint)
+        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, kept)
+        distinct = by_distinct_values(by_whole_windows(root))
         separate = keep_filters_above(by_panes(distinct))
         stream = read_once(separate)
         writer = (
