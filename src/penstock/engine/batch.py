@@ -20,6 +20,7 @@ from penstock.engine.build import Builder
 from penstock.engine.checked_queries import require_checks
 from penstock.engine.columns import sink_schema
 from penstock.engine.data_errors import data_error
+from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.executed_plan import ExecutedPlan, PhysicalRows
 from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
@@ -43,6 +44,7 @@ from penstock.engine.source_watermarks import SourceWatermarks
 from penstock.engine.start_offsets import StartOffsets
 from penstock.engine.state_age import check_state_age
 from penstock.engine.updating.batch import UpdatingBatch
+from penstock.engine.updating.files import StateVersion
 from penstock.engine.valid_rows import valid_rows
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes
@@ -56,8 +58,8 @@ class BatchRunner:
 
     `error` keeps an exception of the run, because its type is lost in the JVM. `lock` is held while
     a batch is in progress. `late` finds the late rows of each batch, `watermarks` advances
-    the watermarks of its sources. `written` is the number of the
-    last batch that all sinks committed.
+    the watermarks of its sources. `kept_rows` is the state of the deduplications of the stream.
+    `written` is the number of the last batch that all sinks committed.
     """
 
     builder: Builder
@@ -66,6 +68,7 @@ class BatchRunner:
     observer: BatchObserver
     late: LateRows | None = None
     watermarks: SourceWatermarks | None = None
+    kept_rows: KeptRows | None = None
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -107,15 +110,24 @@ class BatchRunner:
 
     def _run(self, root: DataFrame, batch: BatchId) -> None:
         """Writes a batch to the sinks, unless it has no rows and changes no result."""
-        if not self._skips(root, batch):
-            self._write_batch(root, batch)
+        if self.kept_rows is not None:
+            self.kept_rows.begin(batch)
+        updated = self._skip(root, batch) or self._write_batch(root, batch)
+        kept = self.kept_rows.commit(batch) if self.kept_rows is not None else None
+        states = [state for state in (updated, kept) if state is not None]
+        if states:
+            rows, size = sum(s.rows for s in states), sum(s.bytes for s in states)
+            self.observer.on_state(self.query, rows, size)
         if self.late is not None:
             self.late.report(batch.number)
         if self.watermarks is not None:
             self.watermarks.advance(batch.query, batch.number)
 
-    def _write_batch(self, root: DataFrame, batch: BatchId) -> None:
-        """Writes a batch to the sinks that have not committed the batch in an earlier attempt."""
+    def _write_batch(self, root: DataFrame, batch: BatchId) -> StateVersion | None:
+        """Writes a batch to the sinks that have not committed the batch in an earlier attempt.
+
+        Returns the state of the updating transforms, if there is any.
+        """
         done = self._record.done(batch)
         self.observer.on_attempt(self.query, batch.number, done)
         pending = [name for name in self.query.sinks if name not in done]
@@ -130,33 +142,32 @@ class BatchRunner:
                     self._record.add(batch, name)
             if not pending:
                 discard(frames[self.query.root])
-            if updating is not None:
-                for name in done:
-                    self._update_state(self.builder.plan.nodes[name], frames, batch)
-                state = updating.commit()
-                self.observer.on_state(self.query, state.rows, state.bytes)
+            if updating is None:
+                return None
+            for name in done:
+                self._update_state(self.builder.plan.nodes[name], frames, batch)
+            return updating.commit()
 
-    def _skips(self, root: DataFrame, batch: BatchId) -> bool:
+    def _skip(self, root: DataFrame, batch: BatchId) -> StateVersion | None:
         """Skips a batch without input in an updating query whose results then stay the same.
 
-        Returns whether the batch is skipped.
+        Returns its state, or None if the batch is not skipped.
         """
         if not self.query.updating or not self.builder.needs_input(self.query):
-            return False
+            return None
         log, start = OffsetLog(self.checkpoint), StartOffsets(self.checkpoint)
         if not self.builder.plan.reads_sources_only(self.query) or not log.is_empty(
             batch.number, start.read()
         ):
-            return False
+            return None
         updating = UpdatingBatch.begin(
             self.builder.plan, root.sparkSession, self.checkpoint, batch.number
         )
         if updating.removes:
-            return False
+            return None
         state = updating.skip()
         discard(root)
-        self.observer.on_state(self.query, state.rows, state.bytes)
-        return True
+        return state
 
     @contextmanager
     def _updates(self, root: DataFrame, batch: BatchId) -> Iterator[UpdatingBatch | None]:

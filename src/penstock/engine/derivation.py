@@ -18,6 +18,7 @@ from penstock.engine.column_checks import (
     check_primary_key,
 )
 from penstock.engine.columns import exchange_schema, has_variant, sink_schema, to_spark
+from penstock.engine.deduplication.plan import by_event_time
 from penstock.engine.event_time_groups import by_windows_only
 from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
@@ -114,6 +115,8 @@ class Derivation(BuildContext):
             frame = node.relation.relate(inputs, session)
             if self.plan.keyed_lookups and node.name in self.plan.streams:
                 frame = join_lookups(frame)
+            if not frame.isStreaming:
+                frame = by_event_time(frame)
             return by_known_keys(by_windows_only(without_same_type_casts(frame)))
         try:
             if self.updating is not None:

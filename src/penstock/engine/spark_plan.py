@@ -48,13 +48,21 @@ def map_children(node: Any, function: Callable[[Any], Any], java: Any) -> Any:
     return node.withNewChildren(scala_sequence(java, mapped))
 
 
-def rewrite_streams(
-    frame: DataFrame, rewrite: Callable[[Any, Any], Any], *patterns: str
-) -> DataFrame:
-    """Returns a frame in which `rewrite` replaced operators over streams, from below upwards.
+Rewrite = Callable[[Any, Any], Any]
+"""A function of an operator and the Java packages: returns the operator itself or another one."""
 
-    `rewrite` receives an operator and the Java packages, and returns the operator itself or another
-    one. Parts of the plan that have none of the operators are skipped: `patterns` are names of
+
+def rewrite_streams(frame: DataFrame, rewrite: Rewrite, *patterns: str) -> DataFrame:
+    """Returns a frame in which `rewrite` replaced operators over streams: `rewrite_operators`."""
+    return rewrite_operators(frame, rewrite, *patterns, only_streams=True)
+
+
+def rewrite_operators(
+    frame: DataFrame, rewrite: Rewrite, *patterns: str, only_streams: bool = False
+) -> DataFrame:
+    """Returns a frame in which `rewrite` replaced operators, from below upwards.
+
+    Parts of the plan that have none of the operators are skipped: `patterns` are names of
     Spark's TreePattern, as `AGGREGATE`. Reads no data.
     """
     java: Any = java_names(frame.sparkSession)
@@ -62,7 +70,9 @@ def rewrite_streams(
     found = [getattr(known, pattern)() for pattern in patterns]
 
     def visit(part: Any) -> Any:
-        if not any(map(part.containsPattern, found)) or not part.isStreaming():
+        if not any(map(part.containsPattern, found)):
+            return part
+        if only_streams and not part.isStreaming():
             return part
         return rewrite(map_children(part, visit, java), java)
 

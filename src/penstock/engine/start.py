@@ -15,6 +15,8 @@ from penstock.engine.batch import BatchRunner
 from penstock.engine.batch_observer import BatchObserver
 from penstock.engine.build import Builder
 from penstock.engine.checked_queries import has_checks
+from penstock.engine.deduplication.plan import by_event_time_of_stream
+from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.distinct import by_distinct_values
 from penstock.engine.idle import IdleSources, IdleTime
 from penstock.engine.late_search import find_late_rows
@@ -82,8 +84,8 @@ def start(
             builder, query, (unchecked or frames)[query.root], builder.computed_watermarks
         )
         watermarks = source_watermarks(builder, query, builder.watermark_ids)
-        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks)
-        separate = executed_stream(frames[query.root])
+        separate, kept = executed_stream(frames[query.root], checkpoint)
+        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, kept)
         stream = read_once(separate)
         if any(builder.plan.nodes[name].stateful for name in query.stream_nodes):
             check_stream_state(query, separate, checkpoint)
@@ -106,10 +108,14 @@ def start(
         return StartedQuery(query, started, runner, sources, idle, tuple(changed_tables))
 
 
-def executed_stream(root: DataFrame) -> DataFrame:
-    """Returns the stream that Spark executes for the root of a query. Reads no data."""
-    distinct = by_distinct_values(by_whole_windows(root))
-    return keep_filters_above(by_panes(distinct))
+def executed_stream(root: DataFrame, checkpoint: Path) -> tuple[DataFrame, KeptRows | None]:
+    """Returns the stream that Spark executes for the root of a query. Reads no data.
+
+    Returns also the state of its deduplications, if there is any.
+    """
+    compared, kept = by_event_time_of_stream(root, checkpoint)
+    distinct = by_distinct_values(by_whole_windows(compared))
+    return keep_filters_above(by_panes(distinct)), kept
 
 
 def _source_order(frame: DataFrame) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ def check_state(builder: Builder, query: Query, checkpoint: Path) -> None:
     roots = {name: frames[name] for name in query.merged or (query.root,)}
     if any(builder.plan.nodes[name].stateful for name in query.stream_nodes):
         stream = merge(roots) if query.merged else roots[query.root]
-        check_stream_state(query, executed_stream(stream), checkpoint)
+        executed, _ = executed_stream(stream, checkpoint)
+        check_stream_state(query, executed, checkpoint)
     updating = UpdatingBatch.next(builder.plan, builder.session, checkpoint)
     if not query.updating or updating is None:
         return

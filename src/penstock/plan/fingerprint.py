@@ -249,6 +249,8 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
         definition["watermark"] = node.watermark.model_dump(
             mode="json", exclude_none=True, exclude={"idle"}
         )
+    if node.stateful and node.relation is not None and node.relation.state_version > 1:
+        definition["state_version"] = node.relation.state_version
     used = used_functions(functions, _sql_texts(node))
     if used:
         definition["functions"] = {name: each.definition() for name, each in used.items()}

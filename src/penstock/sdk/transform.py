@@ -64,6 +64,9 @@ class Relation(Component[C]):
     emits_final_rows: bool = False
     """Whether a stateful relation emits each row once and never updates it, without a watermark."""
 
+    state_version: int = 1
+    """The version of the state of a stateful relation. Another version cannot read the state."""
+
     def inputs(self, known: frozenset[str]) -> frozenset[str] | None:
         """Returns the names that the relation reads, `known` nodes or not; None: as in `from`."""
         return None

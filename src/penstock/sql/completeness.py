@@ -1,27 +1,22 @@
 """Rows that no watermark completes: whether a query's rows are final at the end of the input only.
 
 A watermark completes windows, groups of event times, and outer joins of rows whose times are near
-each other. The columns with event times are found by their names, also through aliases. A column
-that may have a time counts as one.
+each other. `sql.time_lineage` finds the event times. A column that may have a time counts as one.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 
 from sqlglot import exp
 
 from penstock.sql.equalities import joins_without_equality
-from penstock.sql.facts import Facts
+from penstock.sql.facts import Facts, parse_facts
 from penstock.sql.table_joins import keeps_constant_rows
+from penstock.sql.time_lineage import Columns, Kind, TimeLineage
 
-Columns = Mapping[str, Sequence[str | None]]
-"""The columns of relations in order, by the name of the relation in lower case."""
-
-WINDOW_FUNCTIONS = frozenset(
-    {"window", "session_window", "window_time", "tumble", "hop", "session"}
-)
+_WITH_METADATA: frozenset[Kind | None] = frozenset({"time", "window", "any"})
+"""The kinds of values that Spark follows through UNION and semi joins: no bounds of windows."""
 
 
 def needs_whole_input(
@@ -54,14 +49,13 @@ def needs_whole_input(
         return True
     if times is None:
         return False
-    names, direct = time_columns(facts, times, columns), _event_times(facts, times, columns)
+    lineage = TimeLineage(facts, times, columns)
+    joins = list(tree.find_all(exp.Join))
     return (
-        _groups_without_time(facts, streams, names)
-        or _is_distinct_without_time(facts, streams, names)
-        or any(
-            _is_incomplete(facts, join, streams, names, direct) for join in tree.find_all(exp.Join)
-        )
-        or any(_joins_groups(facts, join, streams, groups) for join in tree.find_all(exp.Join))
+        _groups_without_time(facts, streams, lineage)
+        or _is_distinct_without_time(facts, streams, lineage)
+        or any(_is_incomplete(facts, join, streams, lineage) for join in joins)
+        or any(_joins_groups(facts, join, streams, groups) for join in joins)
     )
 
 
@@ -74,106 +68,53 @@ def _compares_queries(facts: Facts, streams: Set[str]) -> bool:
 
 def time_columns(facts: Facts, times: Set[str], columns: Columns) -> frozenset[str]:
     """Returns the names that may be columns with event times, in lower case."""
-    names = {"window", *(name.lower() for name in times)}
-    tree = facts.tree
-    if tree is None:
-        return frozenset(names)
-    aliases = [alias for alias in tree.find_all(exp.Alias) if alias.alias]
-    while True:
-        found = {alias.alias.lower() for alias in aliases if _has_time(alias.this, names)}
-        found |= _renamed(tree, names, columns)
-        if found <= names:
-            return frozenset(names)
-        names |= found
+    if facts.tree is None:
+        return frozenset({"window", *(name.lower() for name in times)})
+    return TimeLineage(facts, times, columns).names()
 
 
-def mentions_time(expression: str, times: Set[str]) -> bool:
-    """Returns whether the text of an expression has the name of a column with event times."""
-    words = {word.lower() for word in re.findall(r"\w+", expression)}
-    return not words.isdisjoint({"window", *(name.lower() for name in times)})
+def selected_times(items: Iterable[str], times: Set[str]) -> frozenset[str]:
+    """Returns the names of selected columns that may be event times, in lower case.
 
-
-def _has_time(expression: exp.Expr, names: Set[str]) -> bool:
-    """Returns whether an expression has a name of a time, or calls a function of windows."""
-    identifiers = expression.find_all(exp.Identifier)
-    calls = expression.find_all(exp.Anonymous)
-    return any(each.name.lower() in names for each in identifiers) or any(
-        call.name.lower() in WINDOW_FUNCTIONS for call in calls
-    )
-
-
-def _renamed(tree: exp.Expr, names: Set[str], columns: Columns) -> set[str]:
-    """Returns the names after aliases of relations that are other names of `names`.
-
-    All names after an alias are if the columns of the relation are not known.
+    `items` are items of SELECT over a relation whose columns `times` are event times.
     """
-    found: set[str] = set()
-    for alias in tree.find_all(exp.TableAlias):
-        new = [column.name.lower() for column in alias.args.get("columns") or ()]
-        if not new or _is_of_function(alias):
-            continue
-        old = _columns_of(alias.parent, columns)
-        if old is None or len(old) != len(new):
-            found.update(new)
-        else:
-            found.update(name for name, before in zip(new, old, strict=True) if before in names)
-    return found
+    facts = parse_facts(f"SELECT {', '.join(items)} FROM `_input`")
+    if facts.tree is None:
+        return frozenset(name.lower() for name in times)
+    found = TimeLineage(facts, times, {}).output(facts.tree)
+    return frozenset(name for name, kind in found.items() if kind)
 
 
-def _columns_of(relation: exp.Expr | None, columns: Columns) -> Sequence[str | None] | None:
-    """Returns the columns of a relation in order; None if they are not known."""
-    if isinstance(relation, exp.Table):
-        return columns.get(relation.name.lower())
-    query = relation.this if isinstance(relation, exp.Subquery | exp.CTE) else None
-    if isinstance(query, exp.Query) and not query.is_star:
-        return [name.lower() for name in query.named_selects]
-    return None
-
-
-def _is_of_function(alias: exp.Expr) -> bool:
-    """Returns whether an alias names the columns of VALUES or of a table function: no times."""
-    relation = alias.parent
-    if isinstance(relation, exp.Table | exp.Lateral):
-        return not isinstance(relation.this, exp.Identifier | exp.Subquery)
-    return isinstance(relation, exp.Values)
-
-
-def _groups_without_time(facts: Facts, streams: Set[str], names: Set[str]) -> bool:
+def _groups_without_time(facts: Facts, streams: Set[str], lineage: TimeLineage) -> bool:
     """Returns whether a query in the tree aggregates a stream without a time in its groups."""
     return any(
         isinstance(query, exp.Select)
         and facts.count_reads_in(query, streams) > 0
-        and not any(_has_time(key, names) for key in _group_keys(query))
+        and not any(lineage.kind(key, query) for key in _group_keys(query))
         for query in facts.aggregating_queries
     )
 
 
-def _is_distinct_without_time(facts: Facts, streams: Set[str], names: Set[str]) -> bool:
+def _is_distinct_without_time(facts: Facts, streams: Set[str], lineage: TimeLineage) -> bool:
     """Returns whether a query in the tree compares rows of a stream that have no time."""
     assert facts.tree is not None
     queries = [query for query in facts.tree.find_all(exp.Query) if query.args.get("distinct")]
-    unions = [query.left for query in queries if isinstance(query, exp.Union)]
-    selects = [query for query in queries if not isinstance(query, exp.Union)]
-    # Spark does not follow the bounds of windows through UNION.
-    compared = [(each, _is_event_time) for each in unions]
     return any(
-        not _has_star_with_time(select, names)
-        and facts.count_reads_in(select, streams) > 0
+        facts.count_reads_in(compared, streams) > 0
         and not any(
-            is_time(column.unalias(), names) for column in select.selects if not column.is_star
+            kind in _WITH_METADATA if compared is not query else kind
+            for kind in _kinds_of_items(compared, lineage)
         )
-        for select, is_time in (*compared, *((each, _has_time) for each in selects))
+        for query in queries
+        for compared in [query.left if isinstance(query, exp.Union) else query]
     )
 
 
-def _has_star_with_time(query: exp.Query, names: Set[str]) -> bool:
-    """Returns whether a query selects `*`, and excludes no time."""
-    stars = [each.this if isinstance(each, exp.Column) else each for each in query.selects]
-    return any(
-        isinstance(star, exp.Star)
-        and names.isdisjoint(column.name.lower() for column in star.args.get("except_") or ())
-        for star in stars
-    )
+def _kinds_of_items(query: exp.Expr, lineage: TimeLineage) -> Iterator[Kind | None]:
+    """Yields the kinds of the columns of a query, also of those without a known name."""
+    yield from lineage.output(query).values()
+    if isinstance(query, exp.Select):
+        yield from (lineage.kind(item, query) for item in query.expressions)
 
 
 def _group_keys(query: exp.Select) -> Iterator[exp.Expr]:
@@ -183,15 +124,28 @@ def _group_keys(query: exp.Select) -> Iterator[exp.Expr]:
         return
     if group.args.get("all"):
         yield from query.expressions
-    yield group
-    for key in group.expressions:
+    for key in _parts_of_groups(group):
         if isinstance(key, exp.Literal) and key.is_int and int(key.name) <= len(query.expressions):
             yield query.expressions[int(key.name) - 1]
+        else:
+            yield key
 
 
-def _is_incomplete(
-    facts: Facts, join: exp.Join, streams: Set[str], names: Set[str], direct: Set[str]
-) -> bool:
+def _parts_of_groups(group: exp.Expr) -> Iterator[exp.Expr]:
+    """Yields the keys of GROUP BY, also those in ROLLUP, CUBE and GROUPING SETS."""
+    nested = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+    keys = list(group.expressions)
+    for name in ("rollup", "cube", "grouping_sets"):
+        sets = group.args.get(name)
+        keys += sets if isinstance(sets, list) else []
+    for key in keys:
+        if isinstance(key, nested):
+            yield from _parts_of_groups(key)
+        elif isinstance(key, exp.Expr):
+            yield key
+
+
+def _is_incomplete(facts: Facts, join: exp.Join, streams: Set[str], lineage: TimeLineage) -> bool:
     """Returns whether no time limits an outer, semi or anti join of streams."""
     kind, select = join.kind.upper(), join.parent
     if not (join.side or kind in ("SEMI", "ANTI")) or join.method or not isinstance(
@@ -202,11 +156,9 @@ def _is_incomplete(
         return False
     if kind == "ANTI":
         return True
-    if kind == "SEMI":
-        names = direct
     on = join.args.get("on")
     conditions = [*_conjuncts(on), *(join.args.get("using") or ())]
-    return not any(_limits_time(part, names, direct) for part in conditions)
+    return not any(_limits_time(part, select, lineage, kind == "SEMI") for part in conditions)
 
 
 def _joins_groups(facts: Facts, join: exp.Join, streams: Set[str], groups: Set[str]) -> bool:
@@ -234,40 +186,45 @@ def _sides(join: exp.Join) -> Iterator[exp.Expr]:
     yield join.this
 
 
-def _limits_time(condition: exp.Expr, names: Set[str], direct: Set[str]) -> bool:
+def _limits_time(
+    condition: exp.Expr, select: exp.Select, lineage: TimeLineage, is_semi: bool
+) -> bool:
     """Returns whether a condition of a join limits the times of rows that match.
 
     A comparison other than an equality does so for event times, not for bounds of windows.
     """
+    condition = condition.unnest()
     if isinstance(condition, exp.EQ | exp.NullSafeEQ | exp.Identifier):
-        return _has_time(condition, names)
+        is_column = isinstance(condition, exp.Identifier)
+        sides = [condition] if is_column else list(condition.iter_expressions())
+        kinds = {lineage.kind(side, select) for side in sides}
+        return bool(kinds & _WITH_METADATA if is_semi else kinds - {None})
     operands = [condition.args.get("this"), condition.args.get("expression")]
     if isinstance(condition, exp.Between):
         operands[1] = exp.Tuple(expressions=[condition.args["low"], condition.args["high"]])
     return all(
-        any(_is_event_time(column, direct) for column in operand.find_all(exp.Column))
+        any(_is_event_time(part, select, lineage) for part in _terms(operand))
         for operand in operands
         if isinstance(operand, exp.Expr)
     )
 
 
-def _is_event_time(column: exp.Expr, direct: Set[str]) -> bool:
-    return isinstance(column, exp.Column) and column.name.lower() in direct
+def _is_event_time(column: exp.Expr, select: exp.Select, lineage: TimeLineage) -> bool:
+    return isinstance(column, exp.Column) and lineage.kind(column, select) in _WITH_METADATA
 
 
-def _event_times(facts: Facts, times: Set[str], columns: Columns) -> frozenset[str]:
-    """Returns the names that may be columns with event times, without those of windows."""
-    names = {name.lower() for name in times}
-    assert facts.tree is not None
-    aliases = [alias for alias in facts.tree.find_all(exp.Alias) if alias.alias]
-    calls = {alias.alias.lower() for alias in aliases if alias.find(exp.Anonymous)}
-    names |= calls
-    while True:
-        found = {alias.alias.lower() for alias in aliases if _is_event_time(alias.this, names)}
-        found |= _renamed(facts.tree, names, columns)
-        if found <= names:
-            return frozenset(names)
-        names |= found
+def _terms(operand: exp.Expr) -> Iterator[exp.Expr]:
+    """Yields the columns of sums and differences, as `at + INTERVAL 1 HOUR`, not of functions."""
+    if isinstance(operand, exp.Tuple):
+        for part in operand.expressions:
+            yield from _terms(part)
+    elif isinstance(operand, exp.Add | exp.Sub):
+        yield from _terms(operand.left)
+        yield from _terms(operand.right)
+    elif isinstance(operand, exp.Paren | exp.Cast):
+        yield from _terms(operand.this)
+    else:
+        yield operand
 
 
 def _conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:

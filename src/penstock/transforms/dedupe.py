@@ -3,45 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from penstock.sdk import Config, Relation
+from penstock.sdk import Config, PlanError, PositiveDuration, Relation
 from penstock.transforms.columns import require
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_DELAY = "spark.watermarkDelayMs"
+"""The key of Spark's metadata of an event-time column: its span for a deduplication."""
+
 
 class DedupeConfig(Config):
     keys: list[str] = []
     """The columns that identify duplicates; all columns when empty."""
-    within: Literal["watermark", "forever"] = "watermark"
-    """The retention of keys in the state: until the watermark passes the row, or forever (the state
-    grows without limit)."""
+    within: Literal["watermark", "forever"] | PositiveDuration = "watermark"
+    """The least distance in event time of two rows with the same keys that are both kept, as
+    `1 hour`. `watermark` is the watermark's delay. `forever` keeps one row of the keys, and the
+    state grows without limit."""
 
 
 class Dedupe(Relation[DedupeConfig]):
     """Keeps the first row of each set of duplicates, across batches and restarts.
 
-    Parallel by key. `within: watermark` requires a watermark on the source: duplicates that arrive
-    within the watermark's delay are dropped (Spark: dropDuplicatesWithinWatermark).
+    A row is dropped if a row with the same keys is kept whose event time is the same, or less than
+    `within` earlier or later. Rows are written at once. They are compared in the order of their
+    source, and the result is the same for every division into batches. Partitions of a topic have
+    no order between them: write rows with the same keys to one partition. Below an aggregation, a
+    join of streams or another deduplication, the rows of a batch are in the order of event time.
+
+    The state has the keys and the event time of each kept row until the watermark is `within`
+    later. Late rows are dropped first. `delay` of the watermark is the greatest disorder of rows,
+    and `within` the greatest distance of duplicates. Of rows without an event time the first one of
+    its keys is kept. Without a watermark only `within: forever` is possible.
+
+    Parallel by key.
 
     ```yaml
     type: dedupe
     from: flights
     keys: [flight_id]
+    within: 1 hour
     ```
     """
 
     emits_final_rows = True
+    state_version = 2
 
     def stateful(self, streaming: frozenset[str]) -> bool:
         return bool(streaming)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
-        keys = self.config.keys or None
+        keys, within = self.config.keys or None, self.config.within
         require(frame, keys or [])
-        if self.config.within == "forever":
+        if within == "forever":
             return frame.dropDuplicates(keys)
-        return frame.dropDuplicatesWithinWatermark(keys)
+        times = [field for field in frame.schema.fields if _DELAY in (field.metadata or {})]
+        if not times and not frame.isStreaming:
+            raise PlanError(
+                "the rows have no event time to compare",
+                code="no-event-time",
+                hint="Set a watermark on the source, or within: forever.",
+            )
+        if within == "watermark" or not times:
+            return frame.dropDuplicatesWithinWatermark(keys)
+        spans = {time.name: {**time.metadata, _DELAY: round(within * 1000)} for time in times}
+        delays = {time.name: time.metadata for time in times}
+        rows = _with_metadata(frame, spans).dropDuplicatesWithinWatermark(keys)
+        return _with_metadata(rows, delays)
+
+
+def _with_metadata(frame: DataFrame, metadata: Mapping[str, Mapping[str, Any]]) -> DataFrame:
+    """Returns a frame whose columns have this metadata, by their names."""
+    from pyspark.sql.functions import col
+
+    quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}
+    return frame.select(
+        *(
+            col(quoted[name]).alias(name, metadata=dict(metadata[name]))
+            if name in metadata
+            else col(quoted[name])
+            for name in frame.columns
+        )
+    )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
-from penstock.sql.completeness import mentions_time
+from penstock.sql.completeness import selected_times
+from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.kept_columns import aliased, computed_rows
 from penstock.sql.keyed_rows import KeyedRows
 
@@ -55,8 +56,10 @@ class Map(Relation[MapConfig]):
         return replace(changed, columns=(*rows.columns, *added))
 
     def time_columns(self, times: Set[str]) -> Set[str]:
-        computed = self.config.set.items()
-        return {*times, *(name for name, text in computed if mentions_time(text, times))}
+        items = [f"{text} AS {quoted(name)}" for name, text in self.config.set.items()]
+        replaced = {name.lower() for name in self.config.set}
+        kept = {name for name in times if name.lower() not in replaced}
+        return kept | selected_times(items, times)
 
     def deterministic(self) -> bool:
         return determinism.deterministic(

@@ -37,7 +37,8 @@ class Rename(Relation[RenameConfig]):
         return rows.rename({old.lower(): new for old, new in self.config.columns.items()})
 
     def time_columns(self, times: Set[str]) -> Set[str]:
-        return {*times, *(new for old, new in self.config.columns.items() if old in times)}
+        names = {old.lower(): new for old, new in self.config.columns.items()}
+        return {names.get(name.lower(), name) for name in times}
 
     def output_operation(self, column: str) -> str | None:
         return self.config.columns.get(column, column)

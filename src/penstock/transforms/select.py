@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
-from penstock.sql.completeness import mentions_time
+from penstock.sql.completeness import selected_times
+from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.kept_columns import aliased, computed_rows
 from penstock.sql.keyed_rows import KeyedRows
 
@@ -50,9 +51,10 @@ class Select(Relation[SelectConfig]):
 
     def time_columns(self, times: Set[str]) -> Set[str]:
         columns = self.config.columns
-        items = [(text, text) for text in columns] if isinstance(columns, list) else columns.items()
-        found = (name for name, text in items if mentions_time(text, times))
-        return {*times, *(name.split()[-1].strip("`") for name in found)}
+        if isinstance(columns, list):
+            return selected_times(columns, times)
+        items = [f"{text} AS {quoted(name)}" for name, text in columns.items()]
+        return selected_times(items, times)
 
     def deterministic(self) -> bool:
         columns = self.config.columns

@@ -1,0 +1,1 @@
+"""Deduplication within a span of event time."""
