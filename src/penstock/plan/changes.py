@@ -64,9 +64,10 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
             operation = None if node.lookup else source_operation(node.spec, node.source)
             complete = format_ is not None and format_.has_complete_changes
         elif isinstance(node.spec, TransformSpec):
+            computed_column = node.spec.operation_column
             node = _with_operation_of_input(node, operation, complete)
             operation = _output_operation(node, operation)
-            computed = operation is not None and node.spec.operation_column is not None
+            computed = operation is not None and computed_column is not None
             complete = node.updating or (complete and not computed)
         above = {input_: replace(rows[input_], keeps_changes=True) for input_ in node.inputs}
         rows[name] = _keyed_rows(node, operation, above, inherited)
