@@ -82,9 +82,8 @@ CASES = {
     "the event time": same(
         {
             "sources.orders.watermark": {
-                "column": "day",
-                "delay": "1 minute",
-                "expression": "date_trunc('day', at)",
+                "column": "at",
+                "bound": "at - INTERVAL 2 MINUTES",
             }
         },
         'compatible source "orders"',
