@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.sdk.columns.text_values import NOT_FINITE
 from penstock.sdk.encoding.single_column import value_column
 
 COLUMNS = pa.schema([("value", pa.string())])
@@ -33,13 +34,9 @@ def _text(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else f'"{_not_finite(value)}"'
+        return repr(value) if math.isfinite(value) else f'"{NOT_FINITE[repr(value)]}"'
     if isinstance(value, int):
         return str(value)
     if isinstance(value, Decimal):
         return format(value, "f")
     return encode_basestring(value.decode("latin-1") if isinstance(value, bytes) else str(value))
-
-
-def _not_finite(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, ClassVar, Literal, Self
 
-import numpy as np
 import pyarrow as pa
 from pydantic import model_validator
 
@@ -22,7 +21,7 @@ from penstock.formats.json.decimals import Decimals, Forms
 from penstock.formats.json.infer import infer
 from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
-from penstock.sdk.columns.binary_arrays import decode_non_null, sort_failures
+from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, error_text
 from penstock.sdk.columns.text_values import NumberTimes
 from penstock.sdk.encoding.fallback import decode_with_fallback
@@ -32,7 +31,7 @@ from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import AUTO, payloads_as_utf8
 from penstock.sdk.format import FileWriter
 from penstock.sdk.isolate import isolate
-from penstock.sdk.record import Decoded, Encoded, Failure, Read
+from penstock.sdk.record import Decoded, Encoded, Read
 from penstock.sdk.schema_registry import RegistryOptions
 
 _SAMPLE = 1000
@@ -117,34 +116,13 @@ class PlainJson(LinesFormat[JsonConfig]):
         return encoded._replace(payloads=wrap(encoded.payloads, rows.schema, forms))
 
     def _encode_objects(self, rows: pa.RecordBatch) -> Encoded:
-        parts = [self._encode_group(rows, group) for group in write.groups(rows)]
-        if len(parts) == 1:
-            return parts[0]
-        payloads = pa.concat_arrays([part.payloads for part in parts])
-        index = np.concatenate([np.asarray(part[1]) for part in parts])
-        order = np.argsort(index)
-        failures = sort_failures([failure for part in parts for failure in part.failures])
-        row_index = pa.array(index[order]) if failures else None
-        return Encoded(payloads.take(pa.array(order)), row_index, failures)
-
-    def _encode_group(self, rows: pa.RecordBatch, group: write.Group) -> Encoded:
-        row_index, names = group
-        group_rows = rows if row_index is None else rows.take(pa.array(row_index))
-        group_rows = write.quote_floats(group_rows, names)
-        times, keep = self.config.timestamps, self.config.nulls == "keep"
-        decimals = self.config.decimals
+        times, decimals = self.config.timestamps, self.config.decimals
+        keep = self.config.nulls == "keep"
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
-            return write.payloads(group_rows.slice(start, stop - start), times, keep, decimals)
+            return write.payloads(rows.slice(start, stop - start), times, keep, decimals)
 
-        encoded = collect_encoded(isolate(group_rows.num_rows, attempt, _unencodable))
-        if row_index is None:
-            return encoded
-        index = row_index if encoded.index is None else row_index[encoded.index.to_numpy()]
-        failures = [
-            Failure(int(row_index[failure.index]), failure.error) for failure in encoded.failures
-        ]
-        return Encoded(encoded.payloads, pa.array(index, pa.int64()), failures)
+        return collect_encoded(isolate(rows.num_rows, attempt, _unencodable))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
