@@ -13,11 +13,11 @@ import pyarrow as pa
 from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro.container import block, container_schema, header, read_container
 from penstock.formats.avro.datum import codec, row_payload
-from penstock.formats.avro.json_rows import COLUMNS
 from penstock.formats.avro.plain import PlainAvro
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.conform import conform_each
 from penstock.sdk.encoding.arrow_files import spark_compatible
+from penstock.sdk.encoding.json_texts import COLUMNS
 from penstock.sdk.encoding.lines import MAX_LENGTH
 from penstock.sdk.record import Decoded, DecodeFailure, Encoded, Failure, Rows
 

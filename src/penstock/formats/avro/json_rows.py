@@ -11,17 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk.columns.text_values import NOT_FINITE
-from penstock.sdk.encoding.single_column import value_column
-
-COLUMNS = pa.schema([("value", pa.string())])
-"""The columns of rows unless others are declared."""
+from penstock.sdk.encoding.json_texts import text_rows
 
 
 def json_rows(values: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
     """Returns rows of the only column of `schema`. Raises PlanError for other columns."""
-    column = value_column(schema, "avro with as_json", (pa.string(),))
-    texts = pa.array([_text(value) for value in values], pa.string())
-    return pa.RecordBatch.from_arrays([texts], schema=pa.schema([column]))
+    return text_rows([_text(value) for value in values], schema, "avro")
 
 
 def _text(value: Any) -> str:

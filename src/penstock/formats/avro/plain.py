@@ -22,7 +22,7 @@ from penstock.formats.avro.datum import (
     value_of,
     values_of,
 )
-from penstock.formats.avro.json_rows import COLUMNS, json_rows
+from penstock.formats.avro.json_rows import json_rows
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, conform, conform_each
@@ -30,6 +30,7 @@ from penstock.sdk.component import Context
 from penstock.sdk.config import UserPath
 from penstock.sdk.encoding.arrow_files import check_file_columns, spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
+from penstock.sdk.encoding.json_texts import COLUMNS
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate

@@ -12,13 +12,14 @@ from fastavro.read import SchemaResolutionError
 
 from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro import datum as avro
-from penstock.formats.avro.json_rows import COLUMNS, json_rows
+from penstock.formats.avro.json_rows import json_rows
 from penstock.formats.avro.references import inline_references
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema, strip_parsed_keys
 from penstock.sdk.columns.conform import collect_encoded, conform, is_list
 from penstock.sdk.component import Context
 from penstock.sdk.encoding.arrow_files import spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
+from penstock.sdk.encoding.json_texts import COLUMNS
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded
 from penstock.sdk.schema_registry import Draft, Registered, RegistryFormat

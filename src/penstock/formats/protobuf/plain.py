@@ -32,6 +32,10 @@ class ProtobufConfig(TimeOptions):
     """Directories of imported files, in addition to that of `schema_file`."""
     enums: Literal["name", "number"] = "name"
     """Read enums as STRING (names) or INT (numbers)."""
+    as_json: bool = False
+    """Read each message, also a recursive one, as one STRING or VARIANT column, by default `value`,
+    with its JSON text in the JSON mapping of Protobuf: `int64` and `bytes` are texts, and fields
+    without a value are omitted."""
     length_delimited: bool = False
     """Each payload is a message after its length (varint), as written by `writeDelimitedTo` of
     Google's libraries. Messages in files are always length-delimited."""
@@ -65,6 +69,9 @@ class PlainProtobuf(FileFormat[ProtobufConfig]):
     def declared_schema(self) -> pa.Schema | None:
         columns: pa.Schema = self.message.columns
         return columns
+
+    def check_columns(self, columns: pa.Schema) -> None:
+        self.message.check_columns(columns)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         if self.config.length_delimited:
@@ -127,8 +134,9 @@ def configured_message(config: ProtobufConfig) -> Message:
     assert config.message is not None
     descriptors = read_descriptors(config.schema_file, config.include)
     return Message(
-        descriptors, config.message, config.enums == "name", config.schema_file, config.conversion
-    )
+        descriptors, config.message, config.enums == "name", config.schema_file,
+        config.conversion, config.as_json,
+    )  # fmt: skip
 
 
 class _Writer(FileWriter):

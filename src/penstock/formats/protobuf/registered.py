@@ -38,6 +38,10 @@ class RegisteredProtobuf(RegistryFormat):
     def declared_schema(self) -> pa.Schema | None:
         return None if self.message is None else self.message.columns
 
+    def check_columns(self, columns: pa.Schema) -> None:
+        if self.message is not None:
+            self.message.check_columns(columns)
+
     def columns_of(self, schema: Registered) -> pa.Schema:
         return self._select_message(schema).columns
 
@@ -84,8 +88,9 @@ class RegisteredProtobuf(RegistryFormat):
 
     def _message(self, descriptors: bytes, name: str, schema: Registered) -> Message:
         label = f"schema {schema.id} of the registry"
-        names_of_enums = self.config.enums == "name"
-        return Message(descriptors, name, names_of_enums, label, self.config.conversion)
+        names = self.config.enums == "name"
+        config = self.config
+        return Message(descriptors, name, names, label, config.conversion, config.as_json)
 
     def _descriptors(self, schema: Registered) -> bytes:
         def compile_schema() -> bytes:
