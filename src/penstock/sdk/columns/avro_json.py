@@ -1,31 +1,22 @@
-"""Records of Avro as rows of one column with their JSON text."""
+"""JSON text of values of Avro."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.sdk.columns.text_values import NOT_FINITE
-from penstock.sdk.encoding.json_texts import text_rows
 
 
-def json_rows(values: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Returns rows of the only column of `schema`. Raises PlanError for other columns."""
-    return text_rows([_text(value) for value in values], schema, "avro")
-
-
-def _text(value: Any) -> str:
+def json_text(value: Any) -> str:
     """Returns the JSON text of a value of fastavro, whose times are numbers."""
     if isinstance(value, dict):
-        members = (f"{encode_basestring(name)}:{_text(item)}" for name, item in value.items())
+        members = (f"{encode_basestring(name)}:{json_text(item)}" for name, item in value.items())
         return "{" + ",".join(members) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_text, value)) + "]"
+        return "[" + ",".join(map(json_text, value)) + "]"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, float):
