@@ -127,9 +127,9 @@ class RegisteredAvro(RegistryFormat):
         return Encoder(encode, Draft(self.kind, json.dumps(strip_parsed_keys(datum))))
 
 
-def _check_time_units(writer: Any, reader: Any, wanted: pa.Schema, id_: int) -> None:
+def _check_time_units(writer: Any, reader: Any, declared: pa.Schema, id_: int) -> None:
     """Raises DecodeError for times of different units, which Avro reads as equal numbers."""
-    written, read = (pa.struct(list(arrow_schema(datum, wanted))) for datum in (writer, reader))
+    written, read = (pa.struct(list(arrow_schema(datum, declared))) for datum in (writer, reader))
     _check_units(written, read, id_)
 
 

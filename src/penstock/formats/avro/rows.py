@@ -94,8 +94,8 @@ class RowReader:
             return pa.schema([])
         records = records_of(datum if reader is None else reader)
         record = dict(records).get(name, records[0][1])
-        wanted = [field for field in self.columns if field.name != self.type_column]
-        return arrow_schema(record, pa.schema(wanted))
+        declared = [field for field in self.columns if field.name != self.type_column]
+        return arrow_schema(record, pa.schema(declared))
 
     @property
     def file_columns(self) -> pa.Schema:

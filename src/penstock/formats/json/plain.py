@@ -21,6 +21,7 @@ from penstock.formats.json.decimals import Decimals, Forms
 from penstock.formats.json.infer import infer
 from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
+from penstock.formats.json.wrapped import columns_of_schemas, decode_wrapped
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, error_text
 from penstock.sdk.columns.text_values import NumberTimes
@@ -51,7 +52,8 @@ class JsonConfig(LinesConfig, TimeOptions):
     texts are base64, with the scale of the column."""
     wrapper: Literal["none", "connect"] = "none"
     """`connect` reads and writes each object as the `payload` of a record of Kafka Connect, beside
-    its `schema`. Written milliseconds are whole numbers."""
+    its `schema`, which has the units of times and the form of decimals. Written milliseconds are
+    whole numbers."""
     nulls: Literal["omit", "keep"] = "omit"
     """Omit a null column and a null field of a STRUCT, or write `null`. Null elements of an ARRAY
     and null values of a MAP are written as `null` in both cases."""
@@ -73,6 +75,8 @@ class PlainJson(LinesFormat[JsonConfig]):
     """JSON objects without a schema registry."""
 
     extension: ClassVar[str] = ".jsonl"
+    days: ClassVar[bool] = False
+    """Whether a number is a date, in days since 1970."""
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         return self._decode(payloads_as_utf8(payloads, self.config.encoding), schema)
@@ -83,8 +87,23 @@ class PlainJson(LinesFormat[JsonConfig]):
     def _decode_present(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         if self.config.wrapper == "none":
             return self._decode_objects(payloads, schema)
+        return decode_wrapped(
+            payloads,
+            schema,
+            self.config.conversion,
+            self.typed()._decode_objects,
+            lambda objects: self._decode_objects(objects, schema),
+            lambda texts: self._decode_without_schema(texts, schema),
+        )
+
+    def typed(self) -> PlainJson:
+        """Returns the format of payloads whose times and decimals are as a schema has them."""
+        update = {"timestamps": "iso", "decimals": "number", "wrapper": "none"}
+        return PlainJson(self.config.model_copy(update=update), self.context)
+
+    def _decode_without_schema(self, texts: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         wrapped = wrapped_columns(schema, has_schema=self.config.unknown == "reject")
-        decoded = self._decode_objects(payloads, wrapped)
+        decoded = self._decode_objects(texts, wrapped)
         return decoded._replace(rows=unwrap(decoded.rows, schema))
 
     def _decode_objects(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
@@ -92,7 +111,7 @@ class PlainJson(LinesFormat[JsonConfig]):
         form, decimals = self.config.time_form, self.config.decimals
         reader = Reader(schema, form, decimals)
         numbers = self.config.timestamp_numbers
-        normalizer = Normalizer(schema, form, closed, numbers, decimals)
+        normalizer = Normalizer(schema, form, closed, numbers, decimals, self.days)
         return decode_with_fallback(
             payloads,
             schema,
@@ -104,8 +123,10 @@ class PlainJson(LinesFormat[JsonConfig]):
         )
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        texts = (text for text in payloads.slice(0, _SAMPLE).to_pylist() if text is not None)
-        return infer(texts) if self.config.wrapper == "none" else infer(texts, payload_of)
+        texts = [text for text in payloads.slice(0, _SAMPLE).to_pylist() if text is not None]
+        if self.config.wrapper == "none":
+            return infer(texts)
+        return columns_of_schemas(texts) or infer(texts, payload_of)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         if self.config.wrapper == "none":

@@ -66,8 +66,8 @@ class _Projector:
         from google.protobuf.descriptor_pool import DescriptorPool
 
         root = self._file.message_type.add(name="Row")
-        wanted = None if columns is None else pa.struct(list(columns))
-        groups = self._add_fields(root, f".{_PACKAGE}.Row", message, wanted, ())
+        declared = None if columns is None else pa.struct(list(columns))
+        groups = self._add_fields(root, f".{_PACKAGE}.Row", message, declared, ())
         self._file.dependency.extend(self._imported)
         pool = DescriptorPool()
         for file in (*self._imported.values(), self._enums, self._file):
@@ -75,13 +75,13 @@ class _Projector:
         return Projection(pool.FindMessageTypeByName(f"{_PACKAGE}.Row"), groups)
 
     def _add_fields(
-        self, target: Any, path: str, message: Any, wanted: pa.DataType | None,
+        self, target: Any, path: str, message: Any, declared: pa.DataType | None,
         within: tuple[str, ...],
     ) -> dict[int, Nested]:  # fmt: skip
-        if wanted is None and message.full_name in within:
+        if declared is None and message.full_name in within:
             raise _recursive(message)
-        types = _types_by_name(wanted)
-        inside = (*within, message.full_name) if wanted is None else ()
+        types = _types_by_name(declared)
+        inside = (*within, message.full_name) if declared is None else ()
         fields = [f for f in message.fields if types is None or f.name.casefold() in types]
         oneofs = [f.containing_oneof for f in fields if _in_oneof(f)]
         names = list(dict.fromkeys(oneof.name for oneof in oneofs))
@@ -104,7 +104,7 @@ class _Projector:
         return groups
 
     def _add_field(
-        self, target: Any, path: str, field: Any, repeated: bool, wanted: pa.DataType | None,
+        self, target: Any, path: str, field: Any, repeated: bool, declared: pa.DataType | None,
         within: tuple[str, ...],
     ) -> Nested | None:  # fmt: skip
         """Adds a field. Returns it if it is a group or contains groups."""
@@ -126,7 +126,7 @@ class _Projector:
         nested = target.nested_type.add(name=name)
         if is_map:
             nested.options.map_entry = True
-        inner = _inner(wanted, is_map=is_map)
+        inner = _inner(declared, is_map=is_map)
         groups = self._add_fields(nested, added.type_name, message, inner, within)
         is_group = field.type == _GROUP
         return Nested(is_group, groups) if is_group or groups else None

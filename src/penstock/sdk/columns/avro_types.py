@@ -28,6 +28,14 @@ _LOGICAL = {
     "time-millis": pa.time32("ms"),
     "time-micros": pa.time64("us"),
 }
+_CONNECT = {
+    "org.apache.kafka.connect.data.Date": "date",
+    "org.apache.kafka.connect.data.Timestamp": "timestamp-millis",
+    "io.debezium.time.Date": "date",
+    "io.debezium.time.Timestamp": "timestamp-millis",
+    "io.debezium.time.MicroTimestamp": "timestamp-micros",
+    "io.debezium.time.NanoTimestamp": "timestamp-nanos",
+}
 _KINDS = ("array", "map", "enum")
 _RECORDS = ("record", "error")
 _MAX_PRECISION = 38
@@ -43,14 +51,14 @@ _NAMES = {
 }  # fmt: skip
 
 
-def arrow_schema(datum: Any, wanted: pa.Schema | None = None) -> pa.Schema:
+def arrow_schema(datum: Any, declared: pa.Schema | None = None) -> pa.Schema:
     """Returns the columns of an Avro record, or of the records of a union.
 
-    With `wanted` only its columns, and the fields of their structs; a wanted STRING or VARIANT has
-    the JSON text of a union, a record, an array or a map. Raises PlanError for a type without an
-    Arrow type.
+    With `declared` only its columns, and the fields of their structs; a declared STRING or VARIANT
+    has the JSON text of a union, a record, an array or a map. Raises PlanError for a type without
+    an Arrow type.
     """
-    type_ = None if wanted is None else pa.struct(list(wanted))
+    type_ = None if declared is None else pa.struct(list(declared))
     records = [
         _arrow_type(record, _named_types(datum), (), "", type_) for _, record in records_of(datum)
     ]
@@ -117,10 +125,10 @@ def _named_types(datum: Any) -> dict[str, Any]:
 
 def _arrow_field(
     datum: Any, named: dict[str, Any], within: tuple[str, ...], name: str = "",
-    wanted: pa.Field | None = None,
+    declared: pa.Field | None = None,
 ) -> pa.Field:  # fmt: skip
-    if wanted is not None and pa.types.is_string(wanted.type) and _is_complex(datum, named):
-        return json_field(pa.field(name, wanted.type)) if is_json(wanted) else _text_field(name)
+    if declared is not None and pa.types.is_string(declared.type) and _is_complex(datum, named):
+        return json_field(pa.field(name, declared.type)) if is_json(declared) else _text_field(name)
     if isinstance(datum, list):
         types = [branch for branch in datum if branch != "null"]
         if len(types) != 1:
@@ -129,7 +137,7 @@ def _arrow_field(
                 code="unsupported-type",
                 hint=_HINT,
             )
-        field = _arrow_field(types[0], named, within, name, wanted)
+        field = _arrow_field(types[0], named, within, name, declared)
         return field.with_nullable(field.nullable or len(types) < len(datum))
     if isinstance(datum, str):
         if datum in _TYPES:
@@ -138,23 +146,23 @@ def _arrow_field(
             raise PlanError(
                 f'the Avro type "{datum}" is recursive', code="unsupported-type", hint=_HINT
             )
-        return _arrow_field(named[datum], named, within, name, wanted)
-    type_ = None if wanted is None else wanted.type
+        return _arrow_field(named[datum], named, within, name, declared)
+    type_ = None if declared is None else declared.type
     return pa.field(name, _arrow_type(datum, named, within, name, type_), nullable=False)
 
 
 def _arrow_type(
     datum: dict[str, Any], named: dict[str, Any], within: tuple[str, ...], name: str,
-    wanted: pa.DataType | None = None,
+    declared: pa.DataType | None = None,
 ) -> pa.DataType:  # fmt: skip
-    kind, logical = datum["type"], datum.get("logicalType")
+    kind, logical = datum["type"], datum.get("logicalType") or _connect_type(datum, declared)
     if kind in _RECORDS:
-        return _struct_type(datum, named, within, wanted)
+        return _struct_type(datum, named, within, declared)
     if kind == "array":
-        item = _arrow_field(datum["items"], named, within, name, _item_of(wanted))
+        item = _arrow_field(datum["items"], named, within, name, _item_of(declared))
         return pa.list_(item.with_name("element"))
     if kind == "map":
-        item = _arrow_field(datum["values"], named, within, name, _item_of(wanted))
+        item = _arrow_field(datum["values"], named, within, name, _item_of(declared))
         return pa.map_(pa.string(), item.with_name("value"))
     if logical == "decimal" and kind in ("bytes", "fixed"):
         return _decimal_type(datum, name)
@@ -167,17 +175,26 @@ def _arrow_type(
     )
 
 
+def _connect_type(datum: dict[str, Any], declared: pa.DataType | None) -> str | None:
+    """Returns the logical type of a number by its name in Kafka Connect.
+
+    A declared integer has the number.
+    """
+    is_number = declared is not None and pa.types.is_integer(declared)
+    return None if is_number else _CONNECT.get(str(datum.get("connect.name")))
+
+
 def _struct_type(
     datum: dict[str, Any], named: dict[str, Any], within: tuple[str, ...],
-    wanted: pa.DataType | None,
+    declared: pa.DataType | None,
 ) -> pa.DataType:  # fmt: skip
-    """Returns the type of a record; with a wanted struct only its fields, also recursive ones."""
-    if wanted is None or not pa.types.is_struct(wanted):
+    """Returns the type of a record; with a declared struct only its fields, also recursive ones."""
+    if declared is None or not pa.types.is_struct(declared):
         inside = (*within, datum["name"])
         fields = [(field, None) for field in datum["fields"]]
     else:
         inside = ()
-        by_name = {field.name.casefold(): field for field in wanted}
+        by_name = {field.name.casefold(): field for field in declared}
         fields = [
             (field, by_name[field["name"].casefold()])
             for field in datum["fields"]
@@ -188,11 +205,11 @@ def _struct_type(
     )
 
 
-def _item_of(wanted: pa.DataType | None) -> pa.Field | None:
-    """Returns the wanted elements of an array, or values of a map; None if they are not known."""
-    if wanted is not None and is_list(wanted):
-        return wanted.value_field
-    return wanted.item_field if wanted is not None and pa.types.is_map(wanted) else None
+def _item_of(declared: pa.DataType | None) -> pa.Field | None:
+    """Returns the declared elements of an array, or values of a map; None if they are not known."""
+    if declared is not None and is_list(declared):
+        return declared.value_field
+    return declared.item_field if declared is not None and pa.types.is_map(declared) else None
 
 
 def _decimal_type(datum: dict[str, Any], name: str) -> pa.DataType:
@@ -257,7 +274,7 @@ def is_recursive(datum: Any) -> bool:
 def _contains_itself(
     datum: Any, named: dict[str, Any], within: tuple[str, ...], done: set[str]
 ) -> bool:
-    """`done` are the records that do not contain themselves."""
+    """Returns whether a type has a record within itself. `done` are records that have none."""
     if isinstance(datum, str):
         datum = named.get(datum)
     if isinstance(datum, list):
@@ -277,7 +294,7 @@ def _contains_itself(
 
 
 def _has_no_bytes(datum: Any, named: dict[str, Any], sized: set[str]) -> bool:
-    """`sized` are the records that have bytes, or whose fields are being checked."""
+    """Returns whether values have no bytes. `sized` are records that have some, or are checked."""
     if isinstance(datum, str):
         return datum == "null" or (datum in named and _has_no_bytes(named[datum], named, sized))
     if isinstance(datum, list) or datum["type"] in _KINDS or datum.get("name") in sized:
@@ -332,9 +349,10 @@ def _avro_type(type_: pa.DataType, name: str) -> Any:
 
 def to_arrow(values: list[Any], field: pa.Field) -> pa.Array:
     """Converts values that fastavro read with a schema of `without_times`."""
-    if pa.types.is_nested(field.type) or pa.types.is_string(field.type):
+    type_ = field.type
+    if pa.types.is_nested(type_) or pa.types.is_string(type_):
         values = [_from_datum(value, field) for value in values]
-    return pa.array(values, field.type)
+    return pa.array(values, type_)
 
 
 def _from_datum(value: Any, field: pa.Field) -> Any:
