@@ -399,6 +399,26 @@ def test_nan_and_infinity_change_no_other_value(nulls: Any) -> None:
     assert str(JSON.decode(texts, FLOATS).rows.to_pylist()) == str(rows.to_pylist())
 
 
+def test_times_without_a_zone() -> None:
+    at, local = pa.timestamp("us", "UTC"), pa.timestamp("us")
+    nested = pa.struct([("at", at), ("all", pa.list_(at)), ("by", pa.map_(pa.string(), at))])
+    schema = pa.schema([("at", at), ("local", local), ("nested", nested), ("day", pa.date32())])
+    times = [dt.datetime(2023, 9, 19, 3, 19, 8, fraction, UTC) for fraction in (0, 120_000, 7)]
+    values = {"at": times[1], "all": times, "by": [("k", times[0])]}
+    row = {
+        "at": times[0], "local": times[2].replace(tzinfo=None), "nested": values,
+        "day": dt.date(2023, 9, 19),
+    }  # fmt: skip
+    format_ = Json(JsonConfig(timestamp_zone="none"))
+    (text,) = format_.encode(batch([row], schema)).payloads.to_pylist()
+    all_ = ["2023-09-19T03:19:08", "2023-09-19T03:19:08.120", "2023-09-19T03:19:08.000007"]
+    assert json.loads(text) == {
+        "at": all_[0], "local": all_[2], "day": "2023-09-19",
+        "nested": {"at": all_[1], "all": all_, "by": {"k": all_[0]}},
+    }  # fmt: skip
+    same(format_.decode(binary([text]), schema).rows, batch([row], schema))
+
+
 def test_slices() -> None:
     payloads = binary([b"x", b'{"a":1}', b'{"a":2}', None, b"y"])
     assert JSON.decode(payloads.slice(1, 2), A).rows.column("a").to_pylist() == [1, 2]

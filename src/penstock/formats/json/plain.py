@@ -46,6 +46,9 @@ class JsonConfig(LinesConfig, TimeOptions):
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970. `nanos` is ten
     times slower for them."""
+    timestamp_zone: Literal["utc", "none"] = "utc"
+    """With `timestamps: iso`, write a TIMESTAMP with the zone `Z`, or without a zone, as in
+    `2024-01-02T03:04:05`."""
     decimals: Decimals = "number"
     """The form of DECIMAL: numbers, texts, or `bytes`, which is base64 of the unscaled value as in
     Kafka Connect. Numbers and their texts are read in both of the first two forms; with `bytes`
@@ -139,6 +142,8 @@ class PlainJson(LinesFormat[JsonConfig]):
     def _encode_objects(self, rows: pa.RecordBatch) -> Encoded:
         times, decimals = self.config.timestamps, self.config.decimals
         keep = self.config.nulls == "keep"
+        if self.config.timestamp_zone == "none":
+            rows = write.without_zone(rows)
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
             return write.payloads(rows.slice(start, stop - start), times, keep, decimals)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from penstock.core.errors import EncodeError
 from penstock.core.panics import panics_as_exceptions
 from penstock.formats.json.decimals import Decimals, is_text, write_decimals
-from penstock.sdk.columns.conform import is_list, rebuild
+from penstock.sdk.columns.conform import conform, is_list, rebuild
 from penstock.sdk.columns.conversion import cast
 from penstock.sdk.columns.json_text import Embedding
 from penstock.sdk.columns.text_output import text_type, to_text
@@ -131,6 +131,22 @@ def _type_with_texts(array: pa.Array) -> pa.DataType:
         item_type = _EMBEDDED if items.null_count else _type_with_texts(items)
         return pa.map_(type_.key_field, type_.item_field.with_type(item_type))
     return type_
+
+
+def without_zone(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns rows whose times have no zone."""
+    schema = pa.schema([field.with_type(_local_type(field.type)) for field in rows.schema])
+    return rows if schema == rows.schema else conform(rows, schema)
+
+
+def _local_type(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_local_type(field.type)) for field in type_])
+    if is_list(type_):
+        return pa.list_(type_.value_field.with_type(_local_type(type_.value_type)))
+    if pa.types.is_map(type_):
+        return pa.map_(type_.key_field, type_.item_field.with_type(_local_type(type_.item_type)))
+    return pa.timestamp(type_.unit) if pa.types.is_timestamp(type_) else type_
 
 
 def payloads(
