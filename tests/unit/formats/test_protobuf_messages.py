@@ -246,6 +246,23 @@ def test_messages_as_json_text(where: Path) -> None:
         deep.check_columns(COLUMNS)
 
 
+def test_columns_that_no_field_has_are_null(orders: Protobuf) -> None:
+    payload = google(orders, {"id": "1"}).SerializeToString()
+    columns = pa.schema([("other", pa.int64())])
+    decoded = orders.decode(pa.array([payload, payload]), columns)
+    assert decoded.rows.to_pylist() == [{"other": None}] * 2
+
+
+def test_names_that_differ_by_case(tmp_path: Path) -> None:
+    fields = "optional int32 a = 1; optional int32 A = 2;"
+    path = tmp_path / "case.proto"
+    path.write_text(f'syntax = "proto2"; package shop; message Order {{ {fields} }}')
+    columns = format_of(path).declared_schema()
+    assert columns is not None
+    decoded = format_of(path).decode(pa.array([b"\x08\x01\x10\x02"]), columns)
+    assert decoded.rows.to_pylist() == [{"a": 1, "A": 2}]
+
+
 def test_a_field_within_a_column_that_the_message_does_not_have(where: Path) -> None:
     rows = pa.RecordBatch.from_pylist([{"root": {"nome": "x"}}])
     with pytest.raises(PlanError, match='has no field "nome"'):

@@ -16,6 +16,7 @@ from penstock.core.errors import DecodeError, EncodeError, OptionError, PlanErro
 from penstock.core.regular_files import check_regular_file
 from penstock.sdk.columns.avro_types import from_arrow, records_of, without_times
 from penstock.sdk.columns.conform import decode_error, error_text
+from penstock.sdk.columns.schema_errors import invalid_schema
 
 T = TypeVar("T")
 
@@ -55,6 +56,7 @@ def parse_schema(datum: Any, named: dict[str, Any] | None = None) -> Any:
         raise PlanError(message, code="invalid-schema") from error
 
 
+@invalid_schema("Avro schema")
 def codec(datum: Any) -> Any:
     """Returns the schema for reading and writing: times are numbers."""
     return fastavro.parse_schema(without_times(datum))

@@ -6,10 +6,12 @@ from decimal import Context, Decimal
 from typing import Any
 
 from penstock.core.errors import PlanError
+from penstock.sdk.columns.schema_errors import invalid_schema
 
 _EXACT = Context(prec=1000)
 
 
+@invalid_schema("Avro schema")
 def convert_defaults(codec: Any) -> Any:
     """Converts the defaults of a parsed schema, in place, to the values that fastavro reads.
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from fastavro.schema import fingerprint, to_parsing_canonical_form
 from pydantic import Field, model_validator
 
-from penstock.core.errors import DecodeError, OptionError, PlanError
+from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro.container import ContainerWriter, container_schema, read_container
 from penstock.formats.avro.datum import codec as codec_of
 from penstock.formats.avro.datum import (
@@ -31,6 +31,7 @@ from penstock.sdk.encoding.arrow_files import check_file_columns, spark_compatib
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.encoding.json_texts import COLUMNS, check_text_column
 from penstock.sdk.encoding.time_options import TimeOptions
+from penstock.sdk.encoding.type_column import check_type_column
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read
@@ -176,13 +177,7 @@ def declared_columns(datum: Any, config: AvroConfig) -> pa.Schema:
 
 def check_columns(columns: pa.Schema, datum: Any, config: AvroConfig) -> None:
     """Raises PlanError if the values of a schema, if it is known, have no such columns."""
-    if config.type_column is not None and config.type_column not in columns.names:
-        raise OptionError.of(
-            "type_column",
-            message=f'there is no column "{config.type_column}"',
-            code="unknown-column",
-            hint=f"Add {config.type_column} STRING to schema.",
-        )
+    check_type_column(columns, config.type_column)
     if config.as_json:
         check_text_column(columns, "avro")
     elif datum is not None:

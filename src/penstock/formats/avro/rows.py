@@ -24,6 +24,7 @@ from penstock.sdk.columns.avro_types import (
 from penstock.sdk.columns.conform import Leaf, collect_decoded, concat_batches, conform
 from penstock.sdk.columns.conversion import cast as exact
 from penstock.sdk.encoding.json_texts import text_rows
+from penstock.sdk.encoding.type_column import without_column
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded
 
@@ -94,8 +95,7 @@ class RowReader:
             return pa.schema([])
         records = records_of(datum if reader is None else reader)
         record = dict(records).get(name, records[0][1])
-        declared = [field for field in self.columns if field.name != self.type_column]
-        return arrow_schema(record, pa.schema(declared))
+        return arrow_schema(record, without_column(self.columns, self.type_column))
 
     @property
     def file_columns(self) -> pa.Schema:

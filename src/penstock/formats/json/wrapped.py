@@ -21,6 +21,11 @@ from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Failure
 
+_INVALID = (
+    ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError,
+    pa.ArrowException,
+)  # fmt: skip
+"""Errors of Python for a schema of another form."""
 _SPACE = b" \t\r\n"
 _scan = json.JSONDecoder().raw_decode
 
@@ -72,7 +77,7 @@ def columns_of_schemas(texts: Iterable[bytes], *path: str) -> pa.Schema | None:
             for name in path:
                 schema = next(each for each in schema["fields"] if each["field"] == name)
             return columns_of(schema)
-        except (KeyError, TypeError, ValueError, AttributeError, StopIteration):
+        except _INVALID:
             continue
     return None
 
@@ -156,7 +161,9 @@ def _decode_typed(
 ) -> Decoded:
     try:
         values = SchemaValues.create(schema, columns, conversion)
-    except DecodeError as error:
+    except (DecodeError, *_INVALID) as error:
+        if not isinstance(error, DecodeError):
+            error = DecodeError(f"not a schema of Kafka Connect: {error}", code="invalid-schema")
         failures = [Failure(index, error) for index in range(len(payloads))]
         return Decoded(concat_batches([], columns), pa.array([], pa.int64()), failures)
     rows, index, undecodable = decode(payloads, values.physical)

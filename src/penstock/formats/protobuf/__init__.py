@@ -32,8 +32,9 @@ class Protobuf(PlainProtobuf):
     With `registry` a payload is decoded as the configured message. Without `schema_file` and
     without declared columns it is decoded as the message of the registry schema pinned by the first
     run: the message named by `message`, or the first message. Declared columns are matched with the
-    fields of the writer schema by name. A payload of another message is an error. A sink registers
-    `schema_file`, which must not import files other than those of `google/protobuf`.
+    fields of the writer schema by name. A payload of another message is an error, unless
+    `type_column` is set. A sink registers `schema_file`, which must not import files other than
+    those of `google/protobuf`.
     """
 
     @classmethod

@@ -58,7 +58,11 @@ class Codec:
         """Returns the rows of messages. Raises any Exception for an invalid message."""
         payloads = without_groups(payloads, self.groups) if self.groups else _compact(payloads)
         with panics_as_exceptions():
-            return self.handler.array_to_record_batch(payloads)
+            rows = self.handler.array_to_record_batch(payloads)
+        if rows.num_columns:
+            return rows
+        empty = pa.array([{}] * len(payloads), pa.struct([]))
+        return pa.RecordBatch.from_struct_array(empty)
 
     def encode(self, rows: pa.RecordBatch) -> pa.BinaryArray:
         """Returns the messages of rows of `columns`. Raises any Exception for an invalid row."""

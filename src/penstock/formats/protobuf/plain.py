@@ -36,6 +36,9 @@ class ProtobufConfig(TimeOptions):
     """Read each message, also a recursive one, as one STRING or VARIANT column, by default `value`,
     with its JSON text in the JSON mapping of Protobuf: `int64` and `bytes` are texts, and fields
     without a value are omitted."""
+    type_column: str | None = None
+    """A STRING column with the full name of the message, for a topic with several messages of the
+    `registry`: each payload is decoded as its own message. The columns must be declared."""
     length_delimited: bool = False
     """Each payload is a message after its length (varint), as written by `writeDelimitedTo` of
     Google's libraries. Messages in files are always length-delimited."""
@@ -49,6 +52,10 @@ class ProtobufConfig(TimeOptions):
             raise ValueError("expected schema_file and message, or a registry")
         if self.schema_file is not None and self.message is None:
             raise ValueError("expected a message of schema_file, as in message: shop.Order")
+        if self.type_column is not None and (self.registry is None or self.message is not None):
+            raise ValueError("expected a registry without a message with type_column")
+        if self.type_column is not None and self.as_json:
+            raise ValueError("expected no type_column with as_json")
         if self.registry is not None and self.length_delimited:
             raise ValueError("expected no length_delimited with a registry")
         return self

@@ -2,7 +2,7 @@
 
 A projection has only the fields of the columns. Fields of another name, and with them messages
 that are recursive or have no type of a column, are unknown fields, which are ignored. Syntax and
-features of the file (proto2, proto3, editions) become those of proto3.
+features of the file (editions) become those of proto2, or of proto3 for fields without presence.
 """
 
 from __future__ import annotations
@@ -43,22 +43,30 @@ def project(message: Any, columns: pa.Schema | None) -> Projection:
 
     Raises PlanError if a field of the projection is recursive.
     """
-    return _Projector().project(message, columns)
+    projector = _Projector("proto2")
+    projection = projector.project(message, columns)
+    if not projector.has_defaults:
+        return projection
+    return _Projector("proto3").project(message, columns)
 
 
 class _Projector:
-    """Enums are in a file of their own, whose syntax allows a first value other than 0."""
+    """A projector to a syntax. `has_defaults` is set at a field that proto2 does not have.
 
-    def __init__(self) -> None:
+    Enums are in a file of their own, whose syntax allows a first value other than 0.
+    """
+
+    def __init__(self, syntax: str) -> None:
         from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
         self._enums = FileDescriptorProto(
             name="penstock/enums.proto", package=_PACKAGE, syntax="proto2"
         )
         self._file = FileDescriptorProto(
-            name="penstock/message.proto", package=_PACKAGE, syntax="proto3",
+            name="penstock/message.proto", package=_PACKAGE, syntax=syntax,
             dependency=[self._enums.name],
         )  # fmt: skip
+        self.has_defaults = False
         self._imported: dict[str, Any] = {}
         self._enum_names: dict[str, str] = {}
 
@@ -97,7 +105,11 @@ class _Projector:
             added = target.field[-1]
             if _in_oneof(field):
                 added.oneof_index = names.index(field.containing_oneof.name)
-            elif _is_optional(field) and field.number not in repeated:
+            elif field.number in repeated or field.type in (_GROUP, _MESSAGE):
+                continue
+            elif not field.has_presence:
+                self.has_defaults = True
+            elif self._file.syntax == "proto3":
                 added.proto3_optional = True
                 added.oneof_index = len(target.oneof_decl)
                 target.oneof_decl.add(name=f"_{field.name}")
@@ -184,11 +196,6 @@ def _in_oneof(field: Any) -> bool:
     """Returns whether a field is one of a choice, and not only optional."""
     oneof = field.containing_oneof
     return oneof is not None and (len(oneof.fields) > 1 or oneof.name != f"_{field.name}")
-
-
-def _is_optional(field: Any) -> bool:
-    is_message = field.type in (_GROUP, _MESSAGE)
-    return bool(field.has_presence) and not is_message
 
 
 def _recursive(message: Any) -> PlanError:

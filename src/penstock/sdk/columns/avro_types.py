@@ -11,6 +11,7 @@ from penstock.sdk.columns.avro_json import json_text
 from penstock.sdk.columns.conform import is_list, rebuild
 from penstock.sdk.columns.conversion import cast
 from penstock.sdk.columns.json_mark import is_json, json_field
+from penstock.sdk.columns.schema_errors import invalid_schema
 
 _TYPES = {
     "null": pa.null(), "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(),
@@ -51,6 +52,7 @@ _NAMES = {
 }  # fmt: skip
 
 
+@invalid_schema("Avro schema")
 def arrow_schema(datum: Any, declared: pa.Schema | None = None) -> pa.Schema:
     """Returns the columns of an Avro record, or of the records of a union.
 
@@ -77,6 +79,7 @@ def arrow_schema(datum: Any, declared: pa.Schema | None = None) -> pa.Schema:
     return pa.schema(list(fields.values()))
 
 
+@invalid_schema("Avro schema")
 def records_of(datum: Any) -> list[tuple[str, Any]]:
     """Returns the full names and schemas of a record, or of the records of a union, in order.
 
@@ -240,6 +243,7 @@ def _text_field(name: str) -> pa.Field:
     return pa.field(name, pa.string(), metadata=_TEXT)
 
 
+@invalid_schema("Avro schema")
 def check_arrays(datum: Any) -> None:
     """Raises PlanError for an array of values without bytes, anywhere in a parsed schema.
 
@@ -266,6 +270,7 @@ def _check_arrays(datum: Any, named: dict[str, Any], name: str, seen: set[str]) 
         _check_arrays(datum.get(key), named, name, seen)
 
 
+@invalid_schema("Avro schema")
 def is_recursive(datum: Any) -> bool:
     """Returns whether a parsed schema has a record within itself."""
     return _contains_itself(datum, _named_types(datum), (), set())
