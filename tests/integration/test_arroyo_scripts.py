@@ -118,7 +118,7 @@ def result(root: Path, name: str) -> list[tuple[Any, ...]]:
 
 
 def _value(value: Any) -> Any:
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
+    return datetime.fromisoformat(f"{value}Z") if isinstance(value, str) else value
 
 
 def rows_of(frame: pl.DataFrame) -> list[tuple[Any, ...]]:

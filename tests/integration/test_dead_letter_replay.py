@@ -53,6 +53,23 @@ def test_replay_after_reset_writes_its_rows(orders: Place) -> None:
     assert orders.letters() == []
 
 
+def test_replayed_text_that_is_not_utf8_keeps_its_bytes(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    place = Place(tmp_path, penstock_spark)
+    place.give("a", order(1), order(2))
+    sql = "SELECT id, CAST(x'61ff' AS STRING) AS t FROM orders"
+    cast = f'transforms:\n  unit: {{type: sql, sql: "{sql}"}}\n'
+    out = "sinks:\n  out: {type: files, from: unit, path: out%s}\n"
+    assert place.run(ORDERS, cast, out % "").ending == "complete"
+    assert [letter["code"] for letter in place.letters()] == ["not-utf8"] * 2
+    replay(place, ORDERS, cast, out % "")
+    assert [(x["code"], x["attempt"]) for x in place.letters()] == [("not-utf8", 2)] * 2
+    assert replay(place, ORDERS, cast, out % ", invalid_utf8: replace").replayed == 2
+    assert [row["t"] for row in place.rows()] == ["a\ufffd"] * 2
+    assert place.letters() == []
+
+
 class Killed(BaseException):
     """The end of the process."""
 

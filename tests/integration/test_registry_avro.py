@@ -54,6 +54,39 @@ def test_what_is_written_confluent_reads(apicurio: Apicurio, subject: str) -> No
     assert read(apicurio, subject, encoded.payloads) == rows
 
 
+def test_records_of_several_types_have_their_name(apicurio: Apicurio, subject: str) -> None:
+    total, carrier = optional("total", "double"), optional("carrier")
+    found = [
+        *written(apicurio, subject, record(total, name="Placed"), {"id": 1, "total": 2.5}),
+        *written(apicurio, subject, record(carrier, name="Shipped"), {"id": 1, "carrier": "sea"}),
+    ]
+    columns = pa.schema(
+        [ID, ("total", pa.float64()), ("carrier", pa.string()), ("kind", pa.string())]
+    )
+    format_ = formatted("avro", apicurio, subject, type_column="kind")
+    decoded = format_.decode(payloads(*reversed(found)), columns)
+    assert not decoded.failures
+    assert decoded.rows.to_pylist() == [
+        {"id": 1, "total": None, "carrier": "sea", "kind": "Shipped"},
+        {"id": 1, "total": 2.5, "carrier": None, "kind": "Placed"},
+    ]
+
+
+def test_a_column_that_the_schema_of_a_payload_does_not_support(
+    apicurio: Apicurio, subject: str
+) -> None:
+    union = {"name": "value", "type": ["string", "long"]}
+    found = written(apicurio, subject, record(union), {"id": 1, "value": 5})
+    format_ = formatted("avro", apicurio, subject)
+    columns = pa.schema([ID, ("value", pa.int64())])
+    (failure,) = format_.decode(payloads(*found), columns).failures
+    assert failure.error.code == "unsupported-type"
+    text = pa.schema([ID, ("value", pa.string())])
+    assert format_.decode(payloads(*found), text).rows.to_pylist() == [{"id": 1, "value": "5"}]
+    only = format_.decode(payloads(*found), pa.schema([ID])).rows
+    assert only.to_pylist() == [{"id": 1}]
+
+
 def test_the_subject_is_that_of_the_topic(apicurio: Apicurio, subject: str) -> None:
     topic = subject.removesuffix("-value")
     formatted("avro", apicurio, None, topic=topic).encode(batch([{"id": 1}]))

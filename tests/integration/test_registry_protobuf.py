@@ -54,6 +54,30 @@ def of_confluent(text: str, name: str) -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
 
 
+def test_messages_of_several_types_have_their_name(apicurio: Apicurio, subject: str) -> None:
+    values = [("Customer", {"name": "ann"}), ("Order", {"id": 7}), ("Order.Line", {"count": 3})]
+    found, names = [], []
+    for name, value in values:
+        message = of_confluent(SHOP, name)
+        names.append(message.DESCRIPTOR.full_name)
+        serialize = ProtobufSerializer(message, apicurio.client, conf=BY_TOPIC)
+        found.append(serialize(message(**value), context(subject)))
+    columns = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("name", pa.string())])
+    format_ = formatted("protobuf", apicurio, subject, type_column="kind")
+    format_.check_columns(columns)
+    decoded = format_.decode(payloads(*found), columns)
+    assert not decoded.failures
+    assert decoded.rows.to_pylist() == [
+        {"id": None, "kind": names[0], "name": "ann"},
+        {"id": 7, "kind": names[1], "name": None},
+        {"id": None, "kind": names[2], "name": None},
+    ]
+    with pytest.raises(PlanError, match="no column"):
+        format_.check_columns(columns.remove(1))
+    with pytest.raises(PlanError, match="not known"):
+        format_.infer_schema(payloads())
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -26,6 +25,7 @@ from penstock.sdk import (
     Writer,
     isolate,
 )
+from penstock.sdk.columns.row_json import row_text
 from penstock.sdk.columns.rows import batch_of, infer_rows
 
 tables: dict[str, pa.Table] = {}
@@ -150,7 +150,7 @@ class MemorySource(ReplayableSource[MemorySourceConfig]):
             len(selected), lambda low, high: batch_of(selected[low:high], schema)
         ):
             if isinstance(result, RecordError):
-                payload = json.dumps(selected[low], default=str).encode()
+                payload = row_text(selected[low]).encode()
                 read.reject(payload, self.context.node, start + low + 1, result)
             else:
                 yield result, _positions(start + low, start + high)

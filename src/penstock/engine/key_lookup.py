@@ -23,6 +23,7 @@ from penstock.sdk import Capability, LookupSource, Read
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.json_columns import find_invalid_json
 from penstock.sdk.columns.row_json import row_payload
+from penstock.sdk.columns.utf8 import find_invalid_text, replace_invalid_text
 from penstock.sdk.record import PAYLOAD
 
 
@@ -84,8 +85,15 @@ class OpenTable:
                 self._source.close_client(client)
 
     def rows_of(self, keys: pa.RecordBatch) -> pa.StructArray:
-        """Returns the row of each key. A key with a null has none. Looks up each key once."""
-        tuples = list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
+        """Returns the row of each key. Looks up each key once.
+
+        A key with a null has none. A key with text that is not UTF-8 is a dead letter.
+        """
+        invalid = find_invalid_text(keys)
+        for number, error in invalid.items():
+            self._letters.add(row_payload(keys, number), error)
+        tuples = _tuples(replace_invalid_text(keys) if invalid else keys, keys.schema.names)
+        tuples = [(None,) if at in invalid else key for at, key in enumerate(tuples)]
         distinct = [key for key in dict.fromkeys(tuples) if None not in key]
         places = self._cache.places(distinct)
         missing = [key for key in distinct if key not in places]

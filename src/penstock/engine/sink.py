@@ -30,6 +30,7 @@ from penstock.engine.write_limits import (
 from penstock.sdk import BatchId, Capability, Failure, Format, Sink, Writer
 from penstock.sdk.changes import Operation, split_operations, unknown_operations, whole_updates
 from penstock.sdk.columns.row_json import row_payload
+from penstock.sdk.columns.utf8 import InvalidUtf8, find_invalid_text, replace_invalid_text
 from penstock.sdk.record import Encoded
 
 RECEIPT = pa.schema([pa.field("receipt", pa.string(), nullable=False)])
@@ -42,13 +43,15 @@ _clients: dict[str, tuple[Sink[Any], Any]] = {}
 class SinkTask:
     """The parameters of writing to a sink, in the process that writes.
 
-    `operation` is the column with the operation of each row, or None.
+    `operation` is the column with the operation of each row, or None. Text that is not UTF-8 is a
+    bad record, or is replaced.
     """
 
     packed: bytes
     spool: Spool
     limits: WriteLimits = UNLIMITED
     operation: str | None = None
+    invalid_utf8: InvalidUtf8 = "reject"
 
     @classmethod
     def of(
@@ -57,10 +60,11 @@ class SinkTask:
         spool: Spool,
         limits: WriteLimits | None = None,
         operation: str | None = None,
+        invalid_utf8: InvalidUtf8 = "reject",
     ) -> SinkTask:
         """Packs a sink."""
         limits = limits or WriteLimits(sink.max_rows_per_write)
-        return cls(pickle.dumps(sink), spool, limits, operation)
+        return cls(pickle.dumps(sink), spool, limits, operation, invalid_utf8)
 
     def client(self) -> tuple[Sink[Any], Any]:
         """Returns the sink and its client, created once per process and kept between batches."""
@@ -128,7 +132,8 @@ def write(
     writer: Writer | None = None
     written = _Count()
     try:
-        for rows in whole_updates(rebatch(batches, task.limits.rows), task.operation):
+        valid = _with_valid_text(rebatch(batches, task.limits.rows), task.invalid_utf8, letters)
+        for rows in whole_updates(valid, task.operation):
             if not rows.num_rows:
                 continue
             part = _Rows.split(rows, task.operation, letters)
@@ -152,6 +157,22 @@ def write(
         return None
     size = {} if written.bytes is None else {"bytes": written.bytes}
     return {**receipt, "rows": written.rows, "bad": letters.count, **size}
+
+
+def _with_valid_text(
+    batches: Iterator[pa.RecordBatch], action: InvalidUtf8, letters: DeadLetterWriter
+) -> Iterator[pa.RecordBatch]:
+    """Yields rows whose text is UTF-8. Other rows become dead letters, or text is replaced."""
+    for rows in batches:
+        invalid = find_invalid_text(rows)
+        if invalid and action == "replace":
+            rows = replace_invalid_text(rows)
+        elif invalid:
+            for index, error in invalid.items():
+                letters.add(row_payload(rows, index), error)
+            valid = [index for index in range(rows.num_rows) if index not in invalid]
+            rows = rows.take(pa.array(valid, pa.int64()))
+        yield rows
 
 
 @dataclass(frozen=True)

@@ -167,4 +167,4 @@ def make_sink_task(sink: Node, spool: Spool) -> SinkTask:
         return SinkTask.of(sink.sink, spool)
     rows = spec.batch.max_records or sink.sink.max_rows_per_write
     limits = WriteLimits.create(rows, spec.batch.max_size, spec.rate_limit)
-    return SinkTask.of(sink.sink, spool, limits, sink.operation)
+    return SinkTask.of(sink.sink, spool, limits, sink.operation, spec.invalid_utf8)

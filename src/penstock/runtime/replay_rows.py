@@ -18,6 +18,7 @@ from penstock.engine.views import create_view
 from penstock.engine.watermark import add_event_time
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import Format, registry
+from penstock.sdk.columns.escaped_bytes import hide_bytes, restore_bytes
 from penstock.sdk.forked import CRASHED
 
 DeadLetter = dict[str, Any]
@@ -142,11 +143,13 @@ class ReplayRows:
         """Returns rows with those of dead letters. `as_text`: with VARIANT as text."""
         types = text_columns(frame.schema) if as_text else frame.schema
         columns = sink_schema(frame.schema) if as_text else to_arrow(types)
-        payloads = pa.array([letter["payload"] for letter in letters], pa.binary())
-        decoded = self._json.decode(payloads, columns)
+        payloads = [letter["payload"] for letter in letters]
+        hidden = hide_bytes(payloads)
+        decoded = self._json.decode(pa.array(hidden, pa.binary()), columns)
         for failure in decoded.failures:
             raise failure.error
-        rows = self._frame(pa.Table.from_batches([decoded.rows]), columns)
+        restored = decoded.rows if hidden == payloads else restore_bytes(decoded.rows)
+        rows = self._frame(pa.Table.from_batches([restored]), columns)
         return frame.unionAll(
             rows if types == frame.schema else json_to_variants(rows, frame.schema)
         )

@@ -163,6 +163,9 @@ class SinkSpec(NodeModel):
     """The columns of the primary key."""
     on_error: OnError = "dead_letter"
     """The action for a record that cannot be encoded or that the system rejects."""
+    invalid_utf8: Literal["reject", "replace"] = "reject"
+    """The action for a STRING that is not UTF-8, as `CAST(key AS STRING)` of other bytes: a bad
+    record, or U+FFFD in place of the invalid bytes."""
     batch: BatchOptions = BatchOptions()
     """Limits of the batches that the sink writes."""
     rate_limit: float | None = Field(default=None, gt=0)

@@ -69,6 +69,20 @@ def test_a_value_that_would_be_changed_is_the_error_of_its_row(
     assert value is None and error is not None and "expected " in error
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_argument_that_is_not_utf8_is_the_error_of_its_row(is_async: bool) -> None:
+    text = (Parameter("x", pa.string()),)
+    function = Function(
+        "f", parameters=text, returns=pa.string(), code="return x", is_async=is_async
+    )
+    texts = pa.array([b"a", b"\xff", None], pa.binary()).view(pa.string())
+    assert evaluated(function, texts) == [
+        ("a", None),
+        (None, 'function "f" failed: an argument is not UTF-8: byte 0xff'),
+        (None, None),
+    ]
+
+
 def test_an_aggregate_gets_lists_of_the_same_length() -> None:
     parameters = (Parameter("x", INT), Parameter("y", pa.string()))
     function = Function("f", "aggregate", parameters, pa.string(), code="return f'{x} {y}'")

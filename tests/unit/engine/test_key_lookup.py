@@ -92,6 +92,16 @@ def test_distinct_keys_are_looked_up_in_chunks(tmp_path: Path) -> None:
     assert len(CALLS) == 2
 
 
+def test_a_key_that_is_not_utf8_has_no_row(tmp_path: Path) -> None:
+    table = open_table(tmp_path)
+    letters = table.lookup.spool.begin(1, 0)
+    table.begin(letters, isolated=False)
+    shops = pa.array([b"\xff", b"a"], pa.binary()).view(pa.string())
+    keys = pa.RecordBatch.from_arrays([shops, pa.array([1, 1])], schema=table.lookup.keys)
+    assert [row and row["name"] for row in table.rows_of(keys).to_pylist()] == [None, "one"]
+    assert (letters.count, CALLS) == (1, [[("a", 1)]])
+
+
 def test_rows_are_kept_for_a_batch_without_a_ttl(tmp_path: Path) -> None:
     """So is the absence of a row."""
     table = open_table(tmp_path)

@@ -165,6 +165,38 @@ def test_a_receipt_counts_the_bytes_of_written_payloads(tmp_path: Path) -> None:
     assert Written.of([{"rows": 1, "bad": 0}]) == Written(1, 0, None)
 
 
+NOT_UTF8 = pa.array([b"a", b"\xff", None, "\u00fc".encode(), b"b\xc3"], pa.binary())
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_text_that_is_not_utf8_is_a_dead_letter(tmp_path: Path, nested: bool) -> None:
+    ChangeWriter.written.clear()
+    text = NOT_UTF8.view(pa.string())
+    column = pa.StructArray.from_arrays([text], ["t"]) if nested else text
+    rows = pa.RecordBatch.from_arrays([column], ["name"])
+    task = SinkTask.of(
+        ChangeSink(Config()), Spool("p", "q", "out", "sink", directory=str(tmp_path))
+    )
+    assert write(task, BatchId("q", 0), 0, iter([rows])) == {"rows": 3, "bad": 2}
+    values = [row["name"] for row, _ in ChangeWriter.written]
+    assert [value["t"] if nested else value for value in values] == ["a", None, "ü"]
+    letters = pa.ipc.open_file(next(tmp_path.rglob("*.arrow"))).read_all().to_pylist()
+    assert [(letter["code"], letter["message"]) for letter in letters] == [
+        ("not-utf8", 'column "name" is not UTF-8: byte 0xff at byte 1'),
+        ("not-utf8", 'column "name" is not UTF-8: byte 0xc3 at byte 2'),
+    ]
+    payload = b'{"name": {"t": "b\\udcc3"}}' if nested else b'{"name": "b\\udcc3"}'
+    assert letters[1]["payload"] == payload
+
+
+def test_text_that_is_not_utf8_is_replaced_on_request() -> None:
+    ChangeWriter.written.clear()
+    rows = pa.RecordBatch.from_arrays([NOT_UTF8.view(pa.string())], ["name"])
+    task = SinkTask.of(ChangeSink(Config()), Spool("p", "q", "out", "sink"), invalid_utf8="replace")
+    assert write(task, BatchId("q", 0), 0, iter([rows])) == {"rows": 5, "bad": 0}
+    assert [row["name"] for row, _ in ChangeWriter.written] == ["a", "�", None, "ü", "b�"]
+
+
 def test_operations_travel_beside_the_rows(tmp_path: Path) -> None:
     ChangeWriter.written.clear()
     spool = Spool("made_up", "query", "out", "sink", directory=str(tmp_path))

@@ -206,6 +206,6 @@ def test_mistakes(tmp_path: Path) -> None:
         },
     ):
         with pytest.raises(PlanError):
-            Avro(AvroConfig(**options))
+            Avro(AvroConfig(**options)).declared_schema()
     with pytest.raises(PlanError, match="require a schema"):
         Avro(AvroConfig()).decode(pa.array([b""], pa.binary()), WIDE)

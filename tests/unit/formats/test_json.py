@@ -328,7 +328,7 @@ def test_nulls_omit_drops_fields_and_keeps_entries_of_maps() -> None:
     rows = batch(NULLS, OPTIONAL)
     encoded = JSON.encode(rows)
     assert encoded.payloads.to_pylist() == [
-        b'{"point":{"inner":{}},"list":[null,{},{"x":1}],"map":{"a":null,"b":"1.5","c":"Infinity"},'
+        b'{"point":{"inner":{}},"list":[null,{},{"x":1}],"map":{"a":null,"b":1.5,"c":"Infinity"},'
         b'"maps":{"p":null,"q":{"r":null,"s":{},"t":{"x":"null"}}}}',
         b'{"id":1,"maps":{}}',
         b'{"id":2,"map":{"a":1.0},"maps":{"p":{"q":{"x":"}"}}}}',
@@ -350,11 +350,73 @@ def test_nulls_keep_writes_all_nulls() -> None:
     encoded = Json(JsonConfig(nulls="keep")).encode(rows)
     assert encoded.payloads.to_pylist() == [
         b'{"id":null,"point":{"x":null,"inner":{"y":null}},"list":[null,{"x":null},{"x":1}],'
-        b'"map":{"a":null,"b":"1.5","c":"Infinity"},'
+        b'"map":{"a":null,"b":1.5,"c":"Infinity"},'
         b'"maps":{"p":null,"q":{"r":null,"s":{"x":null},"t":{"x":"null"}}}}',
         b'{"id":1,"point":null,"list":null,"map":null,"maps":{}}',
     ]
     same(JSON.decode(encoded.payloads, OPTIONAL).rows, rows)
+
+
+FLOATS = pa.schema(
+    [
+        ("x", pa.float64()),
+        ("real", pa.float32()),
+        ("point", pa.struct([("x", pa.float64()), ("y", pa.float64()), ("f", pa.float32())])),
+        ("list", pa.list_(pa.float64())),
+        ("map", pa.map_(pa.float64(), pa.struct([("q", pa.float64())]))),
+    ]
+)
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("nulls", ["omit", "keep"])
+def test_nan_and_infinity_change_no_other_value(nulls: Any) -> None:
+    rows = batch(
+        [
+            {
+                "x": 1e300, "real": 0.1, "point": {"x": 1.0, "y": NAN, "f": 0.1},
+                "list": [1.0, NAN, -INFINITE], "map": [(NAN, {"q": 1.5}), (INFINITE, {"q": NAN})],
+            },
+            {
+                "x": NAN, "real": INFINITE, "point": {"x": -0.0, "y": 2.0, "f": 3.5},
+                "list": [0.1], "map": [(1.5, {"q": INFINITE})],
+            },
+        ],
+        FLOATS,
+    )  # fmt: skip
+    texts = Json(JsonConfig(nulls=nulls)).encode(rows).payloads
+    assert [json.loads(text) for text in texts.to_pylist()] == [
+        {
+            "x": 1e300, "real": 0.1, "point": {"x": 1.0, "y": "NaN", "f": 0.1},
+            "list": [1.0, "NaN", "-Infinity"],
+            "map": {"NaN": {"q": 1.5}, "Infinity": {"q": "NaN"}},
+        },
+        {
+            "x": "NaN", "real": "Infinity", "point": {"x": -0.0, "y": 2.0, "f": 3.5},
+            "list": [0.1], "map": {"1.5": {"q": "Infinity"}},
+        },
+    ]  # fmt: skip
+    assert str(JSON.decode(texts, FLOATS).rows.to_pylist()) == str(rows.to_pylist())
+
+
+def test_times_without_a_zone() -> None:
+    at, local = pa.timestamp("us", "UTC"), pa.timestamp("us")
+    nested = pa.struct([("at", at), ("all", pa.list_(at)), ("by", pa.map_(pa.string(), at))])
+    schema = pa.schema([("at", at), ("local", local), ("nested", nested), ("day", pa.date32())])
+    times = [dt.datetime(2023, 9, 19, 3, 19, 8, fraction, UTC) for fraction in (0, 120_000, 7)]
+    values = {"at": times[1], "all": times, "by": [("k", times[0])]}
+    row = {
+        "at": times[0], "local": times[2].replace(tzinfo=None), "nested": values,
+        "day": dt.date(2023, 9, 19),
+    }  # fmt: skip
+    format_ = Json(JsonConfig(timestamp_zone="none"))
+    (text,) = format_.encode(batch([row], schema)).payloads.to_pylist()
+    all_ = ["2023-09-19T03:19:08", "2023-09-19T03:19:08.120", "2023-09-19T03:19:08.000007"]
+    assert json.loads(text) == {
+        "at": all_[0], "local": all_[2], "day": "2023-09-19",
+        "nested": {"at": all_[1], "all": all_, "by": {"k": all_[0]}},
+    }  # fmt: skip
+    same(format_.decode(binary([text]), schema).rows, batch([row], schema))
 
 
 def test_slices() -> None:

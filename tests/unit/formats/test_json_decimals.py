@@ -120,8 +120,8 @@ def test_payloads_of_the_wrapper_are_read() -> None:
     assert decoded.rows.column("id").to_pylist() == [1]
     assert [str(failure.error) for failure in decoded.failures] == [
         'column "payload" is null; expected a value',
-        'column "payload.id": "x" is not an INT',
-        'column "payload.id" is null; expected a value',
+        'column "id": "x" is not an INT',
+        'column "id" is null; expected a value',
     ]
 
 

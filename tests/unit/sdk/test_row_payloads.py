@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.formats.json import Json, JsonConfig
+from penstock.sdk.columns.escaped_bytes import hide_bytes, restore_bytes
 from penstock.sdk.columns.row_json import row_payload
 
 
@@ -32,3 +34,27 @@ def test_rows_with_maps_are_read_again(type_: pa.DataType, value: Any) -> None:
     decoded = Json(JsonConfig()).decode(pa.array([row_payload(rows, 0)]), rows.schema)
     assert decoded.failures == []
     assert decoded.rows.to_pylist() == rows.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xff", b"a\xc3(b", b"\\udcff", b"\\\xff", b"\xed\xb3\xbf", b"ok"]
+)
+def test_bytes_that_are_not_utf8_are_restored(text: bytes) -> None:
+    value = pa.array([text], pa.binary()).view(pa.string())
+    entries = pa.MapArray.from_arrays([0, 1], value, value)
+    rows = pa.RecordBatch.from_arrays([value, entries], names=["t", "m"])
+    payload = row_payload(rows, 0)
+    json.loads(payload)
+    decoded = Json(JsonConfig()).decode(pa.array(hide_bytes([payload])), rows.schema)
+    assert restore_bytes(decoded.rows).equals(rows)
+
+
+def test_characters_that_hide_bytes_are_kept() -> None:
+    payloads = ['{"t": "\U0010ff80"}'.encode(), b'{"t": "\\udcff"}']
+    assert hide_bytes(payloads) == payloads
+
+
+def test_floats_that_json_does_not_have_are_texts() -> None:
+    columns = {"x": [1.0], "y": [float("nan")], "z": [[float("-inf"), 0.5]]}
+    rows = pa.RecordBatch.from_pydict(columns)
+    assert row_payload(rows, 0) == b'{"x": 1.0, "y": "NaN", "z": ["-Infinity", 0.5]}'

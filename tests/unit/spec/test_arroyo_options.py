@@ -13,7 +13,7 @@ from penstock.core.errors import PenstockError
 from penstock.spec.yaml.front_end import load
 
 READ = {"type": "json", "timestamp_numbers": "nanos", "nanoseconds": "truncate"}
-WRITTEN = {"type": "json", "nulls": "keep"}
+WRITTEN = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
 SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "kafka": (
         "connector = 'kafka', bootstrap_servers = 'h:9092', topic = 't', format = 'json', "

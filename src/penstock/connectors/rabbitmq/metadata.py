@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from penstock.sdk.columns.row_json import row_text
 
 if TYPE_CHECKING:
     from aio_pika.abc import AbstractIncomingMessage
@@ -69,4 +70,4 @@ def _text(value: Any) -> str | None:
         return value
     if isinstance(value, bytes | bytearray):
         return value.decode(errors="replace")
-    return json.dumps(value, default=str)
+    return row_text(value)

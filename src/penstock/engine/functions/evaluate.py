@@ -93,9 +93,9 @@ class Evaluation:
         return [pa.ListArray.from_arrays(offsets, field) for field in fields]
 
     def _python(self, column: Any) -> list[Any]:
-        values: list[Any] = column.to_pylist()
+        values = _python_values(column)
         if pa.types.is_map(column.type):
-            return [dict(value) if value is not None else None for value in values]
+            return [dict(value) if isinstance(value, list) else value for value in values]
         return values
 
     def _skips(self, row: Sequence[Any]) -> bool:
@@ -109,21 +109,24 @@ class Evaluation:
         """Yields the result of each row: a value, or an exception of the row."""
         is_table = self.function.kind == "table"
         for row in rows:
-            try:
-                with exits_as_exceptions():
-                    result = None if self._skips(row) else call(*row)
-                    result = list(result) if is_table and result is not None else result
-            except Exception as error:
-                result = RowFailure(describe(error, self.function))
+            result: Any = _failed(row)
+            if result is None and not self._skips(row):
+                try:
+                    with exits_as_exceptions():
+                        result = call(*row)
+                        result = list(result) if is_table and result is not None else result
+                except Exception as error:
+                    result = RowFailure(describe(error, self.function))
             yield result
 
     def _async(self, call: Callable[..., Any], rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
         """Yields the result of each row, in order, from concurrent calls."""
         function = self.function
-        calls = [partial(call, *row) for row in rows if not self._skips(row)]
+        called = [_failed(row) is None and not self._skips(row) for row in rows]
+        calls = [partial(call, *row) for row, each in zip(rows, called, strict=True) if each]
         results = iter(call_concurrently(calls, function.concurrency, function.timeout))
-        for row in rows:
-            result = None if self._skips(row) else next(results)
+        for row, is_called in zip(rows, called, strict=True):
+            result = next(results) if is_called else _failed(row)
             if isinstance(result, NoResult):
                 result = RowFailure(f"no result within {duration_text(function.timeout)}")
             elif isinstance(result, BaseException):
@@ -216,6 +219,27 @@ def _repr(value: Any) -> str:
         return repr(value)
     except BaseException:
         return "a value without text"
+
+
+def _python_values(column: pa.Array) -> list[Any]:
+    """Returns the values of a column; a RowFailure for a value with text that is not UTF-8."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        values = [_python_value(value) for value in column]
+    return values
+
+
+def _python_value(value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except UnicodeDecodeError as error:
+        return RowFailure(f"an argument is not UTF-8: byte 0x{error.object[error.start]:02x}")
+
+
+def _failed(row: Sequence[Any]) -> RowFailure | None:
+    """Returns the first argument that could not be converted, or None."""
+    return next((value for value in row if isinstance(value, RowFailure)), None)
 
 
 def _row(value: Any, type_: pa.StructType) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +13,10 @@ import pyarrow as pa
 from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro.container import block, container_schema, header, read_container
 from penstock.formats.avro.datum import codec, row_payload
-from penstock.formats.avro.json_rows import COLUMNS
-from penstock.formats.avro.plain import PlainAvro
-from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
-from penstock.sdk.columns.conform import conform_each
-from penstock.sdk.encoding.arrow_files import spark_compatible
+from penstock.formats.avro.plain import PlainAvro, declared_columns
+from penstock.formats.avro.rows import RowReader, Value
+from penstock.sdk.columns.avro_types import avro_schema, records_of
+from penstock.sdk.encoding.json_texts import COLUMNS
 from penstock.sdk.encoding.lines import MAX_LENGTH
 from penstock.sdk.record import Decoded, DecodeFailure, Encoded, Failure, Rows
 
@@ -29,12 +28,13 @@ _MAX_VALUES = 1_000_000
 class _Run:
     """Values of one schema, with the payload index and the number within the payload of each."""
 
-    columns: pa.Schema
-    values: list[Any] = field(default_factory=list)
+    datum: Any
+    reader: RowReader
+    values: list[Value] = field(default_factory=list)
     index: list[int] = field(default_factory=list)
     parts: list[int] = field(default_factory=list)
 
-    def add(self, index: int, values: list[Any]) -> None:
+    def add(self, index: int, values: list[Value]) -> None:
         self.values += values
         self.index += [index] * len(values)
         self.parts += range(len(values))
@@ -52,7 +52,7 @@ class ContainedAvro(PlainAvro):
             return COLUMNS
         for payload in payloads.drop_null().to_pylist():
             try:
-                return spark_compatible(arrow_schema(container_schema(io.BytesIO(payload))))
+                return declared_columns(container_schema(io.BytesIO(payload)), self.config)
             except Exception as error:
                 if isinstance(error, PlanError):
                     raise
@@ -62,12 +62,11 @@ class ContainedAvro(PlainAvro):
         bad: list[DecodeFailure] = []
         batches: list[pa.RecordBatch] = []
         index: list[np.ndarray] = []
-        for run in _runs(payloads, bad, self.config.as_json):
-            rows = self._rows(run.values, run.columns, schema)
-            decoded = conform_each(rows, schema, self.config.conversion)
+        for run in self._runs(payloads, schema, bad):
+            decoded = run.reader.decode(run.values)
             payload_index = np.array(run.index, np.int64)
             for row, error in decoded.failures:
-                text = _single_container(payloads[run.index[row]].as_py(), run.values[row])
+                text = _single_container(run.datum, run.values[row])
                 bad.append(DecodeFailure(run.index[row], text, run.parts[row], error))
             batches.append(decoded.rows)
             if decoded.index is not None:
@@ -91,47 +90,58 @@ class ContainedAvro(PlainAvro):
         payloads = [head + block([datum], compression) for datum in encoded.payloads.to_pylist()]
         return encoded._replace(payloads=pa.array(payloads, pa.binary()))
 
+    def _runs(
+        self, payloads: pa.BinaryArray, schema: pa.Schema, bad: list[DecodeFailure]
+    ) -> Iterator[_Run]:
+        """Yields the values of the payloads. Adds unreadable payloads to `bad`."""
+        run: _Run | None = None
+        for index, payload in enumerate(payloads.to_pylist()):
+            datums: list[Any] = []
 
-def _runs(payloads: pa.BinaryArray, bad: list[DecodeFailure], any_type: bool) -> Iterator[_Run]:
-    """Yields the values of the payloads. Adds unreadable payloads to `bad`."""
-    run: _Run | None = None
-    for index, payload in enumerate(payloads.to_pylist()):
-        try:
-            columns, values = _read_container(payload, any_type)
-        except DecodeError as error:
-            bad.append(DecodeFailure(index, payload, None, error))
-            continue
-        if not values:
-            continue
-        if run is None or run.columns != columns:
-            if run is not None:
-                yield run
-            run = _Run(columns)
-        run.add(index, values)
-    if run is not None:
-        yield run
+            def make_reader(
+                datum: Any, datums: list[Any] = datums, run: _Run | None = run
+            ) -> RowReader:
+                datums.append(datum)
+                same = run is not None and run.datum == datum
+                return run.reader if run is not None and same else self._reader(datum, schema)
+
+            try:
+                reader, values = _read_container(payload, make_reader)
+            except DecodeError as error:
+                bad.append(DecodeFailure(index, payload, None, error))
+                continue
+            if reader is None or not values:
+                continue
+            if run is None or run.reader is not reader:
+                if run is not None:
+                    yield run
+                run = _Run(datums[0], reader)
+            run.add(index, values)
+        if run is not None:
+            yield run
 
 
-def _read_container(payload: bytes | None, any_type: bool) -> tuple[pa.Schema, list[Any]]:
+def _read_container(
+    payload: bytes | None, make_reader: Callable[[Any], RowReader]
+) -> tuple[RowReader | None, list[Value]]:
     if payload is None:
         raise DecodeError("the record has no value", code="no-value")
-    columns, values = pa.schema([]), []
-    try:
-        for part in read_container(io.BytesIO(payload), MAX_LENGTH, any_type=any_type):
-            if part.error is not None:
-                raise part.error
-            columns = part.columns
-            values += part.values
-            if len(values) > _MAX_VALUES:
-                raise DecodeError(
-                    f"expected at most {_MAX_VALUES:,} values, found more", code="too-long"
-                )
-        return columns, values
-    except PlanError as error:
-        raise DecodeError(error.message, code=error.code) from error
+    reader, values = None, []
+    for part in read_container(io.BytesIO(payload), make_reader, MAX_LENGTH):
+        if part.error is not None:
+            raise part.error
+        reader = part.reader
+        values += part.values
+        if len(values) > _MAX_VALUES:
+            raise DecodeError(
+                f"expected at most {_MAX_VALUES:,} values, found more", code="too-long"
+            )
+    return reader, values
 
 
-def _single_container(payload: bytes, value: Any) -> bytes:
-    """Returns a container of a single value of a payload."""
-    datum = container_schema(io.BytesIO(payload))
-    return header(datum, "none") + block([row_payload(value, codec(datum), b"")], "none")
+def _single_container(datum: Any, value: Value) -> bytes:
+    """Returns a container of a single value."""
+    written = value.datum
+    if isinstance(datum, list):
+        written = records_of(datum)[value.branch][0], value.datum
+    return header(datum, "none") + block([row_payload(written, codec(datum), b"")], "none")

@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro.block_content import BoundedInput, CompressedBlock, Decompression
-from penstock.formats.avro.datum import codec as codec_of
-from penstock.formats.avro.datum import undecodable
-from penstock.sdk.columns.avro_types import arrow_schema
+from penstock.formats.avro.datum import parse_schema, undecodable
+from penstock.formats.avro.rows import RowReader, Value
 from penstock.sdk.encoding.decompression import CHUNK_BYTES
 from penstock.sdk.format import FileWriter
 from penstock.sdk.record import Encoded
@@ -28,46 +27,45 @@ _MAX_COUNT = 1 << 31
 class Part(NamedTuple):
     """Values of a block: those before the first invalid value, with its error.
 
-    `total` is the number of these values, and with an error that of the rest of the block.
+    `total` is the number of these values, and with an error that of the rest of the block. Without
+    a `reader` the header is damaged, and there are no values.
     """
 
-    values: list[Any]
+    values: list[Value]
     total: int
-    columns: pa.Schema
+    reader: RowReader | None
     error: DecodeError | None
 
 
 def read_container(
-    file: BinaryIO, max_size: int | None = None, *, any_type: bool = False
+    file: BinaryIO, make_reader: Callable[[Any], RowReader], max_size: int | None = None
 ) -> Iterator[Part]:
     """Yields the values of a container, in parts of limited size.
 
-    An invalid block does not affect later blocks if its length is valid. `max_size` limits the
-    decompressed size of the container. With `any_type` the values may have types without columns,
-    and `columns` is empty.
+    An invalid block does not affect later blocks if its length is valid. `make_reader` returns the
+    reader of a schema. `max_size` limits the decompressed size of the container.
     """
-    columns = pa.schema([])
+    reader: RowReader | None = None
     try:
         content = BoundedInput(_chunks(file))
         stream = io.BufferedReader(content, _BLOCK)
         header = fastavro.block_reader(stream)
         content.bounded = False
-        codec = codec_of(header.writer_schema)
-        columns = columns if any_type else arrow_schema(header.writer_schema)
+        reader = make_reader(parse_schema(header.writer_schema))
         decompression = Decompression(header.codec, max_size)
         sync = cast(Any, header)._header["sync"]
         while (count := _read_varint(stream)) is not None:
             block = CompressedBlock(stream, _read_length(stream))
             error = None
-            for part in _read_values(decompression.open(block), count, codec, decompression):
-                yield part._replace(columns=columns)
+            for part in _read_values(decompression.open(block), count, reader, decompression):
+                yield part
                 error = part.error
             if not _skip_to_next(block, stream, sync, error):
                 return
     except PlanError as error:
-        yield Part([], 0, columns, DecodeError(error.message, code=error.code))
+        yield Part([], 0, reader, DecodeError(error.message, code=error.code))
     except Exception as error:
-        yield Part([], 0, columns, undecodable(error))
+        yield Part([], 0, reader, undecodable(error))
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -76,12 +74,11 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _read_values(
-    content: BoundedInput, count: int, codec: Any, decompression: Decompression
+    content: BoundedInput, count: int, reader: RowReader, decompression: Decompression
 ) -> Iterator[Part]:
-    """Yields the values of a block without their columns."""
-    columns = pa.schema([])
+    """Yields the values of a block."""
     stream = io.BufferedReader(content, CHUNK_BYTES)
-    values: list[Any] = []
+    values: list[Value] = []
     done = before = 0
     try:
         if not 0 <= count <= _MAX_COUNT:
@@ -89,17 +86,17 @@ def _read_values(
             raise DecodeError("the number of values of a block is invalid", code="not-avro")
         while done < count:
             content.begin_value()
-            values.append(fastavro.schemaless_reader(stream, codec))
+            values.append(reader.read(stream))
             done += 1
             if len(values) == _PART_VALUES or content.size - before >= _BLOCK:
                 decompression.check_count(done)
-                yield Part(values, len(values), columns, None)
+                yield Part(values, len(values), reader, None)
                 values, before = [], content.size
         if stream.read(1):
             raise DecodeError("trailing bytes in a block", code="not-avro")
-        yield Part(values, len(values), columns, None)
+        yield Part(values, len(values), reader, None)
     except Exception as error:
-        yield Part(values, len(values) + count - done, columns, undecodable(error))
+        yield Part(values, len(values) + count - done, reader, undecodable(error))
 
 
 def _skip_to_next(
@@ -126,7 +123,7 @@ def _skip_to_next(
 def container_schema(file: BinaryIO) -> Any:
     """Returns the schema in a container's header. Raises errors of fastavro, and DecodeError."""
     stream = io.BufferedReader(BoundedInput(_chunks(file)), _BLOCK)
-    return fastavro.block_reader(stream).writer_schema
+    return parse_schema(fastavro.block_reader(stream).writer_schema)
 
 
 def header(datum: Any, compression: str) -> bytes:

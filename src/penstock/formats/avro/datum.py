@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 import fastavro
 import pyarrow as pa
@@ -14,14 +14,17 @@ from fastavro.schema import SchemaParseException
 
 from penstock.core.errors import DecodeError, EncodeError, OptionError, PlanError
 from penstock.core.regular_files import check_regular_file
-from penstock.sdk.columns.avro_types import arrow_schema, from_arrow, to_arrow, without_times
+from penstock.sdk.columns.avro_types import from_arrow, records_of, without_times
 from penstock.sdk.columns.conform import decode_error, error_text
+from penstock.sdk.columns.schema_errors import invalid_schema
+
+T = TypeVar("T")
 
 
 def configured_schema(datum: Any, schema_file: str | None, *, any_type: bool = False) -> Any:
-    """Returns the parsed schema of the options, if any. Raises PlanError.
+    """Returns the parsed schema of the options, if any: of records, or of any type.
 
-    With `any_type` its types need not be types of columns.
+    Raises PlanError.
     """
     if schema_file is not None:
         try:
@@ -39,7 +42,7 @@ def configured_schema(datum: Any, schema_file: str | None, *, any_type: bool = F
         return None
     schema = parse_schema(datum)
     if not any_type:
-        arrow_schema(schema)
+        records_of(schema)
     return schema
 
 
@@ -53,16 +56,17 @@ def parse_schema(datum: Any, named: dict[str, Any] | None = None) -> Any:
         raise PlanError(message, code="invalid-schema") from error
 
 
+@invalid_schema("Avro schema")
 def codec(datum: Any) -> Any:
     """Returns the schema for reading and writing: times are numbers."""
     return fastavro.parse_schema(without_times(datum))
 
 
-def value_of(payload: bytes, header: int, writer: Any, reader: Any = None) -> Any:
-    """Decodes the value after a header. Raises DecodeError for trailing bytes."""
+def value_of(payload: bytes, header: int, read: Callable[[BinaryIO], T]) -> T:
+    """Reads the value after a header. Raises DecodeError for trailing bytes."""
     stream = io.BytesIO(payload)
     stream.seek(header)
-    value = fastavro.schemaless_reader(stream, writer, reader)
+    value = read(stream)
     trailing = len(payload) - stream.tell()
     if trailing:
         raise DecodeError(f"not Avro of this schema: {trailing:,} trailing bytes", code="not-avro")
@@ -75,12 +79,6 @@ def row_payload(value: dict[str, Any], writer: Any, header: bytes) -> bytes:
     out.write(header)
     fastavro.schemaless_writer(out, writer, value)
     return out.getvalue()
-
-
-def rows_of(values: list[Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Converts record values to rows."""
-    columns = [to_arrow([value[field.name] for value in values], field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def values_of(rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -96,6 +94,8 @@ def undecodable(error: Exception) -> DecodeError:
         return error
     if isinstance(error, pa.ArrowInvalid):
         return decode_error(error)
+    if isinstance(error, RecursionError):
+        return DecodeError("not Avro: nested too deeply", code="too-deep")
     reason = "unexpected end" if isinstance(error, EOFError) else error_text(error)
     return DecodeError(f"not Avro of this schema: {reason}", code="not-avro")
 

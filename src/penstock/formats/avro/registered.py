@@ -12,13 +12,14 @@ from fastavro.read import SchemaResolutionError
 
 from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.avro import datum as avro
-from penstock.formats.avro.json_rows import COLUMNS, json_rows
+from penstock.formats.avro.plain import check_columns, declared_columns
 from penstock.formats.avro.references import inline_references
+from penstock.formats.avro.rows import RowReader
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema, strip_parsed_keys
 from penstock.sdk.columns.conform import collect_encoded, conform, is_list
 from penstock.sdk.component import Context
-from penstock.sdk.encoding.arrow_files import spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
+from penstock.sdk.encoding.json_texts import COLUMNS
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded
 from penstock.sdk.schema_registry import Draft, Registered, RegistryFormat
@@ -43,12 +44,15 @@ class RegisteredAvro(RegistryFormat):
     def declared_schema(self) -> pa.Schema | None:
         if self.config.as_json:
             return COLUMNS
-        return None if self.datum is None else spark_compatible(arrow_schema(self.datum))
+        return None if self.datum is None else declared_columns(self.datum, self.config)
+
+    def check_columns(self, columns: pa.Schema) -> None:
+        check_columns(columns, self.datum, self.config)
 
     def columns_of(self, schema: Registered) -> pa.Schema:
         if self.config.as_json:
             return COLUMNS
-        return spark_compatible(arrow_schema(inline_references(schema, self.registry)))
+        return declared_columns(inline_references(schema, self.registry), self.config)
 
     def pinned(self, schema: Registered) -> Registered:
         text = json.dumps(strip_parsed_keys(inline_references(schema, self.registry)))
@@ -57,16 +61,22 @@ class RegisteredAvro(RegistryFormat):
     def decoder(self, origin: Origin, writer: Registered, reader: Registered | None) -> Decode:
         writer_datum = inline_references(writer, self.registry)
         reader_datum, reader_name = self._reader(reader)
-        if reader_datum is None:
-            reader_datum = writer_datum
-        columns = pa.schema([])
-        if not self.config.as_json:
-            columns = arrow_schema(reader_datum)
-            _check_time_units(
-                pa.struct(list(arrow_schema(writer_datum))), pa.struct(list(columns)), origin.id
-            )
-        writer_codec = avro.codec(writer_datum)
-        reader_codec = None if reader_datum == writer_datum else avro.codec(reader_datum)
+        same = reader_datum is None or reader_datum == writer_datum
+        config = self.config
+        options = {
+            "type_column": config.type_column, "as_json": config.as_json,
+            "conversion": config.conversion,
+        }  # fmt: skip
+        readers: dict[pa.Schema, RowReader] = {}
+
+        def reader_of(schema: pa.Schema) -> RowReader:
+            if schema not in readers:
+                if not same and not self.config.as_json:
+                    _check_time_units(writer_datum, reader_datum, schema, origin.id)
+                readers[schema] = RowReader(
+                    writer_datum, schema, reader=None if same else reader_datum, **options
+                )
+            return readers[schema]
 
         def convert_error(error: Exception) -> DecodeError:
             if isinstance(error, SchemaResolutionError):
@@ -74,14 +84,11 @@ class RegisteredAvro(RegistryFormat):
             return avro.undecodable(error)
 
         def decode(payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+            row_reader = reader_of(schema)
+
             def attempt(part: pa.BinaryArray) -> pa.RecordBatch:
-                values = [
-                    avro.value_of(payload, 0, writer_codec, reader_codec)
-                    for payload in part.to_pylist()
-                ]
-                if self.config.as_json:
-                    return conform(json_rows(values, schema), schema)
-                return conform(avro.rows_of(values, columns), schema, self.config.conversion)
+                values = [avro.value_of(body, 0, row_reader.read) for body in part.to_pylist()]
+                return row_reader.rows(values)
 
             return decode_in_parts(payloads, schema, attempt, convert_error)
 
@@ -120,16 +127,21 @@ class RegisteredAvro(RegistryFormat):
         return Encoder(encode, Draft(self.kind, json.dumps(strip_parsed_keys(datum))))
 
 
-def _check_time_units(writer: pa.DataType, reader: pa.DataType, id_: int) -> None:
+def _check_time_units(writer: Any, reader: Any, declared: pa.Schema, id_: int) -> None:
     """Raises DecodeError for times of different units, which Avro reads as equal numbers."""
+    written, read = (pa.struct(list(arrow_schema(datum, declared))) for datum in (writer, reader))
+    _check_units(written, read, id_)
+
+
+def _check_units(writer: pa.DataType, reader: pa.DataType, id_: int) -> None:
     if pa.types.is_struct(writer) and pa.types.is_struct(reader):
         for field in writer:
             if reader.get_field_index(field.name) >= 0:
-                _check_time_units(field.type, reader.field(field.name).type, id_)
+                _check_units(field.type, reader.field(field.name).type, id_)
     elif is_list(writer) and is_list(reader):
-        _check_time_units(writer.value_type, reader.value_type, id_)
+        _check_units(writer.value_type, reader.value_type, id_)
     elif pa.types.is_map(writer) and pa.types.is_map(reader):
-        _check_time_units(writer.item_type, reader.item_type, id_)
+        _check_units(writer.item_type, reader.item_type, id_)
     elif pa.types.is_temporal(writer) and pa.types.is_temporal(reader) and writer != reader:
         raise _incompatible(f"schema {id_} has {writer}, expected {reader}")
 

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from penstock.core.errors import PlanError
 from penstock.formats.avro import Avro, AvroConfig
 from penstock.formats.debezium.format import ChangeEvents
+from penstock.formats.debezium.unavailable import Unavailable
 from penstock.sdk import Component, Context, Format
 from penstock.sdk.config import UserPath
 from penstock.sdk.encoding.time_options import TimeOptions
@@ -33,6 +34,9 @@ class DebeziumAvroConfig(TimeOptions):
     """Whether the row before each update and delete has all columns. If rows are `complete`, a
     condition drops those that do not meet it. If they are `partial`, it deletes such rows, which
     may have met the condition before."""
+    unavailable: Unavailable = "reject"
+    """For a value that PostgreSQL did not send, because an update left it unchanged (TOAST), and
+    that is not in the row before: a bad record, or `null`."""
     time_column: str | None = None
     """A TIMESTAMP column with the time of the event, `ts_ms`."""
 
@@ -51,8 +55,9 @@ class DebeziumAvro(ChangeEvents, Format[DebeziumAvroConfig]):
     ```
 
     Events are those of `debezium_json`, encoded as in the format `avro`: with the schema of
-    `registry`, `schema` or `schema_file`. Undeclared columns are the fields of the record `after`.
-    A sink writes with this schema, or with a schema derived from its columns.
+    `registry`, `schema` or `schema_file`. The names of Kafka Connect in the schema, such as
+    `io.debezium.time.MicroTimestamp`, have the units of times. Undeclared columns are the fields of
+    the record `after`. A sink writes with this schema, or with a schema derived from its columns.
     """
 
     def __init__(self, config: DebeziumAvroConfig, context: Context | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import DecodeError, EncodeError
+from penstock.core.errors import DecodeError, EncodeError, RecordError
 from penstock.sdk import Failure, Operation
 from penstock.sdk.changes import known_operations
 from penstock.sdk.columns.json_mark import json_field
@@ -63,11 +63,14 @@ class Columns:
 
 
 def to_rows(
-    events: pa.RecordBatch, columns: Columns, schema: pa.Schema
+    events: pa.RecordBatch,
+    columns: Columns,
+    schema: pa.Schema,
+    rejected: Mapping[int, RecordError],
 ) -> tuple[pa.RecordBatch, np.ndarray, list[Failure]]:
     """Returns the rows of events, the index of the event of each row, and the bad events.
 
-    An update with the row before has two rows.
+    An update with the row before has two rows. `rejected` are events that are bad already.
     """
     before, after = events.column("before"), events.column("after")
     validity = zip(before.is_valid().to_pylist(), after.is_valid().to_pylist(), strict=True)
@@ -78,7 +81,7 @@ def to_rows(
     for number, (op, valid) in enumerate(
         zip(events.column("op").to_pylist(), validity, strict=True)
     ):
-        error = _event_error(op, *valid) or _time_error(times[number])
+        error = _event_error(op, *valid) or _time_error(times[number]) or rejected.get(number)
         if error is not None:
             failures.append(Failure(number, error))
             continue

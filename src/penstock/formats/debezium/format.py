@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.formats.debezium.envelope import Columns, to_events, to_rows
+from penstock.formats.debezium.unavailable import resolve_unavailable
 from penstock.sdk import Decoded, Encoded, Failure, Format
 from penstock.sdk.columns.binary_arrays import sort_failures
 
@@ -38,7 +39,9 @@ class ChangeEvents(Format[Any]):
         decoded = self.decode_events(payloads.drop_null(), columns)
         inner = present if decoded.index is None else present[decoded.index.to_numpy()]
         failures = [Failure(int(present[f.index]), f.error) for f in decoded.failures]
-        rows, index, bad = to_rows(decoded.rows, columns, schema)
+        events, unavailable = resolve_unavailable(decoded.rows, self.config.unavailable)
+        rejected = {failure.index: failure.error for failure in unavailable}
+        rows, index, bad = to_rows(events, columns, schema, rejected)
         failures += [Failure(int(inner[failure.index]), failure.error) for failure in bad]
         return Decoded(rows, pa.array(inner[index], pa.int64()), sort_failures(failures))
 

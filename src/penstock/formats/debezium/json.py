@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 
 from penstock.formats.debezium.envelope import Columns
 from penstock.formats.debezium.format import ChangeEvents
+from penstock.formats.debezium.unavailable import Unavailable
 from penstock.formats.json import JsonConfig
 from penstock.formats.json.connect import in_whole_millis, wrap
 from penstock.formats.json.decimals import Decimals, Forms
 from penstock.formats.json.infer import infer
 from penstock.formats.json.plain import PlainJson
+from penstock.formats.json.wrapped import columns_of_schemas, decode_wrapped
 from penstock.sdk import Config, Context, Decoded, Encoded, FileFormat, FileWriter, Read
 from penstock.sdk.columns.text_values import NumberTimes, Times
 from penstock.sdk.columns.times import Nanoseconds
@@ -43,10 +45,19 @@ class DebeziumJsonConfig(Config):
     """Whether the row before each update and delete has all columns. If rows are `complete`, a
     condition drops those that do not meet it. If they are `partial`, it deletes such rows, which
     may have met the condition before."""
+    unavailable: Unavailable = "reject"
+    """For a value that PostgreSQL did not send, because an update left it unchanged (TOAST), and
+    that is not in the row before: a bad record, or `null`."""
     time_column: str | None = None
     """A TIMESTAMP column with the time of the event, `ts_ms`."""
     source_column: str | None = None
     """A STRING column with the JSON text of `source`, the origin of the event."""
+
+
+class _Events(PlainJson):
+    """Events as JSON objects. A number is a date in days, as Debezium writes it."""
+
+    days: ClassVar[bool] = True
 
 
 class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
@@ -65,9 +76,10 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
     * Other codes, such as `t` (truncate) and `m` (message), are errors.
 
     A record without a value, which Debezium writes after a delete, is skipped. The wrapper of Kafka
-    Connect (`schema` and `payload`) is recognised. Values have the form of the format `json`:
-    configure the Debezium connector with `decimal.handling.mode=string` or set `decimals: bytes`,
-    and with `time.precision.mode=connect` for `timestamps: millis`.
+    Connect (`schema` and `payload`) is recognised, and its schema has the units of times and the
+    form of decimals; `timestamps` with another unit is an error. Without it values have the form of
+    the format `json`: set `decimals: bytes`, or `decimal.handling.mode=string` of the connector,
+    and `timestamps`, with `time.precision.mode=connect` for `millis`. A number is a DATE in days.
 
     A sink writes an event for each change; rows without operations are creations, with
     `mode: upsert` updates. An update that changes the primary key is a delete and a creation.
@@ -87,21 +99,21 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
             decimals=config.decimals,
             nulls="keep",
         )
-        self.inner = PlainJson(times, context)
+        self.inner: _Events = _Events(times, context)
 
     def decode_events(self, payloads: pa.BinaryArray, columns: Columns) -> Decoded:
-        """Decodes events. Payloads with the wrapper of Kafka Connect have more columns."""
+        """Decodes events, also in the wrapper of Kafka Connect."""
         envelope = columns.envelope()
         if not pc.any(pc.match_substring(payloads, '"payload"')).as_py():
             return self.inner.decode(payloads, envelope)
-        wrapped = pa.schema([*envelope, pa.field("payload", pa.struct(list(envelope)))])
-        rows, index, failures = self.inner.decode(payloads, wrapped)
-        payload = rows.column("payload")
-        arrays = [
-            pc.if_else(payload.is_valid(), pc.struct_field(payload, [number]), rows.column(number))
-            for number in range(len(envelope))
-        ]
-        return Decoded(pa.RecordBatch.from_arrays(arrays, schema=envelope), index, failures)
+        return decode_wrapped(
+            payloads,
+            envelope,
+            self.inner.config.conversion,
+            self.inner.typed().decode,
+            lambda events: self.inner.decode(events, envelope),
+            lambda events: self.inner.decode(events, envelope),
+        )
 
     def encoded_events(self, events: pa.RecordBatch) -> pa.RecordBatch:
         return in_whole_millis(events) if self.config.timestamps == "millis" else events
@@ -115,7 +127,7 @@ class DebeziumJson(ChangeEvents, FileFormat[DebeziumJsonConfig]):
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
         texts = payloads.slice(0, _SAMPLE).drop_null().to_pylist()
-        inferred = infer(texts, _images)
+        inferred = columns_of_schemas(texts, "after") or infer(texts, _images)
         if inferred is None:
             return None
         return self.columns_of(inferred).with_roles()

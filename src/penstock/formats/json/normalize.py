@@ -39,6 +39,7 @@ class _Leaves(NamedTuple):
     form: TimeForm
     numbers: NumberTimes
     decimals: Decimals
+    days: bool
 
 
 class _Number(str):
@@ -54,14 +55,15 @@ class Normalizer:
     """A normalizer of JSON texts to canonical JSON of the columns of a schema, on one line.
 
     Canonical JSON has no unknown or repeated keys, text for STRING columns, and integers and
-    decimals in plain digits. With `closed` an unknown key is an error.
+    decimals in plain digits. With `closed` an unknown key is an error, with `days` a number is a
+    date in days since 1970.
     """
 
     def __init__(
         self, schema: pa.Schema, form: TimeForm, closed: bool, numbers: NumberTimes = "reject",
-        decimals: Decimals = "number",
+        decimals: Decimals = "number", days: bool = False,
     ) -> None:  # fmt: skip
-        self._row = _object(list(schema), _Leaves(form, numbers, decimals), closed)
+        self._row = _object(list(schema), _Leaves(form, numbers, decimals, days), closed)
 
     def normalize(self, payload: bytes) -> bytes:
         """Returns the canonical form. Raises DecodeError if the text is not a row."""
@@ -268,12 +270,15 @@ def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
     floating = pa.types.is_floating(type_)
     numeric = is_number(type_) or (is_time and form.times != "iso")
     nanos = TimeForm("nanos", form.nanoseconds) if leaves.numbers == "nanos" else None
+    days = pa.types.is_date(type_) and leaves.days
     digits = {64: 18, 32: 9}.get(type_.bit_width, 0) if pa.types.is_integer(type_) else 0
 
     def convert(value: Any) -> str:
         if type(value) is _Number:
             if len(value) <= digits and value.isdigit():
                 return value
+            if days and (date := _of_days(value)) is not None:
+                return _quote(date)
             if is_time and form.times == "iso" and nanos is not None:
                 time = canonical(value, type_, nanos)
                 text = None if time is None else _iso_of_nanos(time)
@@ -304,6 +309,17 @@ def _decimal_bytes(type_: pa.DataType) -> _Convert:
         return _quote(text)
 
     return convert
+
+
+def _of_days(text: str) -> str | None:
+    """Returns days since 1970 as ISO 8601; None for another number and out of range."""
+    days = canonical(text, pa.int32(), ISO)
+    if days is None:
+        return None
+    try:
+        return (_EPOCH + timedelta(days=int(days))).date().isoformat()
+    except OverflowError:
+        return None
 
 
 def _iso_of_nanos(text: str) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, ClassVar, Literal, Self
 
-import numpy as np
 import pyarrow as pa
 from pydantic import model_validator
 
@@ -22,7 +21,8 @@ from penstock.formats.json.decimals import Decimals, Forms
 from penstock.formats.json.infer import infer
 from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
-from penstock.sdk.columns.binary_arrays import decode_non_null, sort_failures
+from penstock.formats.json.wrapped import columns_of_schemas, decode_wrapped
+from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, error_text
 from penstock.sdk.columns.text_values import NumberTimes
 from penstock.sdk.encoding.fallback import decode_with_fallback
@@ -32,7 +32,7 @@ from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import AUTO, payloads_as_utf8
 from penstock.sdk.format import FileWriter
 from penstock.sdk.isolate import isolate
-from penstock.sdk.record import Decoded, Encoded, Failure, Read
+from penstock.sdk.record import Decoded, Encoded, Read
 from penstock.sdk.schema_registry import RegistryOptions
 
 _SAMPLE = 1000
@@ -46,13 +46,17 @@ class JsonConfig(LinesConfig, TimeOptions):
     timestamp_numbers: NumberTimes = "reject"
     """With `timestamps: iso`, read numbers as errors, or as nanoseconds since 1970. `nanos` is ten
     times slower for them."""
+    timestamp_zone: Literal["utc", "none"] = "utc"
+    """With `timestamps: iso`, write a TIMESTAMP with the zone `Z`, or without a zone, as in
+    `2024-01-02T03:04:05`."""
     decimals: Decimals = "number"
     """The form of DECIMAL: numbers, texts, or `bytes`, which is base64 of the unscaled value as in
     Kafka Connect. Numbers and their texts are read in both of the first two forms; with `bytes`
     texts are base64, with the scale of the column."""
     wrapper: Literal["none", "connect"] = "none"
     """`connect` reads and writes each object as the `payload` of a record of Kafka Connect, beside
-    its `schema`. Written milliseconds are whole numbers."""
+    its `schema`, which has the units of times and the form of decimals. Written milliseconds are
+    whole numbers."""
     nulls: Literal["omit", "keep"] = "omit"
     """Omit a null column and a null field of a STRUCT, or write `null`. Null elements of an ARRAY
     and null values of a MAP are written as `null` in both cases."""
@@ -74,6 +78,8 @@ class PlainJson(LinesFormat[JsonConfig]):
     """JSON objects without a schema registry."""
 
     extension: ClassVar[str] = ".jsonl"
+    days: ClassVar[bool] = False
+    """Whether a number is a date, in days since 1970."""
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         return self._decode(payloads_as_utf8(payloads, self.config.encoding), schema)
@@ -84,8 +90,23 @@ class PlainJson(LinesFormat[JsonConfig]):
     def _decode_present(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         if self.config.wrapper == "none":
             return self._decode_objects(payloads, schema)
+        return decode_wrapped(
+            payloads,
+            schema,
+            self.config.conversion,
+            self.typed()._decode_objects,
+            lambda objects: self._decode_objects(objects, schema),
+            lambda texts: self._decode_without_schema(texts, schema),
+        )
+
+    def typed(self) -> PlainJson:
+        """Returns the format of payloads whose times and decimals are as a schema has them."""
+        update = {"timestamps": "iso", "decimals": "number", "wrapper": "none"}
+        return PlainJson(self.config.model_copy(update=update), self.context)
+
+    def _decode_without_schema(self, texts: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         wrapped = wrapped_columns(schema, has_schema=self.config.unknown == "reject")
-        decoded = self._decode_objects(payloads, wrapped)
+        decoded = self._decode_objects(texts, wrapped)
         return decoded._replace(rows=unwrap(decoded.rows, schema))
 
     def _decode_objects(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
@@ -93,7 +114,7 @@ class PlainJson(LinesFormat[JsonConfig]):
         form, decimals = self.config.time_form, self.config.decimals
         reader = Reader(schema, form, decimals)
         numbers = self.config.timestamp_numbers
-        normalizer = Normalizer(schema, form, closed, numbers, decimals)
+        normalizer = Normalizer(schema, form, closed, numbers, decimals, self.days)
         return decode_with_fallback(
             payloads,
             schema,
@@ -105,8 +126,10 @@ class PlainJson(LinesFormat[JsonConfig]):
         )
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
-        texts = (text for text in payloads.slice(0, _SAMPLE).to_pylist() if text is not None)
-        return infer(texts) if self.config.wrapper == "none" else infer(texts, payload_of)
+        texts = [text for text in payloads.slice(0, _SAMPLE).to_pylist() if text is not None]
+        if self.config.wrapper == "none":
+            return infer(texts)
+        return columns_of_schemas(texts) or infer(texts, payload_of)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         if self.config.wrapper == "none":
@@ -117,34 +140,15 @@ class PlainJson(LinesFormat[JsonConfig]):
         return encoded._replace(payloads=wrap(encoded.payloads, rows.schema, forms))
 
     def _encode_objects(self, rows: pa.RecordBatch) -> Encoded:
-        parts = [self._encode_group(rows, group) for group in write.groups(rows)]
-        if len(parts) == 1:
-            return parts[0]
-        payloads = pa.concat_arrays([part.payloads for part in parts])
-        index = np.concatenate([np.asarray(part[1]) for part in parts])
-        order = np.argsort(index)
-        failures = sort_failures([failure for part in parts for failure in part.failures])
-        row_index = pa.array(index[order]) if failures else None
-        return Encoded(payloads.take(pa.array(order)), row_index, failures)
-
-    def _encode_group(self, rows: pa.RecordBatch, group: write.Group) -> Encoded:
-        row_index, names = group
-        group_rows = rows if row_index is None else rows.take(pa.array(row_index))
-        group_rows = write.quote_floats(group_rows, names)
-        times, keep = self.config.timestamps, self.config.nulls == "keep"
-        decimals = self.config.decimals
+        times, decimals = self.config.timestamps, self.config.decimals
+        keep = self.config.nulls == "keep"
+        if self.config.timestamp_zone == "none":
+            rows = write.without_zone(rows)
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
-            return write.payloads(group_rows.slice(start, stop - start), times, keep, decimals)
+            return write.payloads(rows.slice(start, stop - start), times, keep, decimals)
 
-        encoded = collect_encoded(isolate(group_rows.num_rows, attempt, _unencodable))
-        if row_index is None:
-            return encoded
-        index = row_index if encoded.index is None else row_index[encoded.index.to_numpy()]
-        failures = [
-            Failure(int(row_index[failure.index]), failure.error) for failure in encoded.failures
-        ]
-        return Encoded(encoded.payloads, pa.array(index, pa.int64()), failures)
+        return collect_encoded(isolate(rows.num_rows, attempt, _unencodable))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read

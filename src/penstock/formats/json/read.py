@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.core.panics import panics_as_exceptions
 from penstock.formats.json.decimals import Decimals, read_decimals
 from penstock.formats.json.spelling import respell
 from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
@@ -134,7 +135,8 @@ class Reader:
 
 
 def _read_json(text: memoryview | bytes, schema: pa.Schema, count: int) -> pa.RecordBatch:
-    batches = pa.table(arro3.io.read_json(text, schema, batch_size=count + 1)).to_batches()
+    with panics_as_exceptions():
+        batches = pa.table(arro3.io.read_json(text, schema, batch_size=count + 1)).to_batches()
     if len(batches) != 1 or batches[0].num_rows != count:
         raise Suspect
     return batches[0]

@@ -11,6 +11,7 @@ from penstock.core.errors import PlanError
 from penstock.formats.json.decimals import Forms
 from penstock.sdk.columns.conform import is_list
 from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.schema_errors import invalid_schema
 from penstock.sdk.columns.text_values import Times
 
 _TYPES = {
@@ -22,11 +23,12 @@ _TYPES = {
 _TEXT = {"date": pa.date32(), "date-time": pa.timestamp("us", "UTC")}
 
 
+@invalid_schema("JSON Schema")
 def columns_of(schema: Any, others: Mapping[str, Any], times: Times) -> pa.Schema:
     """Returns the columns of an object's schema. `others` are referenced schemas by name.
 
-    A value of several types or without a type is its JSON text. Raises PlanError for a recursive
-    schema and for a schema of another type than object.
+    A value of several types, of a recursive type or without a type is its JSON text. Raises
+    PlanError for an invalid schema and for a schema of another type than object.
     """
     type_ = _SchemaReader(others, times).type_of(schema, schema, ())
     if not pa.types.is_struct(type_):
@@ -95,9 +97,7 @@ class _SchemaReader:
         root = self.others[name] if name else root
         target_id = f"{name or id(root)}#{pointer}"
         if target_id in within:
-            raise PlanError(
-                f'"{reference}" of the JSON Schema is recursive', code="unsupported-type"
-            )
+            return pa.string()
         target = root
         for step in filter(None, pointer.split("/")):
             key = step.replace("~1", "/").replace("~0", "~")

@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import arro3.io
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import EncodeError
+from penstock.core.panics import panics_as_exceptions
 from penstock.formats.json.decimals import Decimals, is_text, write_decimals
-from penstock.sdk.columns.conform import is_list, rebuild
+from penstock.sdk.columns.conform import conform, is_list, rebuild
 from penstock.sdk.columns.conversion import cast
 from penstock.sdk.columns.json_text import Embedding
 from penstock.sdk.columns.text_output import text_type, to_text
-from penstock.sdk.columns.text_values import Times
+from penstock.sdk.columns.text_values import NOT_FINITE, Times
 from penstock.sdk.encoding.lines import split_lines
 
 _EMBEDDED = pa.string_view()
@@ -38,6 +37,7 @@ def lines(rows: pa.RecordBatch, times: Times, nulls: bool, decimals: Decimals) -
     ]
     if not columns:
         return b"{}\n" * int(rows.num_rows)
+    columns = [_with_quoted_floats(column, embedding) for column in columns]
     if not nulls:
         columns = [_with_null_entries(column, embedding) for column in columns]
     return embedding.embed(_write(columns, rows.schema.names, nulls))
@@ -46,7 +46,8 @@ def lines(rows: pa.RecordBatch, times: Times, nulls: bool, decimals: Decimals) -
 def _write(columns: Sequence[pa.Array], names: Sequence[str], nulls: bool) -> bytes:
     out = io.BytesIO()
     rows = pa.RecordBatch.from_arrays([_without_offset(column) for column in columns], names)
-    arro3.io.write_ndjson(rows, out, explicit_nulls=nulls)
+    with panics_as_exceptions():
+        arro3.io.write_ndjson(rows, out, explicit_nulls=nulls)
     return out.getvalue()
 
 
@@ -54,6 +55,45 @@ def _without_offset(array: pa.Array) -> pa.Array:
     """Returns an array that is no slice: arro3 panics on a slice of structs within structs."""
     is_slice = pa.types.is_nested(array.type) and array.offset
     return array.take(pa.array(range(len(array)), pa.int64())) if is_slice else array
+
+
+def _with_quoted_floats(array: pa.Array, embedding: Embedding) -> pa.Array:
+    """Returns an array with placeholders in place of floats, where NaN or infinity is among them.
+
+    JSON has these values as text only. arro3 writes the others.
+    """
+
+    def quote(values: pa.Array, type_: pa.DataType) -> pa.Array:
+        if values.type == type_:
+            return values
+        written = _write([values], ["v"], nulls=True).splitlines()
+        numbers = (line.removeprefix(b'{"v":')[:-1] for line in written)
+        names = {text: f'"{name}"'.encode() for text, name in NOT_FINITE.items()}
+        placeholders = [
+            None if value is None else embedding.placeholder(names.get(repr(value), number))
+            for value, number in zip(values.to_pylist(), numbers, strict=True)
+        ]
+        return pa.array(placeholders, type_)
+
+    target = _type_with_quoted(array)
+    return array if target == array.type else rebuild(array, target, quote)
+
+
+def _type_with_quoted(array: pa.Array) -> pa.DataType:
+    """Returns the type of an array with LARGE_STRING for floats among which some are not finite."""
+    type_ = array.type
+    if pa.types.is_struct(type_):
+        children = (array.field(index) for index in range(type_.num_fields))
+        fields = zip(type_, children, strict=True)
+        return pa.struct([field.with_type(_type_with_quoted(child)) for field, child in fields])
+    if is_list(type_):
+        return pa.list_(type_.value_field.with_type(_type_with_quoted(array.values)))
+    if pa.types.is_map(type_):
+        item = type_.item_field.with_type(_type_with_quoted(array.items))
+        return pa.map_(type_.key_field, item)
+    if pa.types.is_floating(type_) and pc.any(pc.invert(pc.is_finite(array))).as_py():
+        return pa.large_string()
+    return type_
 
 
 def _with_null_entries(array: pa.Array, embedding: Embedding) -> pa.Array:
@@ -93,6 +133,22 @@ def _type_with_texts(array: pa.Array) -> pa.DataType:
     return type_
 
 
+def without_zone(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns rows whose times have no zone."""
+    schema = pa.schema([field.with_type(_local_type(field.type)) for field in rows.schema])
+    return rows if schema == rows.schema else conform(rows, schema)
+
+
+def _local_type(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_local_type(field.type)) for field in type_])
+    if is_list(type_):
+        return pa.list_(type_.value_field.with_type(_local_type(type_.value_type)))
+    if pa.types.is_map(type_):
+        return pa.map_(type_.key_field, type_.item_field.with_type(_local_type(type_.item_type)))
+    return pa.timestamp(type_.unit) if pa.types.is_timestamp(type_) else type_
+
+
 def payloads(
     rows: pa.RecordBatch, times: Times, nulls: bool, decimals: Decimals = "number"
 ) -> pa.BinaryArray:
@@ -101,43 +157,6 @@ def payloads(
     if len(texts) != rows.num_rows:
         raise EncodeError("cannot write the rows as JSON")
     return texts
-
-
-Group = tuple[npt.NDArray[np.int64] | None, frozenset[str]]
-"""Indexes of rows (None: all), and the columns with NaN or infinity in all of them."""
-
-
-def groups(rows: pa.RecordBatch) -> list[Group]:
-    """Groups rows by their columns with NaN or infinity, which JSON can only express as text."""
-    masks = {name: _not_finite(rows.column(name)) for name in rows.schema.names}
-    names = [name for name, mask in masks.items() if mask.any()]
-    if not names:
-        return [(None, frozenset())]
-    patterns, pattern_of_row = np.unique(
-        np.column_stack([masks[name] for name in names]), axis=0, return_inverse=True
-    )
-    return [
-        (
-            np.flatnonzero(pattern_of_row.ravel() == index),
-            frozenset(name for name, selected in zip(names, pattern, strict=True) if selected),
-        )
-        for index, pattern in enumerate(patterns)
-    ]
-
-
-def _not_finite(array: Any) -> np.ndarray:
-    if pa.types.is_floating(array.type):
-        return np.asarray(pc.fill_null(pc.invert(pc.is_finite(array)), False), bool)
-    mask = np.zeros(len(array), bool)
-    if pa.types.is_struct(array.type):
-        for index in range(array.type.num_fields):
-            mask |= _not_finite(array.field(index))
-    elif is_list(array.type) or pa.types.is_map(array.type):
-        inner = array.values if is_list(array.type) else array.items
-        before = np.concatenate([[0], np.cumsum(_not_finite(inner))])
-        offsets = array.offsets.to_numpy()
-        mask = before[offsets[1:]] > before[offsets[:-1]]
-    return mask
 
 
 def _writable(array: pa.Array, times: Times, decimals: Decimals) -> pa.Array:
@@ -149,10 +168,20 @@ def _writable(array: pa.Array, times: Times, decimals: Decimals) -> pa.Array:
     def write_leaf(values: pa.Array, type_: pa.DataType) -> pa.Array:
         if is_text(values.type, decimals):
             return write_decimals(values, decimals).cast(type_)
+        if pa.types.is_floating(values.type) and pa.types.is_string(type_):
+            return _key_texts(values)
         return to_text(values, type_, times)
 
     target = _map_leaves(array.type, leaf_type)
     return array if target.equals(array.type) else rebuild(array, target, write_leaf)
+
+
+def _key_texts(keys: pa.Array) -> pa.Array:
+    """Returns floats as keys of objects."""
+    texts = keys.cast(pa.string())
+    for text, name in NOT_FINITE.items():
+        texts = pc.if_else(pc.equal(texts, text), name, texts)
+    return texts
 
 
 def _in_whole_units(array: pa.Array, times: Times) -> pa.Array:
@@ -174,31 +203,6 @@ def _in_whole_units(array: pa.Array, times: Times) -> pa.Array:
         return array if target.equals(array.type) else rebuild(array, target, write_leaf)
     except pa.ArrowInvalid:
         return array
-
-
-def quote_floats(rows: pa.RecordBatch, names: frozenset[str]) -> pa.RecordBatch:
-    """Converts the floats of columns to text."""
-    for index, name in enumerate(rows.schema.names):
-        if name in names:
-            column = rows.column(index)
-            texts = rebuild(column, _quoted_type(column.type), _float_text)
-            rows = rows.set_column(index, name, texts)
-    return rows
-
-
-def _float_text(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    if not pa.types.is_floating(array.type):
-        return cast(array, type_)
-    names = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
-    texts = [
-        None if value is None else names.get(repr(value), repr(value))
-        for value in array.to_pylist()
-    ]
-    return pa.array(texts, pa.string())
-
-
-def _quoted_type(type_: pa.DataType) -> pa.DataType:
-    return _map_leaves(type_, lambda leaf: pa.string() if pa.types.is_floating(leaf) else leaf)
 
 
 def _map_leaves(type_: pa.DataType, leaf: Any) -> pa.DataType:

@@ -17,8 +17,10 @@ class Protobuf(PlainProtobuf):
 
     Fields are columns, by name: `int32` INT, `int64` BIGINT, `uint32` BIGINT, `uint64`
     DECIMAL(20, 0), `bytes` BINARY, an enum STRING with its name (or its number, if it has no
-    name), `repeated` ARRAY, messages STRUCT, `google.protobuf.Timestamp` TIMESTAMP. Recursive
-    messages are not supported.
+    name), `repeated` ARRAY, messages and groups STRUCT, `google.protobuf.Timestamp` TIMESTAMP.
+    proto2, proto3 and editions are read. Only the fields of declared columns, and the declared
+    fields within them, are decoded. A recursive message, such as `google.protobuf.Struct`, is no
+    column: declare other columns, some levels of its fields, or set `as_json`.
 
     A field without presence (proto3 without `optional`) is never null: an absent field has its
     default, and a null is not written. Other absent fields are null. An empty payload is a message
@@ -30,8 +32,9 @@ class Protobuf(PlainProtobuf):
     With `registry` a payload is decoded as the configured message. Without `schema_file` and
     without declared columns it is decoded as the message of the registry schema pinned by the first
     run: the message named by `message`, or the first message. Declared columns are matched with the
-    fields of the writer schema by name. A payload of another message is an error. A sink registers
-    `schema_file`, which must not import files other than those of `google/protobuf`.
+    fields of the writer schema by name. A payload of another message is an error, unless
+    `type_column` is set. A sink registers `schema_file`, which must not import files other than
+    those of `google/protobuf`.
     """
 
     @classmethod

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError
+from penstock.formats.protobuf.wire import END_GROUP, LENGTH, START_GROUP, read_varint, skip_value
 from penstock.sdk.columns.binary_arrays import values_and_offsets
 
 MAX_DEPTH = 100
 """The maximum depth of groups, as in Google's libraries."""
-_VARINT, _FIXED64, _LENGTH, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
-_FIXED = {_FIXED64: 8, _FIXED32: 4}
 
 
 def check_depth(payloads: pa.BinaryArray, descriptor: Any) -> None:
@@ -22,7 +21,7 @@ def check_depth(payloads: pa.BinaryArray, descriptor: Any) -> None:
     Ignores invalid payloads. No payload may be null.
     """
     values, offsets = values_and_offsets(payloads)
-    starts = np.concatenate([[0], np.cumsum((values & 7) == _START_GROUP)])
+    starts = np.concatenate([[0], np.cumsum((values & 7) == START_GROUP)])
     if starts[-1] <= MAX_DEPTH:
         return
     for index in np.flatnonzero(np.diff(starts[offsets]) > MAX_DEPTH):
@@ -60,27 +59,25 @@ def _is_deep(payload: bytes, descriptor: Any) -> bool:
             while ends and position >= ends[-1][0]:
                 _, depth = ends.pop()
                 del within[depth:]
-            tag, position = _read_varint(payload, position)
+            tag, position = read_varint(payload, position)
             kind, child = tag & 7, _child(within[-1], tag >> 3)
-            if kind == _START_GROUP:
+            if kind == START_GROUP:
                 within.append(child)
                 groups += 1
                 if groups > MAX_DEPTH:
                     return True
-            elif kind == _END_GROUP:
+            elif kind == END_GROUP:
                 within.pop()
                 groups -= 1
-            elif kind == _LENGTH:
-                length, position = _read_varint(payload, position)
+            elif kind == LENGTH:
+                length, position = read_varint(payload, position)
                 if child is None:
                     position += length
                 else:
                     ends.append((position + length, len(within)))
                     within.append(child)
-            elif kind == _VARINT:
-                _, position = _read_varint(payload, position)
             else:
-                position += _FIXED[kind]
+                position = skip_value(payload, kind, position)
     except (IndexError, KeyError):
         return False
     return False
@@ -90,15 +87,3 @@ def _child(message: Any, number: int) -> Any:
     """Returns the message type of a field; None for other and unknown fields."""
     field = None if message is None else message.fields_by_number.get(number)
     return None if field is None else field.message_type
-
-
-def _read_varint(payload: bytes, position: int) -> tuple[int, int]:
-    """Returns a varint and the position after it. Raises IndexError at the end."""
-    value = shift = 0
-    while True:
-        byte = payload[position]
-        value |= (byte & 0x7F) << shift
-        position += 1
-        if byte < 0x80:
-            return value, position
-        shift += 7

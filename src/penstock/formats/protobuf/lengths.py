@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from penstock.core.errors import DecodeError
+from penstock.formats.protobuf.wire import varint
 from penstock.sdk.encoding.buffered_reader import buffered_reader
 
 _BLOCK = 4096
@@ -15,11 +16,7 @@ _LONGEST = 64 << 20
 
 def delimit(message: bytes) -> bytes:
     """Adds the length before a message."""
-    value, prefix = len(message), bytearray()
-    while value > 0x7F:
-        prefix.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*prefix, value]) + message
+    return varint(len(message)) + message
 
 
 def undelimit(payload: bytes) -> bytes:

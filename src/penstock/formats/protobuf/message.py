@@ -9,10 +9,13 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.errors import DecodeError, EncodeError, MissingExtra, PlanError
+from penstock.core.errors import DecodeError, EncodeError, PlanError
 from penstock.core.text import did_you_mean
+from penstock.formats.protobuf.codec import Codec
 from penstock.formats.protobuf.depth import check_depth
+from penstock.formats.protobuf.json_text import json_texts
 from penstock.formats.protobuf.nanoseconds import convert_in_range, has_saturated_times
+from penstock.formats.protobuf.projection import project
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import (
     collect_encoded,
@@ -25,15 +28,20 @@ from penstock.sdk.columns.conversion import Conversion, cast
 from penstock.sdk.columns.names import find_name
 from penstock.sdk.encoding.arrow_files import spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
+from penstock.sdk.encoding.json_texts import COLUMNS as TEXT_COLUMNS
+from penstock.sdk.encoding.json_texts import check_text_column, text_rows
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded
+
+_FORMAT = "protobuf"
 
 
 @dataclass(frozen=True)
 class Message:
     """The message `name` of a FileDescriptorSet; `label` is the name of the set in error messages.
 
-    Raises PlanError if the message does not exist or has no columns.
+    With `as_json` each message is read as JSON text. Raises PlanError if the message does not exist
+    or has no columns.
     """
 
     descriptors: bytes
@@ -41,9 +49,10 @@ class Message:
     names_of_enums: bool
     label: str
     conversion: Conversion = cast
+    as_json: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_message", "_handler", "_nanosecond_handler")
+        cached = ("_message", "_codecs")
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
     @cached_property
@@ -51,39 +60,43 @@ class Message:
         return _find(self)
 
     @cached_property
-    def _handler(self) -> Any:
-        return self._handler_of("us")
+    def _codecs(self) -> dict[tuple[pa.Schema | None, str], Codec]:
+        return {}
 
-    @cached_property
-    def _nanosecond_handler(self) -> Any:
-        return self._handler_of("ns")
-
-    def _handler_of(self, timestamp_unit: Literal["us", "ns"]) -> Any:
-        try:
-            import ptars
-        except ModuleNotFoundError as error:
-            raise MissingExtra.of("protobuf", "ptars") from error
-        config = ptars.PtarsConfig(
-            list_value_name="element",
-            timestamp_unit=timestamp_unit,
-            duration_unit="us",
-            time_unit="us",
-            enum_repr="string" if self.names_of_enums else "int32",
-        )
-        return ptars.HandlerPool([self._message.file], config=config).get_for_message(self._message)
+    def _codec(self, columns: pa.Schema | None, unit: Literal["us", "ns"] = "us") -> Codec:
+        """Returns the codec of columns; without columns that of all fields. Raises PlanError."""
+        key = columns, unit
+        if key not in self._codecs:
+            projection = project(self._message, columns)
+            self._codecs[key] = Codec.create(projection, unit, names_of_enums=self.names_of_enums)
+        return self._codecs[key]
 
     @property
     def columns(self) -> pa.Schema:
         """The columns of the message."""
-        return spark_compatible(_nullable(self._handler.schema()))
+        if self.as_json:
+            return TEXT_COLUMNS
+        return spark_compatible(self._codec(None).columns)
+
+    def check_columns(self, columns: pa.Schema) -> None:
+        """Raises PlanError if messages cannot be decoded to rows of these columns."""
+        if self.as_json:
+            check_text_column(columns, _FORMAT)
+        else:
+            self._codec(columns)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         """Decodes payloads to rows of `schema`."""
         descriptor = self._message
+        if not self.as_json:
+            self._codec(schema)
 
         def read(part: pa.BinaryArray) -> pa.RecordBatch:
             check_depth(part, descriptor)
-            return self._rows(_compact(part), schema)
+            if not self.as_json:
+                return self._rows(part, schema)
+            texts = json_texts(part, descriptor, names_of_enums=self.names_of_enums)
+            return text_rows(texts, schema, _FORMAT)
 
         return decode_non_null(
             payloads, lambda present: decode_in_parts(present, schema, read, _undecodable)
@@ -91,11 +104,11 @@ class Message:
 
     def _rows(self, payloads: pa.BinaryArray, schema: pa.Schema) -> pa.RecordBatch:
         """Returns rows whose timestamps are read with nanoseconds, if they are in their range."""
-        rows = self._nanosecond_handler.array_to_record_batch(payloads)
+        rows = self._codec(schema, "ns").decode(payloads)
         exact = conform(rows, schema, partial(convert_in_range, self.conversion))
         if not any(map(has_saturated_times, rows.columns)):
             return exact
-        return conform(self._handler.array_to_record_batch(payloads), schema, self.conversion)
+        return conform(self._codec(schema).decode(payloads), schema, self.conversion)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Encodes rows. Raises PlanError for a column without a field."""
@@ -104,14 +117,16 @@ class Message:
         if unknown:
             message = f'the message {self.name} has no field "{unknown[0]}"'
             raise PlanError(message, code="unknown-column", hint=did_you_mean(unknown[0], known))
-        handler, schema = self._handler, _nullable(self._handler.schema())
+        codec = self._codec(rows.schema)
+        _check_names(pa.struct(list(rows.schema)), pa.struct(list(codec.columns)), self.name)
+        fields = [field for field in self._message.fields if field.name in codec.columns.names]
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
-            part = conform(rows.slice(start, stop - start), schema, self.conversion)
+            part = conform(rows.slice(start, stop - start), codec.columns, self.conversion)
             if self.names_of_enums:
-                for field in self._message.fields:
+                for field in fields:
                     _check_enums(part.column(field.name), field)
-            return handler.record_batch_to_array(part)
+            return codec.encode(part)
 
         return collect_encoded(isolate(rows.num_rows, attempt, _unencodable))
 
@@ -138,33 +153,24 @@ def _find(message: Message) -> Any:
     except (Malformed, TypeError) as error:
         text = f"{message.label} is not a descriptor set: {error_text(error)}"
         raise PlanError(text, code="invalid-schema") from error
-    _check_recursion(descriptor, ())
     return descriptor
 
 
-def _check_recursion(message: Any, within: tuple[str, ...]) -> None:
-    if message.full_name in within:
-        text = f"the message {message.full_name} is recursive"
-        raise PlanError(text, code="unsupported-type")
-    for field in message.fields:
-        if field.message_type is not None:
-            _check_recursion(field.message_type, (*within, message.full_name))
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([pa.field(field.name, _nullable_type(field.type)) for field in schema])
-
-
-def _nullable_type(type_: pa.DataType) -> pa.DataType:
-    """Makes fields of messages nullable; elements of lists and maps are not."""
-    if pa.types.is_struct(type_):
-        return pa.struct([pa.field(field.name, _nullable_type(field.type)) for field in type_])
-    if is_list(type_):
-        return pa.list_(pa.field("element", _nullable_type(type_.value_type), nullable=False))
-    if pa.types.is_map(type_):
-        item = pa.field("value", _nullable_type(type_.item_type), nullable=False)
-        return pa.map_(type_.key_type, item)
-    return type_
+def _check_names(type_: pa.DataType, target: pa.DataType, path: str) -> None:
+    """Raises PlanError for a field within a column that the message does not have."""
+    if is_list(type_) and is_list(target):
+        _check_names(type_.value_type, target.value_type, path)
+    elif pa.types.is_map(type_) and pa.types.is_map(target):
+        _check_names(type_.item_type, target.item_type, path)
+    elif pa.types.is_struct(type_) and pa.types.is_struct(target):
+        names = [field.name for field in target]
+        for field in type_:
+            index = find_name(field.name, names)
+            if index < 0:
+                hint = did_you_mean(field.name, names)
+                text = f'the message {path} has no field "{field.name}"'
+                raise PlanError(text, code="unknown-column", hint=hint)
+            _check_names(field.type, target.field(index).type, f"{path}.{field.name}")
 
 
 def _check_enums(array: Any, field: Any) -> None:
@@ -185,14 +191,6 @@ def _check_enums(array: Any, field: Any) -> None:
             name = unknown[0].as_py()
             message = f'field "{field.name}": "{name}" is not in the enum {field.enum_type.name}'
             raise EncodeError(message, code="wrong-type")
-
-
-def _compact(payloads: pa.BinaryArray) -> pa.BinaryArray:
-    return (
-        pa.concat_arrays([payloads])
-        if payloads.offset == 0
-        else payloads.take(pa.array(range(len(payloads)), pa.int64()))
-    )
 
 
 def _undecodable(error: Exception) -> DecodeError:

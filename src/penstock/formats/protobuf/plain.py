@@ -32,6 +32,13 @@ class ProtobufConfig(TimeOptions):
     """Directories of imported files, in addition to that of `schema_file`."""
     enums: Literal["name", "number"] = "name"
     """Read enums as STRING (names) or INT (numbers)."""
+    as_json: bool = False
+    """Read each message, also a recursive one, as one STRING or VARIANT column, by default `value`,
+    with its JSON text in the JSON mapping of Protobuf: `int64` and `bytes` are texts, and fields
+    without a value are omitted."""
+    type_column: str | None = None
+    """A STRING column with the full name of the message, for a topic with several messages of the
+    `registry`: each payload is decoded as its own message. The columns must be declared."""
     length_delimited: bool = False
     """Each payload is a message after its length (varint), as written by `writeDelimitedTo` of
     Google's libraries. Messages in files are always length-delimited."""
@@ -45,6 +52,10 @@ class ProtobufConfig(TimeOptions):
             raise ValueError("expected schema_file and message, or a registry")
         if self.schema_file is not None and self.message is None:
             raise ValueError("expected a message of schema_file, as in message: shop.Order")
+        if self.type_column is not None and (self.registry is None or self.message is not None):
+            raise ValueError("expected a registry without a message with type_column")
+        if self.type_column is not None and self.as_json:
+            raise ValueError("expected no type_column with as_json")
         if self.registry is not None and self.length_delimited:
             raise ValueError("expected no length_delimited with a registry")
         return self
@@ -65,6 +76,9 @@ class PlainProtobuf(FileFormat[ProtobufConfig]):
     def declared_schema(self) -> pa.Schema | None:
         columns: pa.Schema = self.message.columns
         return columns
+
+    def check_columns(self, columns: pa.Schema) -> None:
+        self.message.check_columns(columns)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         if self.config.length_delimited:
@@ -127,8 +141,9 @@ def configured_message(config: ProtobufConfig) -> Message:
     assert config.message is not None
     descriptors = read_descriptors(config.schema_file, config.include)
     return Message(
-        descriptors, config.message, config.enums == "name", config.schema_file, config.conversion
-    )
+        descriptors, config.message, config.enums == "name", config.schema_file,
+        config.conversion, config.as_json,
+    )  # fmt: skip
 
 
 class _Writer(FileWriter):

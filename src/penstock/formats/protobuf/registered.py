@@ -17,6 +17,12 @@ from penstock.formats.protobuf.message import Message
 from penstock.formats.protobuf.plain import configured_message
 from penstock.formats.protobuf.serialized import serialized_set
 from penstock.sdk.component import Context
+from penstock.sdk.encoding.type_column import (
+    check_type_column,
+    with_type_name,
+    without_column,
+)
+from penstock.sdk.record import Decoded
 from penstock.sdk.schema_registry import Draft, Registered, RegistryFormat
 from penstock.sdk.schema_registry.format import Decode, Encoder
 from penstock.sdk.schema_registry.wire_format import Origin
@@ -38,7 +44,17 @@ class RegisteredProtobuf(RegistryFormat):
     def declared_schema(self) -> pa.Schema | None:
         return None if self.message is None else self.message.columns
 
+    def check_columns(self, columns: pa.Schema) -> None:
+        check_type_column(columns, self.config.type_column)
+        if self.message is not None:
+            self.message.check_columns(columns)
+
     def columns_of(self, schema: Registered) -> pa.Schema:
+        if self.config.type_column is not None:
+            raise PlanError(
+                "the columns of several messages are not known", code="missing-schema",
+                hint="Declare the columns in schema.",
+            )  # fmt: skip
         return self._select_message(schema).columns
 
     def pinned(self, schema: Registered) -> Registered:
@@ -48,6 +64,8 @@ class RegisteredProtobuf(RegistryFormat):
 
     def decoder(self, origin: Origin, writer: Registered, reader: Registered | None) -> Decode:
         written = self._writer_message(writer, origin)
+        if self.config.type_column is not None:
+            return _typed_decoder(written, self.config.type_column)
         message = self.message or self._pinned_message(reader) or written
         expected = self.config.message or message.name
         if written.name != expected:
@@ -84,8 +102,9 @@ class RegisteredProtobuf(RegistryFormat):
 
     def _message(self, descriptors: bytes, name: str, schema: Registered) -> Message:
         label = f"schema {schema.id} of the registry"
-        names_of_enums = self.config.enums == "name"
-        return Message(descriptors, name, names_of_enums, label, self.config.conversion)
+        names = self.config.enums == "name"
+        config = self.config
+        return Message(descriptors, name, names, label, config.conversion, config.as_json)
 
     def _descriptors(self, schema: Registered) -> bytes:
         def compile_schema() -> bytes:
@@ -131,6 +150,14 @@ class RegisteredProtobuf(RegistryFormat):
                     hint="Register the files with other tools and set registry.register: false.",
                 )
         return Path(self.config.schema_file).read_text(encoding="utf-8")
+
+
+def _typed_decoder(message: Message, type_column: str) -> Decode:
+    def decode(payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
+        decoded = message.decode(payloads, without_column(schema, type_column))
+        return with_type_name(decoded, schema, type_column, message.name)
+
+    return decode
 
 
 def list_messages(descriptors: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:

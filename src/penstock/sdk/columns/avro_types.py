@@ -7,8 +7,11 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
-from penstock.sdk.columns.conform import rebuild
+from penstock.sdk.columns.avro_json import json_text
+from penstock.sdk.columns.conform import is_list, rebuild
 from penstock.sdk.columns.conversion import cast
+from penstock.sdk.columns.json_mark import is_json, json_field
+from penstock.sdk.columns.schema_errors import invalid_schema
 
 _TYPES = {
     "null": pa.null(), "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(),
@@ -26,7 +29,19 @@ _LOGICAL = {
     "time-millis": pa.time32("ms"),
     "time-micros": pa.time64("us"),
 }
+_CONNECT = {
+    "org.apache.kafka.connect.data.Date": "date",
+    "org.apache.kafka.connect.data.Timestamp": "timestamp-millis",
+    "io.debezium.time.Date": "date",
+    "io.debezium.time.Timestamp": "timestamp-millis",
+    "io.debezium.time.MicroTimestamp": "timestamp-micros",
+    "io.debezium.time.NanoTimestamp": "timestamp-nanos",
+}
 _KINDS = ("array", "map", "enum")
+_RECORDS = ("record", "error")
+_MAX_PRECISION = 38
+_TEXT = {b"penstock.avro": b"text"}
+_HINT = "Declare the columns in schema: without it, or with STRING or VARIANT for its JSON text."
 _NAMES = {
     pa.bool_(): "boolean", pa.int8(): "int", pa.int16(): "int", pa.int32(): "int",
     pa.int64(): "long", pa.float32(): "float", pa.float64(): "double", pa.binary(): "bytes",
@@ -37,12 +52,45 @@ _NAMES = {
 }  # fmt: skip
 
 
-def arrow_schema(datum: Any) -> pa.Schema:
-    """Returns the columns of an Avro record. Raises PlanError for a type without an Arrow type."""
-    type_ = _arrow_field(datum, _named_types(datum), ()).type
-    if not pa.types.is_struct(type_):
+@invalid_schema("Avro schema")
+def arrow_schema(datum: Any, declared: pa.Schema | None = None) -> pa.Schema:
+    """Returns the columns of an Avro record, or of the records of a union.
+
+    With `declared` only its columns, and the fields of their structs; a declared STRING or VARIANT
+    has the JSON text of a union, a record, an array or a map. Raises PlanError for a type without
+    an Arrow type.
+    """
+    type_ = None if declared is None else pa.struct(list(declared))
+    records = [
+        _arrow_type(record, _named_types(datum), (), "", type_) for _, record in records_of(datum)
+    ]
+    fields: dict[str, pa.Field] = {}
+    in_all = set.intersection(*({field.name for field in record} for record in records))
+    for field in (field for record in records for field in record):
+        other = fields.setdefault(field.name, field)
+        if other.type != field.type:
+            raise PlanError(
+                f'the records of the union have several types of "{field.name}"',
+                code="unsupported-type",
+                hint=_HINT,
+            )
+        if field.nullable or field.name not in in_all:
+            fields[field.name] = other.with_nullable(True)
+    return pa.schema(list(fields.values()))
+
+
+@invalid_schema("Avro schema")
+def records_of(datum: Any) -> list[tuple[str, Any]]:
+    """Returns the full names and schemas of a record, or of the records of a union, in order.
+
+    Raises PlanError for other types.
+    """
+    named = _named_types(datum)
+    branches = datum if isinstance(datum, list) else [datum]
+    records = [named.get(each, each) if isinstance(each, str) else each for each in branches]
+    if not all(isinstance(each, dict) and each["type"] in _RECORDS for each in records):
         raise PlanError("the Avro schema is not a record", code="unsupported-type")
-    return pa.schema(list(type_))
+    return [(each["name"], each) for each in records]
 
 
 def without_times(datum: Any) -> Any:
@@ -71,52 +119,56 @@ def strip_parsed_keys(datum: Any) -> Any:
 
 
 def _named_types(datum: Any) -> dict[str, Any]:
-    return dict(datum.get("__named_schemas", {})) if isinstance(datum, dict) else {}
+    branches = datum if isinstance(datum, list) else [datum]
+    named: dict[str, Any] = {}
+    for branch in branches:
+        named |= branch.get("__named_schemas", {}) if isinstance(branch, dict) else {}
+    return named
 
 
 def _arrow_field(
-    datum: Any, named: dict[str, Any], within: tuple[str, ...], name: str = ""
-) -> pa.Field:
+    datum: Any, named: dict[str, Any], within: tuple[str, ...], name: str = "",
+    declared: pa.Field | None = None,
+) -> pa.Field:  # fmt: skip
+    if declared is not None and pa.types.is_string(declared.type) and _is_complex(datum, named):
+        return json_field(pa.field(name, declared.type)) if is_json(declared) else _text_field(name)
     if isinstance(datum, list):
         types = [branch for branch in datum if branch != "null"]
         if len(types) != 1:
             raise PlanError(
-                f'a union of {len(types)} types (Avro field "{name}")', code="unsupported-type"
+                f'a union of {len(types)} types (Avro field "{name}")',
+                code="unsupported-type",
+                hint=_HINT,
             )
-        return _arrow_field(types[0], named, within, name).with_nullable(len(types) < len(datum))
+        field = _arrow_field(types[0], named, within, name, declared)
+        return field.with_nullable(field.nullable or len(types) < len(datum))
     if isinstance(datum, str):
         if datum in _TYPES:
             return pa.field(name, _TYPES[datum], datum == "null")
-        if datum in within or datum not in named:
-            raise PlanError(f'the Avro type "{datum}" is recursive', code="unsupported-type")
-        return _arrow_field(named[datum], named, within, name)
-    return pa.field(name, _arrow_type(datum, named, within, name), nullable=False)
+        if datum not in named or datum in within:
+            raise PlanError(
+                f'the Avro type "{datum}" is recursive', code="unsupported-type", hint=_HINT
+            )
+        return _arrow_field(named[datum], named, within, name, declared)
+    type_ = None if declared is None else declared.type
+    return pa.field(name, _arrow_type(datum, named, within, name, type_), nullable=False)
 
 
 def _arrow_type(
-    datum: dict[str, Any], named: dict[str, Any], within: tuple[str, ...], name: str
-) -> pa.DataType:
-    kind, logical = datum["type"], datum.get("logicalType")
-    if kind in ("record", "error"):
-        inside = (*within, datum["name"])
-        named[datum["name"]] = datum
-        return pa.struct(
-            [_arrow_field(field["type"], named, inside, field["name"]) for field in datum["fields"]]
-        )
+    datum: dict[str, Any], named: dict[str, Any], within: tuple[str, ...], name: str,
+    declared: pa.DataType | None = None,
+) -> pa.DataType:  # fmt: skip
+    kind, logical = datum["type"], datum.get("logicalType") or _connect_type(datum, declared)
+    if kind in _RECORDS:
+        return _struct_type(datum, named, within, declared)
     if kind == "array":
-        item = _arrow_field(datum["items"], named, within, name)
-        if _has_no_bytes(datum["items"], named):
-            raise PlanError(
-                f'an array of values without bytes (Avro field "{name}")', code="unsupported-type"
-            )
-        return pa.list_(pa.field("element", item.type, item.nullable))
+        item = _arrow_field(datum["items"], named, within, name, _item_of(declared))
+        return pa.list_(item.with_name("element"))
     if kind == "map":
-        item = _arrow_field(datum["values"], named, within, name)
-        return pa.map_(pa.string(), pa.field("value", item.type, item.nullable))
-    if kind in ("enum", "fixed"):
-        named[datum["name"]] = datum
+        item = _arrow_field(datum["values"], named, within, name, _item_of(declared))
+        return pa.map_(pa.string(), item.with_name("value"))
     if logical == "decimal" and kind in ("bytes", "fixed"):
-        return pa.decimal128(datum["precision"], datum.get("scale", 0))
+        return _decimal_type(datum, name)
     if logical in _LOGICAL:
         return _LOGICAL[logical]
     return (
@@ -126,17 +178,140 @@ def _arrow_type(
     )
 
 
-def _has_no_bytes(datum: Any, named: dict[str, Any]) -> bool:
-    """Returns whether a value has no bytes: then a payload could hold any number of values."""
+def _connect_type(datum: dict[str, Any], declared: pa.DataType | None) -> str | None:
+    """Returns the logical type of a number by its name in Kafka Connect.
+
+    A declared integer has the number.
+    """
+    is_number = declared is not None and pa.types.is_integer(declared)
+    return None if is_number else _CONNECT.get(str(datum.get("connect.name")))
+
+
+def _struct_type(
+    datum: dict[str, Any], named: dict[str, Any], within: tuple[str, ...],
+    declared: pa.DataType | None,
+) -> pa.DataType:  # fmt: skip
+    """Returns the type of a record; with a declared struct only its fields, also recursive ones."""
+    if declared is None or not pa.types.is_struct(declared):
+        inside = (*within, datum["name"])
+        fields = [(field, None) for field in datum["fields"]]
+    else:
+        inside = ()
+        by_name = {field.name.casefold(): field for field in declared}
+        fields = [
+            (field, by_name[field["name"].casefold()])
+            for field in datum["fields"]
+            if field["name"].casefold() in by_name
+        ]
+    return pa.struct(
+        [_arrow_field(field["type"], named, inside, field["name"], each) for field, each in fields]
+    )
+
+
+def _item_of(declared: pa.DataType | None) -> pa.Field | None:
+    """Returns the declared elements of an array, or values of a map; None if they are not known."""
+    if declared is not None and is_list(declared):
+        return declared.value_field
+    return declared.item_field if declared is not None and pa.types.is_map(declared) else None
+
+
+def _decimal_type(datum: dict[str, Any], name: str) -> pa.DataType:
+    precision, scale = datum["precision"], datum.get("scale", 0)
+    if not 0 < precision <= _MAX_PRECISION or scale > precision:
+        raise PlanError(
+            f'a decimal of {precision} digits (Avro field "{name}")', code="unsupported-type",
+            hint=_HINT,
+        )  # fmt: skip
+    return pa.decimal128(precision, scale)
+
+
+def _is_complex(datum: Any, named: dict[str, Any]) -> bool:
+    """Returns whether a type is a union of several types, or has values within its values."""
     if isinstance(datum, str):
-        return datum == "null" or (datum in named and _has_no_bytes(named[datum], named))
+        return datum in named and _is_complex(named[datum], named)
     if isinstance(datum, list):
+        types = [branch for branch in datum if branch != "null"]
+        return len(types) > 1 or any(_is_complex(branch, named) for branch in types)
+    kind = datum["type"]
+    if isinstance(kind, str):
+        return kind in (*_RECORDS, "array", "map")
+    return _is_complex(kind, named)
+
+
+def _text_field(name: str) -> pa.Field:
+    """Returns a STRING field with the text of strings, and the JSON text of other values."""
+    return pa.field(name, pa.string(), metadata=_TEXT)
+
+
+@invalid_schema("Avro schema")
+def check_arrays(datum: Any) -> None:
+    """Raises PlanError for an array of values without bytes, anywhere in a parsed schema.
+
+    A payload of a few bytes could hold any number of such values.
+    """
+    _check_arrays(datum, _named_types(datum), "", set())
+
+
+def _check_arrays(datum: Any, named: dict[str, Any], name: str, seen: set[str]) -> None:
+    for branch in datum if isinstance(datum, list) else ():
+        _check_arrays(branch, named, name, seen)
+    if not isinstance(datum, dict) or datum.get("name") in seen:
+        return
+    if datum["type"] in _RECORDS:
+        seen.add(datum["name"])
+        for field in datum["fields"]:
+            _check_arrays(field["type"], named, field["name"], seen)
+        return
+    if datum["type"] == "array" and _has_no_bytes(datum["items"], named, set()):
+        raise PlanError(
+            f'an array of values without bytes (Avro field "{name}")', code="unsupported-type"
+        )
+    for key in ("type", "items", "values"):
+        _check_arrays(datum.get(key), named, name, seen)
+
+
+@invalid_schema("Avro schema")
+def is_recursive(datum: Any) -> bool:
+    """Returns whether a parsed schema has a record within itself."""
+    return _contains_itself(datum, _named_types(datum), (), set())
+
+
+def _contains_itself(
+    datum: Any, named: dict[str, Any], within: tuple[str, ...], done: set[str]
+) -> bool:
+    """Returns whether a type has a record within itself. `done` are records that have none."""
+    if isinstance(datum, str):
+        datum = named.get(datum)
+    if isinstance(datum, list):
+        return any(_contains_itself(branch, named, within, done) for branch in datum)
+    if not isinstance(datum, dict) or datum.get("name") in done:
         return False
-    if datum["type"] in ("record", "error"):
-        return all(_has_no_bytes(field["type"], named) for field in datum["fields"])
+    if datum["type"] not in _RECORDS:
+        parts = [datum.get(key) for key in ("type", "items", "values")]
+        return any(_contains_itself(part, named, within, done) for part in parts)
+    name = datum["name"]
+    types = (field["type"] for field in datum["fields"])
+    inside = (*within, name)
+    if name in within or any(_contains_itself(type_, named, inside, done) for type_ in types):
+        return True
+    done.add(name)
+    return False
+
+
+def _has_no_bytes(datum: Any, named: dict[str, Any], sized: set[str]) -> bool:
+    """Returns whether values have no bytes. `sized` are records that have some, or are checked."""
+    if isinstance(datum, str):
+        return datum == "null" or (datum in named and _has_no_bytes(named[datum], named, sized))
+    if isinstance(datum, list) or datum["type"] in _KINDS or datum.get("name") in sized:
+        return False
+    if datum["type"] in _RECORDS:
+        sized.add(datum["name"])
+        empty = all(_has_no_bytes(field["type"], named, sized) for field in datum["fields"])
+        sized -= {datum["name"]} if empty else set()
+        return empty
     if datum["type"] == "fixed":
         return bool(datum["size"] == 0)
-    return _has_no_bytes(datum["type"], named) if datum["type"] not in _KINDS else False
+    return _has_no_bytes(datum["type"], named, sized)
 
 
 def avro_schema(schema: pa.Schema) -> dict[str, Any]:
@@ -177,25 +352,30 @@ def _avro_type(type_: pa.DataType, name: str) -> Any:
     return _NAMES[type_]
 
 
-def to_arrow(values: list[Any], type_: pa.DataType) -> pa.Array:
+def to_arrow(values: list[Any], field: pa.Field) -> pa.Array:
     """Converts values that fastavro read with a schema of `without_times`."""
-    if pa.types.is_nested(type_):
-        values = [_from_datum(value, type_) for value in values]
-    elif pa.types.is_string(type_):
-        values = [value if value is None else str(value) for value in values]
+    type_ = field.type
+    if pa.types.is_nested(type_) or pa.types.is_string(type_):
+        values = [_from_datum(value, field) for value in values]
     return pa.array(values, type_)
 
 
-def _from_datum(value: Any, type_: pa.DataType) -> Any:
+def _from_datum(value: Any, field: pa.Field) -> Any:
+    type_ = field.type
     if value is None:
         return None
+    if is_json(field):
+        return json_text(value)
     if pa.types.is_map(type_):
-        return [(key, _from_datum(item, type_.item_type)) for key, item in value.items()]
+        return [(key, _from_datum(item, type_.item_field)) for key, item in value.items()]
     if pa.types.is_list(type_):
-        return [_from_datum(item, type_.value_type) for item in value]
+        return [_from_datum(item, type_.value_field) for item in value]
     if pa.types.is_struct(type_):
-        return {field.name: _from_datum(value.get(field.name), field.type) for field in type_}
-    return str(value) if pa.types.is_string(type_) else value
+        return {each.name: _from_datum(value.get(each.name), each) for each in type_}
+    if not pa.types.is_string(type_):
+        return value
+    is_text = field.metadata is None or isinstance(value, str)
+    return str(value) if is_text else json_text(value)
 
 
 def from_arrow(array: pa.Array) -> list[Any]:

@@ -12,24 +12,26 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk.columns.json_mark import has_json, is_json
+from penstock.sdk.columns.text_values import NOT_FINITE
 from penstock.sdk.columns.times import has_iso_text, iso_python_text, iso_scalar_text
 
 
 def row_payload(batch: pa.RecordBatch, index: int) -> bytes:
     """Returns a row as JSON: times as ISO 8601 in UTC, binary as base64, decimals as text.
 
-    A column of JSON text is its value, if the text is valid.
+    A column of JSON text is its value, if the text is valid. A byte that is not UTF-8 is the escape
+    of a lone surrogate, `\\udcff` for 0xff (see `sdk.columns.escaped_bytes`).
     """
     row = {
         field.name: _value(column[index], field)
         for field, column in zip(batch.schema, batch.columns, strict=True)
     }
-    return row_text(row).encode()
+    return row_text(row).encode(errors="backslashreplace")
 
 
-def _json_value(text: str | None) -> Any:
+def _json_value(text: str) -> Any:
     with suppress(ValueError, RecursionError):
-        return None if text is None else json.loads(text)
+        return json.loads(text)
     return text
 
 
@@ -42,7 +44,7 @@ def _value(value: pa.Scalar, field: pa.Field) -> Any:
     if not value.is_valid:
         return None
     if is_json(field):
-        return _json_value(value.as_py())
+        return _json_value(_text(value))
     if not _has_map(type_) and not has_json(field):
         with suppress(ValueError, OverflowError):
             return value.as_py()
@@ -57,7 +59,13 @@ def _value(value: pa.Scalar, field: pa.Field) -> Any:
         }
     if pa.types.is_nested(type_):
         return [_value(item, type_.value_field) for item in value.values]
+    if pa.types.is_string(type_):
+        return _text(value)
     return iso_scalar_text(value) if has_iso_text(type_) else str(value.cast(pa.string()))
+
+
+def _text(value: pa.Scalar) -> str:
+    return bytes(value.as_buffer()).decode(errors="surrogateescape")
 
 
 def _has_map(type_: pa.DataType) -> bool:
@@ -72,8 +80,23 @@ def key_text(key: Any) -> str:
 
 
 def row_text(row: Any) -> str:
-    """Returns a row of Python values as one line of JSON."""
-    return json.dumps(row, default=_to_jsonable, ensure_ascii=False)
+    """Returns a row of Python values as one line of JSON. NaN and infinity are texts."""
+    try:
+        return _dumps(row)
+    except ValueError:
+        return _dumps(_with_float_names(row))
+
+
+def _dumps(row: Any) -> str:
+    return json.dumps(row, default=_to_jsonable, ensure_ascii=False, allow_nan=False)
+
+
+def _with_float_names(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_float_names(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_float_names(item) for item in value]
+    return NOT_FINITE.get(repr(value), value) if isinstance(value, float) else value
 
 
 def _to_jsonable(value: Any) -> Any:

@@ -38,6 +38,8 @@ _INFINITY = re.compile(r"[+-]?inf(inity)?\Z", re.IGNORECASE)
 _MICROSECOND = {"seconds": -6, "millis": -3, "micros": 0, "nanos": 3}
 """A microsecond as a power of ten of the unit."""
 _EXACT = Context(prec=1000)
+NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+"""Texts of floats that JSON has no numbers for, by their text in Python and Arrow."""
 
 
 def canonical(text: str, type_: pa.DataType, form: TimeForm) -> str | None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.sdk.columns.conform import is_list
 from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.text_values import NOT_FINITE
 from penstock.sdk.columns.times import duration_text, has_iso_text, iso_scalar_text
 
 
@@ -57,10 +58,8 @@ def leaf_text(value: pa.Scalar) -> str:
 
 def _float_text(value: pa.Scalar) -> str:
     number = value.as_py()
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
+    if not math.isfinite(number):
+        return NOT_FINITE[repr(number)]
     return repr(number) if pa.types.is_float64(value.type) else str(value.cast(pa.string()))
 
 

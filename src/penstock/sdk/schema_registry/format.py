@@ -156,10 +156,11 @@ class RegistryFormat(Format[Any]):
         for origin, (indexes, bodies) in groups.items():
             try:
                 decode = self._decoder(origin, reader)
-            except RecordError as error:
-                failures += [Failure(index, error) for index in indexes]
+                decoded = decode(pa.array(bodies, pa.binary()), schema)
+            except (RecordError, PlanError) as error:
+                failed = _record_error(error, origin)
+                failures += [Failure(index, failed) for index in indexes]
                 continue
-            decoded = decode(pa.array(bodies, pa.binary()), schema)
             failures += [Failure(indexes[row], error) for row, error in decoded.failures]
             payload_indexes = np.asarray(indexes)
             if decoded.index is not None:
@@ -173,13 +174,8 @@ class RegistryFormat(Format[Any]):
             try:
                 self._check_kind(writer, DecodeError)
                 return self.decoder(origin, writer, reader)
-            except RecordError as error:
-                return error
-            except PlanError as error:
-                return DecodeError(
-                    f"schema {origin.id} of the registry: {error.message}", code=error.code,
-                    hint=error.hint, detail=error.detail,
-                )  # fmt: skip
+            except (RecordError, PlanError) as error:
+                return _record_error(error, origin)
 
         key = (type(self), pickle.dumps(self.config), origin, reader)
         result = self.registry.cached(key, create)
@@ -235,6 +231,16 @@ class RegistryFormat(Format[Any]):
             self._check_kind(registered, PlanError)
             encoder, id_ = self.encoder(columns, registered), registered.id
         return encoder.encode, header(Origin(id_, encoder.message))
+
+
+def _record_error(error: RecordError | PlanError, origin: Origin) -> RecordError:
+    """Returns the error of the payloads of a schema that cannot be used."""
+    if isinstance(error, RecordError):
+        return error
+    return DecodeError(
+        f"schema {origin.id} of the registry: {error.message}", code=error.code, hint=error.hint,
+        detail=error.detail,
+    )  # fmt: skip
 
 
 def _merge(

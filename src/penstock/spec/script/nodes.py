@@ -278,8 +278,10 @@ class ScriptNodes:
             key("from"): derived_node(self._file, name.value, query),
         }
         if self._is_of_arroyo:
-            texts = {key("type"): "json", key("nulls"): "keep"}
-            options = {name: derived_node(self._file, text, query) for name, text in texts.items()}
+            texts = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+            options: dict[Text, Node] = {
+                key(name): derived_node(self._file, text, query) for name, text in texts.items()
+            }
             entries[key("format")] = map_node(self._file, options)
         sink = query._replace(value=f"{_PRINTED}{number}")
         self._sections.add_node("sinks", sink, map_node(self._file, entries))

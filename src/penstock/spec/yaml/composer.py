@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 
 from penstock.core.errors import SpecError
 from penstock.spec.yaml import scalars as yaml_scalars
@@ -81,8 +81,8 @@ class Composer:
             yield from YAML(typ="safe", pure=True).parse(self.file.text)
         except MarkedYAMLError as error:
             raise syntax.explain(error, self.file, self._bracket()) from None
-        except (YAMLError, ValueError, IndexError, RecursionError) as error:
-            raise SpecError(f"invalid YAML: {error}", code="invalid-yaml") from None
+        except Exception as error:  # The parser also raises errors of Python, such as assertions.
+            raise syntax.unparsable(error, self.file) from None
 
     def _bracket(self) -> int | None:
         """Returns the start of the innermost open list or map between brackets."""

@@ -103,6 +103,15 @@ def explain(error: MarkedYAMLError, file: File, bracket: int | None) -> SpecErro
     )
 
 
+def unparsable(error: Exception, file: File) -> SpecError:
+    """Returns the error of a file for an exception of the parser without a location."""
+    version = re.search(r"^%YAML.*", file.text, re.MULTILINE)
+    if isinstance(error, AssertionError) and version is not None:
+        where = file.location(*version.span())
+        return _error(f"expected YAML 1.2, found {version[0]}", where, "remove the line")
+    return SpecError(f"invalid YAML: {error}", code="invalid-yaml")
+
+
 def _error(message: str, where: Location, hint: str | None = None) -> SpecError:
     return SpecError(message, code="invalid-yaml", where=where, hint=hint)
 

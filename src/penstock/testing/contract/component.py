@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 NODE_KEYS = frozenset(
     [
         "type", "from", "format", "schema", "watermark", "primary_key", "on_error", "metadata",
-        "mode", "batch", "rate_limit",
+        "mode", "batch", "rate_limit", "invalid_utf8",
     ]
 )  # fmt: skip
 STOPPED_SERVER_TIMEOUT = 20

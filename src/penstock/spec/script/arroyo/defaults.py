@@ -98,10 +98,10 @@ def default_options(
 ) -> dict[str, Value]:
     """Returns the options of the format that a table of Arroyo has unless it names them.
 
-    Nulls are written. Numbers are timestamps in nanoseconds, and digits below a microsecond are
-    truncated, but change events are written with milliseconds, and with the bytes of decimals. The
-    rows before changes are complete. A payload of Avro is a container. `types` are those of the
-    columns; without columns a table may have all types.
+    Nulls are written, and timestamps without a zone. Numbers are timestamps in nanoseconds, and
+    digits below a microsecond are truncated, but change events are written with milliseconds, and
+    with the bytes of decimals. The rows before changes are complete. A payload of Avro is a
+    container. `types` are those of the columns; without columns a table may have all types.
     """
     has_times, has_decimals = (
         not types or any(name in type_.upper() for type_ in types)
@@ -121,7 +121,8 @@ def default_options(
         )
         return {**times, "format.before": "complete"} if format_ == "debezium_json" else times
     if format_ == "json":
-        return {"format.nulls": "keep"}
+        local = has_times and "json.timestamp_format" not in options
+        return {"format.nulls": "keep", **({"format.timestamp_zone": "none"} if local else {})}
     written: dict[str, Value] = {"format.timestamps": "millis"} if has_times else {}
     return written | ({"format.decimals": "bytes"} if has_decimals else {})
 
