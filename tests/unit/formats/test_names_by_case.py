@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import fastavro
@@ -157,6 +158,49 @@ def test_blocks_of_json_with_other_spellings() -> None:
     schema = pa.schema([("größe", pa.int64()), ("grösse", pa.int64()), ("userid", pa.int64())])
     found = FILES["json"][0].decode(pa.array(strange), schema).rows.to_pylist()
     assert [row["grösse"] for row in found] == [None, 2]
+
+
+def test_fields_within_columns_with_another_spelling() -> None:
+    schema = pa.schema([("l", pa.list_(INNER)), ("m", pa.map_(pa.string(), INNER))])
+    payload = b'{"L":[{"itemid":1},{"ItemId":2}],"M":{"itemid":{"ITEMID":3}}}'
+    (row,) = FILES["json"][0].decode(pa.array([payload]), schema).rows.to_pylist()
+    assert row == {"l": [{"itemid": 1}, {"itemid": 2}], "m": [("itemid", {"itemid": 3})]}
+
+
+def test_bulk_and_single_reading_of_json_have_the_same_names() -> None:
+    random = Random(5)
+    inner = pa.struct([("id", pa.int64()), ("name", pa.string())])
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("s", inner),
+            ("l", pa.list_(inner)),
+            ("m", pa.map_(pa.string(), inner)),
+        ]
+    )
+
+    def generated(names: list[str]) -> Row:
+        row: Row = {}
+        for name in names * random.choice([1, 2]):
+            if random.random() < 0.8:
+                key = "".join(random.choice([each, each.upper()]) for each in name)
+                row[random.choice([name, key])] = random.choice([None, values[name]()])
+        return row
+
+    values: dict[str, Callable[[], Any]] = {
+        "id": lambda: random.randrange(9),
+        "name": lambda: random.choice(["id", "ID", "x"]),
+        "s": lambda: generated(["id", "name"]),
+        "l": lambda: [generated(["id", "name"]) for _ in range(2)],
+        "m": lambda: {key: generated(["id"]) for key in ("id", "ID")},
+    }
+    for _ in range(100):
+        payloads = pa.array([json_file(generated(schema.names)) for _ in range(4)])
+        bulk, single = (
+            FILES[name][0].decode(payloads, schema) for name in ("json", "json, closed")
+        )
+        assert bulk.rows == single.rows
+        assert [f.index for f in bulk.failures] == [f.index for f in single.failures]
 
 
 def test_required_columns_of_json() -> None:

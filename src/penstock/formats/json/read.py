@@ -60,8 +60,9 @@ class Reader:
         view, count = memoryview(text.data), len(payloads)
         wide = self._read_wide(view, count, self.schema)
         respelled = respell(self.schema, wide, view)
-        if respelled is not None:
+        while respelled is not None:
             wide = self._read_wide(view, count, respelled)
+            respelled = respell(respelled, wide, view)
         rows = conform(wide, self.schema, self._narrow)
         if any(_is_infinite(column) for column in rows.columns):
             raise Suspect

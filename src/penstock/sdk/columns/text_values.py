@@ -111,9 +111,10 @@ def _time_number(text: str, form: TimeForm) -> str | None:
         return None
     microsecond = Decimal(1).scaleb(_MICROSECOND[form.times])
     rounded = value.quantize(microsecond, ROUND_FLOOR, _EXACT)
-    if rounded != value and form.nanoseconds == "reject":
-        return None
-    return format(rounded, "f")
+    micros = rounded.scaleb(-_MICROSECOND[form.times], _EXACT)
+    in_range = -(2**63) <= micros < 2**63
+    is_exact = rounded == value or form.nanoseconds == "truncate"
+    return format(rounded, "f") if in_range and is_exact else None
 
 
 def time_hint(text: str, type_: pa.DataType, form: TimeForm) -> str | None:
