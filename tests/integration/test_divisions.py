@@ -91,7 +91,7 @@ def apart(rows: Sequence[Event]) -> Iterator[Values]:
 def sessions(rows: Sequence[Event]) -> Iterator[Values]:
     for key in {row.k for row in rows}:
         times = sorted(row.ts for row in rows if row.k == key)
-        starts = [i for i, ts in enumerate(times) if i == 0 or ts - times[i - 1] > 5]
+        starts = [i for i, ts in enumerate(times) if i == 0 or ts - times[i - 1] >= 5]
         for first, last in zip(starts, [*starts[1:], len(times)], strict=True):
             yield key, times[first], times[last - 1] + 5, last - first
 

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from penstock.engine.analysis import locate_errors
 from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.build_context import BuildContext
+from penstock.engine.calendar_windows import by_calendar_windows
 from penstock.engine.column_checks import (
     check_duplicate_columns,
     check_operation,
@@ -117,7 +118,8 @@ class Derivation(BuildContext):
                 frame = join_lookups(frame)
             if not frame.isStreaming:
                 frame = by_event_time(frame)
-            return by_known_keys(by_windows_only(without_same_type_casts(frame)))
+            frame = by_calendar_windows(without_same_type_casts(frame))
+            return by_known_keys(by_windows_only(frame))
         try:
             if self.updating is not None:
                 return self.updating.derive(node, inputs)

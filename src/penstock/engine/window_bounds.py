@@ -13,6 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
+from penstock.engine.calendar_windows import is_calendar_window
 from penstock.engine.same_type_casts import without_cast
 from penstock.engine.spark_plan import (
     SESSION_WINDOW,
@@ -183,6 +184,8 @@ class _WholeWindows:
             return None
         definition = _definition(window, plan)
         if definition is None:
+            return None
+        if is_calendar_window(definition):
             return None
         try:
             bounds = self._at_moment(definition).eval(None)

@@ -137,21 +137,22 @@ class TimeLineage:
         if name in _WINDOWS:
             calls = [call for call in select.find_all(exp.Anonymous) if call.name.lower() == name]
             if calls:
-                return True, next((k for call in calls if (k := self.kind(call, select))), None)
+                kinds = [self._computed_kind(call, select) for call in calls]
+                return True, next((kind for kind in kinds if kind), None)
         for item in select.expressions:
             if isinstance(item, exp.Alias) and item.alias.lower() == name:
-                return True, self._alias_kind(item, select)
+                return True, self._computed_kind(item.this, select)
         return False, None
 
-    def _alias_kind(self, item: exp.Alias, select: exp.Expr) -> Kind | None:
-        """Returns the kind of a column that the query itself computes, which may name another."""
-        if id(item) in self._visited:
+    def _computed_kind(self, value: exp.Expr, select: exp.Expr) -> Kind | None:
+        """Returns the kind of a column that the query itself computes, which may name itself."""
+        if id(value) in self._visited:
             return None
-        self._visited.add(id(item))
+        self._visited.add(id(value))
         try:
-            return self.kind(item.this, select)
+            return self.kind(value, select)
         finally:
-            self._visited.discard(id(item))
+            self._visited.discard(id(value))
 
     def _call_kind(self, call: exp.Anonymous, select: exp.Expr) -> Kind | None:
         name = call.name.lower()

@@ -27,7 +27,7 @@ from penstock.sql.dialect.query import (
     subqueries,
 )
 from penstock.sql.dialect.relation import Output, Relation, Spec
-from penstock.sql.dialect.sessions import groups_by_column, session_edits
+from penstock.sql.dialect.sessions import COLUMN, groups_by_column, key_edit_text, session_edits
 from penstock.sql.dialect.text import DialectError, Edit
 from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.dialect.window_calls import (
@@ -35,6 +35,7 @@ from penstock.sql.dialect.window_calls import (
     WINDOWS,
     check_spark_window,
     read_window,
+    spark_window,
     window_sql,
 )
 
@@ -150,6 +151,7 @@ class Windows(EventTimes):
         calls = [c for c in calls if not any(a <= c.name < b for a, b in nested)]
         if not calls:
             self._group_by_sessions(select)
+            self._translate_spark_sessions(select)
             return None
         specs = [read_window(self.sql, call) for call in calls]
         self._check_calls(select, calls, specs)
@@ -181,6 +183,36 @@ class Windows(EventTimes):
                     session = self._reference(select, source, HIDDEN)
                     self.edits.append(Edit(end, end, f", {window_sql(_SECOND, session)}"))
                 return
+
+    def _translate_spark_sessions(self, select: Select) -> None:
+        """Translates `session_window` in GROUP BY to the sessions of `session`.
+
+        A gap that is not a literal remains that of Spark.
+        """
+        first, last = select.part
+        nested = [source.part for source in select.sources if source.query is not None]
+        calls = [
+            call
+            for call in self.sql.calls("session_window", first=first, last=last)
+            if not any(a <= call.name < b for a, b in nested)
+        ]
+        if not any(self._is_group(select, call, COLUMN) for call in calls):
+            return
+        if any(whole_call(self.sql, group, "window") for group in select.groups):
+            return
+        call = calls[0]
+        texts = {self.sql.slice(call.name, call.closing + 1) for call in calls}
+        spec = spark_window(self.sql, call)
+        time = self.sql.slice(*call.arguments[0])
+        is_global = len(select.groups) == 1
+        if spec is not None and len(texts) == 1:
+            text = window_sql(spec, time)
+            self._grouped[select] = text, spec
+            key = time if is_global else None
+            self.edits += session_edits(self.sql, select, calls, text, key, COLUMN)
+        elif is_global:
+            end = self.sql[select.groups[0][1] - 1].end
+            self.edits.append(Edit(end, end, key_edit_text(time)))
 
     def _check_calls(self, select: Select, calls: list[Call], specs: list[Spec]) -> None:
         """Checks that a query has one window, which it groups by. Raises DialectError."""
@@ -217,19 +249,24 @@ class Windows(EventTimes):
                 message = f"{word} has groups without the window, which are never complete"
                 raise self._error(call, message, f"write GROUP BY {name}(...), {word}(...)")
 
-    def _is_call(self, part: tuple[int, int]) -> bool:
-        return whole_call(self.sql, part, *WINDOWS) is not None
+    def _is_call(self, part: tuple[int, int], *names: str) -> bool:
+        return whole_call(self.sql, part, *(names or WINDOWS)) is not None
 
-    def _is_group(self, select: Select, call: Call) -> bool:
-        """Returns whether a query groups by a call: by itself, its alias or its number."""
+    def _is_group(self, select: Select, call: Call, column: str = "window") -> bool:
+        """Returns whether a query groups by a call: by itself, its alias or its number.
+
+        `column` is the name of the call without an alias.
+        """
+        names = (column,) if column == COLUMN else WINDOWS
         for first, last in select.groups:
             if first <= call.name < last:
                 return True
             name = (column_name(self.sql, (first, last)) or "").lower()
             number = self.sql[first].value if last - first == 1 else ""
             for index, item in enumerate(select.items):
-                is_named = bool(name) and (item.name or "window").lower() == name
-                if self._is_call(item.expression) and (is_named or number == str(index + 1)):
+                is_named = bool(name) and (item.name or column).lower() == name
+                is_call = self._is_call(item.expression, *names)
+                if is_call and (is_named or number == str(index + 1)):
                     return True
         return False
 

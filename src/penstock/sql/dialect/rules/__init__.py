@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from penstock.sql.dialect.rules import (
     arrays,
     arrow_types,
+    calendar_windows,
     encodings,
     functions,
     json_functions,
@@ -40,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     names.edits,
     stars.edits,
     unnest.edits,
+    calendar_windows.edits,
     nanoseconds.edits,
     json_operators.edits,
     json_functions.edits,
