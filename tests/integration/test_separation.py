@@ -63,6 +63,7 @@ def failures(frame: DataFrame, input_: DataFrame) -> dict[int, str]:
 
 
 BY_ZERO, NO_NUMBER, NO_INDEX = "divide-by-zero", "cast-invalid-input", "invalid-array-index"
+SAME_KEY, NULL_KEY = "duplicated-map-key", "null-map-key"
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,17 @@ BY_ZERO, NO_NUMBER, NO_INDEX = "divide-by-zero", "cast-invalid-input", "invalid-
         ("SELECT id FROM rows WHERE id IN (SELECT k FROM names) AND n IS NOT NULL", {}),
         ("SELECT sum(1 / n) AS total FROM rows GROUP BY id", {2: BY_ZERO, 5: BY_ZERO}),
         ("SELECT id FROM rows ORDER BY 1 / n", {2: BY_ZERO, 5: BY_ZERO}),
+        ("SELECT sum(1) FILTER (WHERE 1 / n > 0) AS total FROM rows", {2: BY_ZERO, 5: BY_ZERO}),
+        ("SELECT sum(1 / n) FILTER (WHERE n > 0) AS total FROM rows", {}),
+        ("SELECT map(n, 1, 0, 2) AS m FROM rows", {2: SAME_KEY, 3: NULL_KEY, 5: SAME_KEY}),
+        ("SELECT map_concat(map(nvl(text, ''), 1), map('x', 2)) AS m FROM rows", {2: SAME_KEY}),
+        ("SELECT map_from_arrays(array(text, 'y'), array(1, 2)) AS m FROM rows",
+         {3: NULL_KEY, 4: SAME_KEY}),
+        ("SELECT map_from_entries(array(struct(id AS k, n AS v), if(id > 1, NULL, struct(1L, n)))) "
+         "AS m FROM rows", {1: SAME_KEY}),
+        ("SELECT str_to_map(concat(text, ':1,5:2')) AS m FROM rows", {5: SAME_KEY}),
+        ("SELECT transform_keys(map(id, 1, 0L, 2), (k, v) -> if(k = 4, 0L, k)) AS m FROM rows",
+         {4: SAME_KEY}),
     ],
 )  # fmt: skip
 def test_checks_find_exactly_the_failing_rows(

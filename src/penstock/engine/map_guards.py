@@ -63,7 +63,10 @@ def _of_arrays(map_: Any, column: ToColumn, java: Any) -> Column:
 def _of_entries(map_: Any, column: ToColumn, java: Any) -> Column:
     (entries,) = scala_items(map_.children())
     name = entries.dataType().elementType().apply(0).name()
-    return transform(column(entries), lambda entry: entry.getField(name))
+    pairs = column(entries)
+    # The map of entries with a null entry is null.
+    whole = size(array_compact(pairs)) == size(pairs)
+    return when(whole, transform(pairs, lambda entry: entry.getField(name)))
 
 
 def _of_maps(map_: Any, column: ToColumn, java: Any) -> Column:
