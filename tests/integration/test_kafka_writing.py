@@ -197,6 +197,15 @@ def test_a_timestamp_limit_that_was_lowered(kafka: Kafka, delivery: str) -> None
     assert limit in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+def test_a_null_key_of_a_compacted_topic(kafka: Kafka, delivery: str) -> None:
+    topic = kafka.create_topic(**{"cleanup.policy": "compact"})
+    given = [{"id": "1"}, {"id": None}, {"id": "3"}]
+    failures = write(sink(kafka, topic, key="{id}", delivery=delivery), given)
+    assert [(index, code) for index, code, _ in failure_details(failures)] == [(1, "null-key")]
+    assert [row["id"] for row in rows(kafka, topic)] == ["1", "3"]
+
+
 def test_topics_of_columns(kafka: Kafka) -> None:
     prefix = f"orders-{uuid.uuid4().hex[:6]}"
     for country in ("de", "ch"):

@@ -460,3 +460,26 @@ def test_an_unknown_operation_is_a_dead_letter(
     assert {(each["node"], each["code"]) for each in letters} == {(node, "unknown-operation")}
     payloads = sorted(json.loads(each["payload"])["id"] for each in letters)
     assert payloads == [0, 1, 2, 3, 9]
+
+
+def test_a_column_of_chance_is_computed_once(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """Both sides of a join have the same values."""
+    spec = {
+        "runtime": {"state": str(tmp_path / "state")},
+        "sources": {"rows": {"type": "memory", "rows": [{"id": n} for n in range(50)],
+                             "batches": 2, "schema": "id INT, op STRING"},
+                    "none": {"type": "memory", "rows": [], "schema": "id INT, op STRING",
+                             "operation_column": "op", "primary_key": "id"}},
+        "transforms": {
+            "marked": {"type": "sql", "sql": "SELECT id, rand() AS r FROM rows"},
+            "joined": {"type": "sql", "sql": "SELECT count(*) AS n FROM marked p JOIN marked q "
+                       "ON p.id = q.id AND p.r = q.r LEFT ANTI JOIN none ON none.id = p.id"},
+        },
+        "sinks": {"out": {"type": "files", "from": "joined", "path": str(tmp_path / "log"),
+                          "format": "debezium_json"}},
+    }  # fmt: skip
+    path = tmp_path / "changes.json"
+    path.write_text(json.dumps(spec))
+    outcome = app.run(app.plan(path), spark=penstock_spark.newSession())
+    assert (outcome.ending, outcome.errors) == ("complete", {})
+    assert folded(tmp_path / "log") == {(50,): 1}

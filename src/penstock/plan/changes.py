@@ -15,7 +15,7 @@ from penstock.sdk import Capability, Source
 from penstock.sdk.changes import OPERATION_COLUMN, add_operation
 from penstock.sdk.columns.conform import sql_name
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
-from penstock.sql.determinism import deterministic
+from penstock.sql.determinism import deterministic, samples_rows
 from penstock.sql.keyed_rows import KeyedRows
 
 
@@ -64,11 +64,10 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
             operation = None if node.lookup else source_operation(node.spec, node.source)
             complete = format_ is not None and format_.has_complete_changes
         elif isinstance(node.spec, TransformSpec):
-            computed_column = node.spec.operation_column
+            is_declared = node.spec.operation_column is not None
             node = _with_operation_of_input(node, operation, complete)
             operation = _output_operation(node, operation)
-            computed = operation is not None and computed_column is not None
-            complete = node.updating or (complete and not computed)
+            complete = node.updating or (complete and not is_declared)
         above = {input_: replace(rows[input_], keeps_changes=True) for input_ in node.inputs}
         rows[name] = _keyed_rows(node, operation, above, inherited)
         inherited[name] = replace(
@@ -272,7 +271,8 @@ def unrepeatable_changes(node: Node, nodes: Mapping[str, Node]) -> PlanError | N
     relation = node.relation
     if relation is None:
         return None
-    texts = [sql.text for sql in relation.sql_texts()]
+    # A sample is an operator that no updating query supports.
+    texts = [sql.text for sql in relation.sql_texts() if not samples_rows(sql.text)]
     if node.updating and not deterministic(*texts):
         problem = (
             "depends on chance or the current time, and its rows are taken back when they change"

@@ -204,12 +204,18 @@ def changes_are_repeatable(plan: Plan) -> Iterator[PlanError]:
 
 def changes_meet_the_same_rows(plan: Plan) -> Iterator[PlanError]:
     """Checks that an updating transform does not take back rows that it joined with a lookup."""
+    updating = [node.name for node in plan.of("transform") if node.updating and node.is_named]
+    above = upstream(updating, plan.nodes)
     for node, name in lookups_read_with_changes(plan):
-        problem = f'joins changes with the lookup table "{name}", upstream of an updating query'
-        hint = (
-            f'Remove lookup from "{name}": as a stream of changes it is joined with the changes. '
-            "A change of a row must meet the rows that the row met."
-        )
+        if node.name not in above and not node.stateful:
+            problem = f'drops or repeats changes by their match in the lookup table "{name}"'
+            hint = "Use LEFT JOIN, which keeps the changes of rows without a match."
+        else:
+            problem = f'joins changes with the lookup table "{name}", upstream of an updating query'
+            hint = (
+                f'Remove lookup from "{name}": as a stream of changes it is joined with the '
+                "changes. A change of a row must meet the rows that the row met."
+            )
         yield _error(node, problem, "lookup-of-changes", hint)
 
 

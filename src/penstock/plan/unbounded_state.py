@@ -8,6 +8,7 @@ from penstock.core.errors import PenstockError, PlanError
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.plan.reached_watermarks import watermarks_above
+from penstock.transforms.last_rows import TYPE as LAST_ROWS
 
 
 def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
@@ -36,6 +37,12 @@ def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
 
 def _remedy(node: Node, streams: int) -> str:
     assert node.relation is not None
+    if node.type == LAST_ROWS:
+        return (
+            "Write by the primary key of the changes, or set primary_key on the transform upstream "
+            "if columns of its output identify a row, or set runtime.updating_ttl to remove keys "
+            "that get no new rows."
+        )
     if streams > 1:
         remedy = "Set a watermark on each source and add a time range to the join"
     elif node.relation.calls_windows():

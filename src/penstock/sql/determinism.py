@@ -33,13 +33,16 @@ def has_chance(text: str) -> bool:
 
     A text without valid tokens counts as such.
     """
+    return samples_rows(text) or not NONDETERMINISTIC.isdisjoint(called_functions(text))
+
+
+def samples_rows(text: str) -> bool:
+    """Returns whether the text has TABLESAMPLE, or no valid tokens."""
     try:
         tokens = tokens_of(text)
     except SqlglotError:
         return True
-    if any(token.token_type is TokenType.TABLE_SAMPLE for token in tokens):
-        return True
-    return not NONDETERMINISTIC.isdisjoint(called_functions(text))
+    return any(token.token_type is TokenType.TABLE_SAMPLE for token in tokens)
 
 
 def _is_random(text: str, random: frozenset[str]) -> bool:

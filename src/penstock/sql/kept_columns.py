@@ -74,12 +74,13 @@ def _selected_rows(facts: Facts, select: exp.Select, known: Mapping[str, KeyedRo
     names = [source.alias_or_name.lower() for source in sources]
     selected = read_selected(select, names, [each.columns for each in rows])
     streams = [index for index, each in enumerate(rows) if each.is_stream]
+    types = selected.types(0, rows[0].types) if len(rows) == 1 else {}
     if select.args.get("distinct"):
         key = _unique(selected.columns or ())
-        return KeyedRows(selected.columns, key, key, is_stream=bool(streams))
+        return KeyedRows(selected.columns, key, key, types, is_stream=bool(streams))
     if any(select is each for each in facts.aggregating_queries):
         key = () if selected.has_generators else group_key(select, selected)
-        return KeyedRows(selected.columns, key, key, is_stream=bool(streams))
+        return KeyedRows(selected.columns, key, key, types, is_stream=bool(streams))
     if len(streams) != 1:
         origin = None if all(each.origin is None for each in rows) else ()
         return KeyedRows(selected.columns, (), origin, is_stream=bool(streams))
@@ -129,9 +130,14 @@ def _renamed(rows: KeyedRows, alias: exp.Expr | None) -> KeyedRows:
     names = [column.name for column in getattr(alias, "columns", ())]
     if not names:
         return rows
-    if rows.columns is None or len(rows.columns) != len(names) or not _unique(rows.columns):
+    if rows.columns is None or len(rows.columns) != len(names):
         return replace(rows.lost(), columns=tuple(names))
-    return rows.rename({old.lower(): new for old, new in zip(rows.columns, names, strict=True)})
+    lower = [column.lower() for column in rows.columns]
+    once = {
+        old: new for old, new in zip(lower, names, strict=True) if old and lower.count(old) == 1
+    }
+    known = rows.without(column for column in {*lower, *rows.types} if column not in once)
+    return replace(known.rename(once), columns=tuple(names))
 
 
 def _unique(columns: Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 
@@ -50,7 +50,7 @@ class KeyedRows:
             types={names.get(name, name).lower(): type_ for name, type_ in self.types.items()},
         )
 
-    def without(self, columns: Collection[str]) -> KeyedRows:
+    def without(self, columns: Iterable[str]) -> KeyedRows:
         """Returns the rows without columns."""
         left_out = {column.lower() for column in columns}
 

@@ -11,7 +11,7 @@ _GENERATORS = (exp.Explode, exp.Inline, exp.UDTF, exp.Unnest)
 _OTHER_GENERATORS = frozenset(
     ["inline_outer", "json_tuple", "stack", "variant_explode", "variant_explode_outer"]
 )
-_INTEGERS = {"TINYINT": 1, "SMALLINT": 2, "INT": 3, "BIGINT": 4}
+_INTEGERS = frozenset(["TINYINT", "SMALLINT", "INT", "BIGINT"])
 _SPECIAL = {"BYTE": "TINYINT", "SHORT": "SMALLINT", "INTEGER": "INT", "LONG": "BIGINT"}
 
 
@@ -163,12 +163,10 @@ def sql_type(text: str) -> str:
 
 
 def _is_lossless(type_: str, target: str) -> bool:
-    """Returns whether different values of a type differ in another type."""
+    """Returns whether different values of a type differ in another type, or their cast fails."""
     if type_ == target:
         return bool(type_)
-    if type_ not in _INTEGERS:
-        return False
-    return target == "STRING" or _INTEGERS.get(target, 0) > _INTEGERS[type_]
+    return type_ in _INTEGERS and target in {*_INTEGERS, "STRING"}
 
 
 def _without_check(value: exp.Expr) -> exp.Expr:

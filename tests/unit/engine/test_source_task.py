@@ -170,3 +170,13 @@ def test_payloads_with_a_record_on_each_line(tmp_path: Path) -> None:
     assert kept.column("position").to_pylist() == [2, 2]
     assert len(set(kept.column("id").to_pylist())) == 2
     assert given.decode_again(b'{"n": 4}', "t", 2).column("n").to_pylist() == [4]
+
+
+def test_rows_with_an_unknown_operation_are_bad_records() -> None:
+    columns = pa.schema([("op", pa.string())])
+    source = Topic(MemorySourceConfig(payloads=['{"op":"i"}', '{"op":"U"}', "{}", '{"op":"d"}']))
+    source.format, source.columns = Json(JsonConfig()), columns
+    spool = Spool("p", "q", "changes", "decode", "drop")
+    rows, letters = read(SourceTask(source, columns, {}, spool, operation="op"))
+    assert [row["op"] for row in rows] == ["i", "d"]
+    assert (letters.read, letters.count) == (2, 2)

@@ -369,3 +369,22 @@ def test_changes_without_a_row_are_taken_back(tmp_path: Path, sql: str, updating
         source = {"primary_key": []}
         with pytest.raises(PenstockError, match="takes back rows"):
             changed_by(tmp_path, transform, sink={"type": "print"}, source=source)
+
+
+@pytest.mark.parametrize(("join", "valid"), [("JOIN", False), ("LEFT JOIN", True)])
+def test_changes_are_joined_with_a_lookup_table(tmp_path: Path, join: str, valid: bool) -> None:
+    lookup = {"type": "files", "path": "a.csv", "schema": "other INT, name STRING", "lookup": True}
+    spec = {
+        "sources": {"rows": SOURCE, "names": lookup},
+        "transforms": {"named": {"type": "sql", "sql": f"SELECT r.id, n.name FROM rows r {join} "
+                                 "names n ON r.other = n.other"}},
+        "sinks": {"out": UPSERT | {"from": "named", "primary_key": "id"}},
+    }  # fmt: skip
+    path = tmp_path / "pipeline.json"
+    path.write_text(json.dumps(spec))
+    if valid:
+        assert app.plan(path).nodes["out"].inputs == ("named",)
+        return
+    with pytest.raises(PenstockError, match="drops or repeats changes") as caught:
+        app.plan(path)
+    assert caught.value.hint == "Use LEFT JOIN, which keeps the changes of rows without a match."

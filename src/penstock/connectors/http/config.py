@@ -29,6 +29,8 @@ from penstock.sdk.network.auth import Auth
 from penstock.sdk.network.connection_limits import ConnectionLimits
 from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
 
+_OF_ROW = frozenset([404, 410, 414, 431])
+"""Status codes that concern the URL and the headers of one request."""
 _STATUS_CLASSES = {f"{digit}xx": range(digit * 100, digit * 100 + 100) for digit in range(1, 6)}
 
 Framing = Literal["single", "lines", "array"]
@@ -226,7 +228,7 @@ class HttpSinkConfig(ClientConfig):
     """Status codes that acknowledge the rows of a request, each as 200 or as 2xx."""
     reject: list[Status] = [400, 409, 413, 415, 422]
     """Status codes that reject the rows of a request. Rejected rows become dead letters without
-    a retry."""
+    a retry. If `url` or `headers` contain columns, 404, 410, 414 and 431 reject rows as well."""
 
     @field_validator("url")
     @classmethod
@@ -257,7 +259,13 @@ class HttpSinkConfig(ClientConfig):
 
     def is_rejection(self, status: int) -> bool:
         """Returns whether a status code rejects the rows."""
-        return matches_status(status, self.reject)
+        of_row = self._has_columns and status in _OF_ROW
+        return of_row or matches_status(status, self.reject)
+
+    @property
+    def _has_columns(self) -> bool:
+        templates = (self.url, *self.headers.values())
+        return any(template.columns for template in templates)
 
     def is_final(self, status: int) -> bool:
         """Returns whether a status code acknowledges or rejects the rows, so no retry follows."""

@@ -13,11 +13,17 @@ _UNLIMITED = 2**63
 
 
 class TopicLimits(NamedTuple):
-    """The largest record of a topic in bytes, and the limits of timestamps in milliseconds."""
+    """The largest record of a topic in bytes, and the limits of timestamps in milliseconds.
+
+    A `keyed` topic is compacted, and accepts no record without a key. A topic that does not exist
+    is not `known`.
+    """
 
     size: int = 1_048_588
     before: int = _UNLIMITED
     after: int = _UNLIMITED
+    keyed: bool = False
+    known: bool = True
 
     def accepts_timestamp(self, timestamp: int) -> bool:
         """Returns whether the topic accepts a record with a timestamp at the current time."""
@@ -57,20 +63,21 @@ def topic_limits(admin: Admin, topic: str) -> TopicLimits:
         entries = futures[resource].result(timeout + 1)
         config = {name: entry.value for name, entry in entries.items()}
         size = int(config["max.message.bytes"])
+        keyed = "compact" in (config.get("cleanup.policy") or "")
         if config.get("message.timestamp.type") == "LogAppendTime":
-            return TopicLimits(size)
+            return TopicLimits(size, keyed=keyed)
         before, after = (
             int(config.get(f"message.timestamp.{side}.max.ms", _UNLIMITED))
             for side in ("before", "after")
         )
-        return TopicLimits(size, before, after)
+        return TopicLimits(size, before, after, keyed)
 
     try:
         return admin.request(f'write to topic "{topic}"', call)
     except Permanent as error:
         if error.code not in ("authorization", "unknown-topic"):
             raise
-        return TopicLimits()
+        return TopicLimits(known=error.code != "unknown-topic")
 
 
 def _text(value: str | int | bool) -> str:

@@ -21,13 +21,17 @@ Headers = list[tuple[str, bytes | None]] | None
 
 @dataclass(frozen=True)
 class RecordFields:
-    """The fields of a batch's records; `topic` is one text if all records have the same topic."""
+    """The fields of a batch's records; `topic` is one text if all records have the same topic.
+
+    With `keyed` each record needs a key.
+    """
 
     topic: str | Sequence[str | None]
     keys: Sequence[bytes | str | None] | None
     headers: Sequence[Headers] | None
     partitions: Sequence[int | None] | None
     timestamps: Sequence[int | None] | None
+    keyed: bool = False
 
     @property
     def simple_topic(self) -> str | None:
@@ -77,11 +81,14 @@ class RecordFields:
 class RecordMapping:
     """The mapping of rows to fields of records; `primary_key` is the key without key options.
 
-    Records of rows without all columns of the primary key have no key.
+    Records of rows without all columns of the primary key have no key. With `upserts` each record
+    needs a key.
     """
 
-    def __init__(self, config: KafkaSinkConfig, primary_key: Sequence[str]) -> None:
-        self._config = config
+    def __init__(
+        self, config: KafkaSinkConfig, primary_key: Sequence[str], *, upserts: bool = False
+    ) -> None:
+        self._config, self._upserts = config, upserts
         self._primary_key = tuple(primary_key)
 
     def key_columns(self, columns: pa.Schema) -> tuple[str, ...]:
@@ -133,6 +140,7 @@ class RecordMapping:
             self._headers(rows),
             rows.column(partition).to_pylist() if partition is not None else None,
             milliseconds(rows.column(timestamp)) if timestamp is not None else None,
+            self._upserts,
         )
 
     def _keys(self, rows: pa.RecordBatch) -> Sequence[bytes | str | None] | None:

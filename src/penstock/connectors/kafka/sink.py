@@ -137,7 +137,7 @@ class KafkaSink(Sink[KafkaSinkConfig]):
 
     @property
     def _mapping(self) -> RecordMapping:
-        return RecordMapping(self.config, self.primary_key)
+        return RecordMapping(self.config, self.primary_key, upserts=self.mode == "upsert")
 
 
 class Producers:

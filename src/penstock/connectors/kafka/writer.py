@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.kafka.administration import TopicLimits
-from penstock.connectors.kafka.client import create_producer
+from penstock.connectors.kafka.client import RETRY_INTERVAL, create_producer
 from penstock.connectors.kafka.config import ConnectionConfig
 from penstock.connectors.kafka.errors import translate_error, translate_errors, unreachable
 from penstock.connectors.kafka.records import RecordFields, RecordMapping
@@ -22,6 +22,13 @@ DELIVERY_TIMEOUT = 60
 RECORD_OVERHEAD = 128
 """An upper bound of the bytes of a record besides its key, value and headers."""
 _POLL_TIMEOUT = 0.5
+_CREATION_TIMEOUT = 3.0
+"""The longest time in which a broker creates a topic, in seconds."""
+_TOPIC_ERRORS = {
+    "UNKNOWN_TOPIC_OR_PART": "unknown-topic", "TOPIC_AUTHORIZATION_FAILED": "authorization",
+    "TOPIC_EXCEPTION": "invalid-topic",
+}  # fmt: skip
+"""Codes of the errors that concern the topic of one row."""
 _PURGED = frozenset(["_PURGE_QUEUE", "_PURGE_INFLIGHT"])
 """Errors of discarded records, which the client may report during a later batch."""
 
@@ -42,6 +49,7 @@ class RecordProducer:
         self.action, self._limits = f"write to {target}", limits
         self._error: Any = None
         self._partition_counts: dict[str, int] = {}
+        self._topic_errors: dict[str, Rejected | None] = {}
         callbacks = {"on_delivery": self._on_delivery, "delivery.report.only.error": True}
         self.producer, self.tracker = create_producer(config, {**properties, **callbacks})
 
@@ -62,14 +70,18 @@ class RecordProducer:
 
         topic, produce = fields.simple_topic, self.producer.produce
         safe_size, failures = self._limits(topic).size // 2, []
+        has_keys = fields.keys is not None
         for index, (value, key) in enumerate(zip(values, fields.iter_keys(), strict=False)):
             try:
-                if value is None or len(value) < safe_size:
+                if (value is None or len(value) < safe_size) and (key is not None or not has_keys):
                     produce(topic, value, key)
                     continue
             except (BufferError, KafkaException):
                 pass
-            failures += self._check_record(index, value, {"topic": topic, "key": key}, send=True)
+            arguments = {"topic": topic, "key": key} if has_keys else {"topic": topic}
+            failures += self._check_record(
+                index, value, arguments, send=True, keyed=fields.keyed, is_given=True
+            )
         return failures
 
     def check(
@@ -80,14 +92,33 @@ class RecordProducer:
         rejected = {failure.index for failure in failures}
         for index, value in enumerate(values):
             if index not in rejected:
-                failures += self._check_record(index, value, fields.arguments(index), send)
+                failures += self._check_record(
+                    index, value, fields.arguments(index), send, keyed=fields.keyed,
+                    is_given=isinstance(fields.topic, str),
+                )  # fmt: skip
         return failures
 
     def _check_record(
-        self, index: int, value: bytes | None, arguments: dict[str, Any], send: bool
+        self,
+        index: int,
+        value: bytes | None,
+        arguments: dict[str, Any],
+        send: bool,
+        *,
+        keyed: bool,
+        is_given: bool,
     ) -> list[Failure]:
+        """Returns the failure of a record; enqueues it otherwise with `send`.
+
+        With `keyed` it needs a key. An unknown topic is a failure of the record unless the topic
+        `is_given` for all records.
+        """
         topic = arguments["topic"]
         size, limits = _size(value, arguments), self._limits(topic)
+        if "key" in arguments and arguments["key"] is None and (keyed or limits.keyed):
+            return [Failure(index, _null_key(topic))]
+        if not is_given and not limits.known and (error := self._topic_error(topic)) is not None:
+            return [Failure(index, error)]
         if size > limits.size:
             return [Failure(index, _too_large(size, limits.size))]
         if "timestamp" in arguments and not limits.accepts_timestamp(arguments["timestamp"]):
@@ -119,6 +150,27 @@ class RecordProducer:
                 error = exception.args[0]
                 raise translate_error(error, self.action, self.tracker) from exception
 
+    def _topic_error(self, topic: str) -> Rejected | None:
+        """Returns the error of the topic of a row, cached until the next flush.
+
+        A broker that creates topics reports a new one as unknown for a moment.
+        """
+        if topic not in self._topic_errors:
+            deadline = time.monotonic() + _CREATION_TIMEOUT
+            while (name := self._metadata_error(topic)) and time.monotonic() < deadline:
+                time.sleep(RETRY_INTERVAL)
+            code = _TOPIC_ERRORS.get(name or "")
+            message = f'the topic "{topic}" does not exist, or cannot be written: {name}'
+            self._topic_errors[topic] = Rejected(message, code=code) if code else None
+        return self._topic_errors[topic]
+
+    def _metadata_error(self, topic: str) -> str | None:
+        """Returns the name of the error that a broker reports for a topic, or None."""
+        with translate_errors(self.action, self.tracker):
+            metadata = self.producer.list_topics(topic, DELIVERY_TIMEOUT)
+        error = metadata.topics[topic].error
+        return None if error is None else str(error.name())
+
     def _partition_count(self, topic: str) -> int:
         """Returns the number of partitions of a topic, cached until the next flush."""
         if topic not in self._partition_counts:
@@ -130,6 +182,7 @@ class RecordProducer:
     def flush(self) -> None:
         """Waits until all records are delivered. Raises Transient or Permanent otherwise."""
         self._partition_counts.clear()
+        self._topic_errors.clear()
         deadline = time.monotonic() + DELIVERY_TIMEOUT
         while self.producer.flush(_POLL_TIMEOUT):
             self._raise_error()
@@ -156,9 +209,21 @@ class RecordProducer:
 
 def _size(value: bytes | None, arguments: Mapping[str, Any]) -> int:
     """Returns an upper bound of the bytes of a record."""
-    size = RECORD_OVERHEAD + len(value or b"") + len(arguments.get("key") or b"")
+    size = RECORD_OVERHEAD + len(value or b"") + _bytes(arguments.get("key") or b"")
     headers = arguments.get("headers") or ()
-    return size + sum(len(name) + len(text or b"") for name, text in headers)
+    return size + sum(_bytes(name) + len(text or b"") for name, text in headers)
+
+
+def _bytes(text: bytes | str) -> int:
+    return len(text.encode() if isinstance(text, str) else text)
+
+
+def _null_key(topic: str) -> Rejected:
+    return Rejected(
+        f'the key is null, and the topic "{topic}" has the last record of each key',
+        code="null-key",
+        hint="Filter rows without a key, or replace the null in a transform.",
+    )
 
 
 def _too_large(size: int, limit: int) -> Rejected:

@@ -25,12 +25,23 @@ _UNUSED_TOPIC = "penstock/nothing"
 """A topic without subscription, for requests whose answer confirms earlier messages."""
 
 
+MAX_PACKET_BYTES = 268_435_455
+"""The largest packet of the protocol."""
+_PACKET_OVERHEAD = 32
+
+
 class OutgoingMessage(NamedTuple):
     """A message to publish. `headers` are its user properties."""
 
     topic: str
     payload: bytes
     headers: Sequence[tuple[str, str]]
+
+
+def packet_size(message: OutgoingMessage) -> int:
+    """Returns an upper bound of the bytes of the packet of a message."""
+    headers = sum(len(name.encode()) + len(value.encode()) + 5 for name, value in message.headers)
+    return len(message.topic.encode()) + len(message.payload) + headers + _PACKET_OVERHEAD
 
 
 class MqttWriter(AcknowledgedWriter[OutgoingMessage]):
@@ -100,6 +111,7 @@ class Connection:
         self._error: Transient | Permanent | None = None
         self._closed: tuple[str | None, int] | None = None
         self._answers: dict[int, str | None] = {}
+        self._max_size = MAX_PACKET_BYTES
         client_id = f"{config.client_id or 'penstock'}-{uuid.uuid4().hex[:12]}"
         client: Any = paho.Client(
             paho.CallbackAPIVersion.VERSION2, client_id,
@@ -133,7 +145,12 @@ class Connection:
         while queue or in_flight:
             while queue and len(in_flight) < self._config.max_in_flight and self._error is None:
                 index = queue.popleft()
+                if (excess := self._excess(messages[index])) is not None:
+                    reasons[index] = excess
+                    continue
                 in_flight[self._publish(messages[index])] = index
+            if not in_flight and self._error is None:
+                continue
             for mid, reason in self._await_answers(in_flight).items():
                 reasons[in_flight.pop(mid)] = reason
             if self._error is not None:
@@ -141,6 +158,16 @@ class Connection:
         if self._config.qos == 0 and not self._await_read():
             return [*indexes]
         return [index for index in indexes if index not in reasons]
+
+    def _excess(self, message: OutgoingMessage) -> str | None:
+        """Returns the error of a message that is too large for the broker, or None.
+
+        The broker states its limit with MQTT 5 only, and closes the connection after a larger one.
+        """
+        size = packet_size(message)
+        if size <= self._max_size:
+            return None
+        return f"expected a packet of at most {self._max_size:,} bytes, found {size:,}"
 
     def raise_if_lost(self, topic: str) -> None:
         """Raises the error of a connection that was lost after a message to `topic`."""
@@ -217,6 +244,8 @@ class Connection:
                 self._error = connack_error(self._config, reason.value, str(reason))
             else:
                 self._connected = True
+                limit = getattr(properties, "MaximumPacketSize", None)
+                self._max_size = min(self._max_size, limit or self._max_size)
             self._changed.notify_all()
 
     def _on_disconnect(

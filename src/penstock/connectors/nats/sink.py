@@ -10,7 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.nats.config import NatsSinkConfig
-from penstock.connectors.nats.subjects import header_error, key_error, subject_error
+from penstock.connectors.nats.subjects import (
+    header_error,
+    key_error,
+    length_error,
+    subject_error,
+)
 from penstock.connectors.nats.writer import OutgoingMessage, Publisher
 from penstock.core.errors import OptionError, raise_all
 from penstock.sdk import BatchId, Capability, Context, Rejected, Sink, Writer
@@ -144,7 +149,8 @@ class NatsWriter(AcknowledgedWriter[OutgoingMessage]):
         if subject is None:
             return "the subject is null"
         if self._config.bucket is not None:
-            return key_error(subject.removeprefix(f"$KV.{self._config.bucket}."))
+            key = subject.removeprefix(f"$KV.{self._config.bucket}.")
+            return key_error(key) or length_error(subject)
         return subject_error(subject)
 
     def _message(

@@ -8,6 +8,11 @@ from itertools import combinations
 
 _NAME = re.compile(r"[^\s.*>/\\]+")
 _KEY = re.compile(r"[-/_=.a-zA-Z0-9]+")
+_MAX_SUBJECT_BYTES = 3900
+"""The longest subject within the control line of a server, which has 4,096 bytes by default.
+
+A server closes the connection after a longer line.
+"""
 
 
 def subject_error(subject: str) -> str | None:
@@ -16,7 +21,15 @@ def subject_error(subject: str) -> str | None:
         return "expected a subject without spaces and the wildcards * and >"
     if not all(subject.split(".")):
         return "expected non-empty tokens between dots, such as orders.new"
-    return None
+    return length_error(subject)
+
+
+def length_error(subject: str) -> str | None:
+    """Returns the error of a subject that is too long; None for others."""
+    size = len(subject.encode())
+    if size <= _MAX_SUBJECT_BYTES:
+        return None
+    return f"expected a subject of at most {_MAX_SUBJECT_BYTES:,} bytes, found {size:,}"
 
 
 def filter_error(subject: str) -> str | None:

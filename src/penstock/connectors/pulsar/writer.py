@@ -27,6 +27,11 @@ _MAX_PUBLISH_DELAY = 1_000
 """The longest time that a message waits for its batch, in milliseconds; `send` flushes earlier."""
 _INVALID_TOPIC = "InvalidTopicName"
 _REJECTIONS = {"MessageTooBig": "too-large", _INVALID_TOPIC: "topic", "InvalidMessage": "rejected"}
+_OF_TOPICS = frozenset(
+    [_INVALID_TOPIC, "TopicNotFound", "TopicTerminated", "NotAllowedError", "AuthorizationError",
+     "IncompatibleSchema"]
+)  # fmt: skip
+"""Errors that concern the topic of one row."""
 _COMPRESSION = {"none": "NONE", "lz4": "LZ4", "zlib": "ZLib", "zstd": "ZSTD", "snappy": "SNAPPY"}
 
 
@@ -86,8 +91,8 @@ class Sender:
 
     def _send(self, message: OutgoingMessage, put: Callable[[str], None]) -> None:
         producer = self._producer(message.topic)
-        if producer is None:
-            return put(_INVALID_TOPIC)
+        if isinstance(producer, str):
+            return put(producer)
         delay = self._config.delay
         producer.send_async(
             message.payload, lambda result, _: put(result.name),
@@ -97,8 +102,8 @@ class Sender:
         )  # fmt: skip
         return None
 
-    def _producer(self, topic: str) -> Producer | None:
-        """Returns the producer of a topic; None if the topic of a row is invalid."""
+    def _producer(self, topic: str) -> Producer | str:
+        """Returns the producer of a topic, or the error of the topic of a row."""
         import pulsar
 
         if topic not in self._producers:
@@ -108,10 +113,11 @@ class Sender:
                 oldest.close()
             try:
                 producer = self._client().create_producer(topic, **self._options())
-            except pulsar.exceptions.InvalidTopicName:
-                if self._config.topic.constant is not None:
+            except pulsar.PulsarException as error:
+                name = type(error).__name__
+                if self._config.topic.constant is not None or name not in _OF_TOPICS:
                     raise
-                return None
+                return name
             self._producers[topic] = producer
         self._producers.move_to_end(topic)
         return self._producers[topic]
@@ -145,6 +151,8 @@ class Sender:
             return None
         if name in _REJECTIONS:
             return Rejected(f"the broker rejected the message: {name}", code=_REJECTIONS[name])
+        if name in _OF_TOPICS and self._config.topic.constant is None:
+            return Rejected(f"the broker rejected the topic: {name}", code="topic")
         raise translate_error(self._config, self._action, name)
 
 
@@ -192,14 +200,20 @@ class PulsarWriter(AcknowledgedWriter[OutgoingMessage]):
         headers = {name: template.render(rows) for name, template in config.headers.items()}
         column = config.event_time_column
         times = nulls if column is None else milliseconds(rows.column(column))
-        return [
-            Rejected("the topic is null", code="topic") if topic is None else OutgoingMessage(
-                topic, payload, keys[index], ordering_keys[index],
-                {
-                    name: text for name, values in headers.items()
+        messages: list[OutgoingMessage | Rejected] = []
+        for index, (topic, payload) in enumerate(zip(topics, payloads.to_pylist(), strict=True)):
+            time = times[index]
+            if topic is None:
+                messages.append(Rejected("the topic is null", code="topic"))
+            elif time is not None and time < 0:
+                message = "expected an event time after 1970-01-01T00:00:00Z"
+                messages.append(Rejected(message, code="invalid-timestamp"))
+            else:
+                texts = {
+                    name: text
+                    for name, values in headers.items()
                     if (text := values[index]) is not None
-                },
-                times[index],
-            )
-            for index, (topic, payload) in enumerate(zip(topics, payloads.to_pylist(), strict=True))
-        ]  # fmt: skip
+                }
+                keys_of_row = keys[index], ordering_keys[index]
+                messages.append(OutgoingMessage(topic, payload, *keys_of_row, texts, time))
+        return messages

@@ -69,16 +69,24 @@ def translate_error(error: Exception, config: ConnectionConfig) -> Transient | P
     )  # fmt: skip
 
 
-def row_error(error: Exception, config: ConnectionConfig) -> Rejected:
+def row_error(error: Exception, config: ConnectionConfig, *, has_own_key: bool = False) -> Rejected:
     """Returns the error of a row whose command failed.
 
-    Raises Transient or Permanent for an error that affects other rows as well.
+    With `has_own_key` the row determines the key or the channel. Raises Transient or Permanent for
+    an error that affects other rows as well.
     """
     failure = translate_error(error, config)
     reason = str(error)
+    if failure.code == "not-authorized" and has_own_key and _is_of_key(reason):
+        return Rejected(f"{config.address} denied access: {reason}", code="not-authorized")
     if failure.code != "rejected" or reason.startswith(("unknown command", "wrong number")):
         raise failure
     return Rejected(f"{config.address} rejected the command: {reason}", code="rejected")
+
+
+def _is_of_key(reason: str) -> bool:
+    """Returns whether a permission is missing for a key or a channel, not for a command."""
+    return "access one of the keys" in reason or "access a key" in reason or "channels" in reason
 
 
 def _is_transient(error: Exception, reason: str) -> bool:

@@ -155,7 +155,9 @@ class RedisWriter(Writer):
         executed = []
         for (index, arguments), response in zip(commands.items(), responses, strict=True):
             if isinstance(response, Exception):
-                failures.append(Failure(index, row_error(response, self._config)))
+                own_key = self._command.key.constant is None
+                error = row_error(response, self._config, has_own_key=own_key)
+                failures.append(Failure(index, error))
             else:
                 executed.append(arguments)
         self._execute([*self._command.follow_up(executed)])

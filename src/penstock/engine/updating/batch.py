@@ -25,6 +25,7 @@ from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
 from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import table_of, template_of
 from penstock.plan.model import Node, Plan
+from penstock.plan.queries import upstream
 from penstock.sdk.changes import OPERATION_COLUMN
 
 BUCKETS = 16
@@ -133,8 +134,15 @@ class UpdatingBatch:
                 self._inserts_only.add(name)
             if node.operation is not None and node.primary_key:
                 weighted = self._replaced(node, weighted)
+            elif self._varies(name):
+                weighted = self.cache(weighted)
             self._weighted[name] = weighted
         return self._weighted[name]
+
+    def _varies(self, name: str) -> bool:
+        """Returns whether rows of a node may be others when they are computed again."""
+        members = {name, *upstream([name], self.plan.nodes)}
+        return not all(self.plan.nodes[member].deterministic for member in members)
 
     def _replaced(self, node: Node, changes: DataFrame) -> DataFrame:
         """Returns the rows that changes add and take back in the table with the primary key."""
