@@ -131,7 +131,7 @@ def _changed_query(
         earlier = before["nodes"].get(node)
         if earlier is None:
             yield _new_node(name, node, definition)
-        elif earlier != definition:
+        elif _changed_parts(earlier, definition):
             yield _changed_node(node, earlier, definition, state)
     for node, earlier in before["nodes"].items():
         if node not in after["nodes"]:
@@ -269,7 +269,10 @@ def _changed_node(
 def _changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
     """Returns the parts that differ. Fingerprints of earlier versions lack some parts."""
     known = {*after, *before} & {*after, "functions", "variants"}
-    return {part for part in known if before.get(part) != after.get(part)}
+    changed = {part for part in known if before.get(part) != after.get(part)}
+    keys = [sorted(node.get("primary_key") or ()) for node in (before, after)]
+    # The columns of a key in a state are found by name, too.
+    return changed - {"primary_key"} if keys[0] == keys[1] and after["kind"] != "sink" else changed
 
 
 def _names(parts: set[str], before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

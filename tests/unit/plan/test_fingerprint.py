@@ -291,6 +291,13 @@ def test_hash_of_a_secret_depends_on_the_key(tmp_path: Path) -> None:
     assert "sha1" not in first and "hmac-sha256:" in first
 
 
+def test_columns_of_a_primary_key_in_another_order(tmp_path: Path) -> None:
+    document = changed(KEYED, {"sources.orders.primary_key": ["id", "city"]})
+    before = fingerprint(planned(tmp_path, document))
+    other = changed(KEYED, {"sources.orders.primary_key": ["city", "id"]})
+    assert effects(before, fingerprint(planned(tmp_path, other))) == []
+
+
 def test_another_key_of_a_sink_that_overwrites_rows(tmp_path: Path) -> None:
     document = {**BASE, "sinks": {"out": {**upserts("dear"), "mode": "upsert"}}}
     before = fingerprint(planned(tmp_path, document))
