@@ -152,7 +152,7 @@ sources:
 transforms:
   totals: {type: sql, sql: "SELECT k, count(*) AS n, sum(x) AS s FROM orders GROUP BY k"}
 sinks:
-  log: {type: files, from: totals, path: out, format: json}
+  log: {type: print, from: totals}
   table:
     type: redis
     url: redis://localhost

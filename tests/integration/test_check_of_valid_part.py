@@ -57,3 +57,22 @@ def test_check_reports_syntax_and_modes_downstream_of_an_error(cli: Any, tmp_pat
         ("missing-option", 3), ("sql-syntax", 5), ("sql-syntax", 6), ("sql-syntax", 7),
         ("unknown-option", 3), ("unsupported-mode", 10),
     ]  # fmt: skip
+
+
+def test_all_unknown_columns_are_reported_at_once(tmp_path: Path, cli: Any) -> None:
+    (tmp_path / "x.yaml").write_text(
+        "name: x\n"
+        'sources:\n  orders: {type: memory, schema: "id INT, x INT", rows: []}\n'
+        "transforms:\n"
+        '  t: {type: sql, sql: "SELECT idd, o.xx, y + 1 AS z, idd FROM orders o WHERE yyyy > 1"}\n'
+        '  u: {type: filter, from: orders, where: "id > 1 AND aa > bb"}\n'
+        '  v: {type: select, from: orders, columns: [idd, xx, "y + 1 AS z"]}\n'
+        "sinks:\n"
+        "  a: {type: print, from: t}\n  b: {type: print, from: u}\n  c: {type: print, from: v}\n"
+    )
+    errors = json.loads(cli(tmp_path, "check", "x.yaml", "--json").stdout)["errors"]
+    assert {error["code"] for error in errors} == {"unknown-column"}
+    assert [(error["line"], error["message"].split()[-1]) for error in errors] == [
+        (5, '"idd"'), (5, '"o.xx"'), (5, '"y"'), (5, '"yyyy"'), (6, '"aa"'), (6, '"bb"'),
+        (7, '"idd"'), (7, '"xx"'), (7, '"y"'),
+    ]  # fmt: skip

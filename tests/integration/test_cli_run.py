@@ -136,7 +136,7 @@ def test_without_a_terminal_there_are_log_lines(tmp_path: Path) -> None:
     assert events[0] == "starting"
     assert events[-1].startswith("ended outcome=complete hint='2 dead letters; run: ")
     assert "penstock dead list p.yaml" in events[-1]
-    assert "rows 3 rows" in events[-1]
+    assert "rows.rows=3" in events[-1]
     assert not SPARKS_OWN.search(done.stderr)
 
 

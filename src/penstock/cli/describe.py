@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from penstock.cli.options import Json
-from penstock.cli.printing import print_json, print_table
+from penstock.cli.printing import print_json, print_table, print_text
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
 from penstock.sdk import registry
@@ -59,12 +59,14 @@ def _require_type(kind: str, type_: str) -> str:
 
 
 def _print(description: Description, shared: Sequence[Option]) -> None:
-    print(f"{description.kind} {description.type}: {description.summary}")
+    print_text(f"{description.kind} {description.type}: {description.summary}")
     if description.text:
-        print(f"\n{description.text}")
+        print()
+        print_text(description.text)
     if description.capabilities:
         labels = [f"{n} ({o})" if o else n for n, o in description.capabilities.items()]
-        print(f"\ncapabilities: {', '.join(labels)}")
+        print()
+        print_text(f"capabilities: {', '.join(labels)}")
     _print_guarantees(description)
     if description.extra:
         state = "not installed" if description.missing else "installed"
@@ -93,17 +95,19 @@ def _print_guarantees(description: Description) -> None:
         print_table(("with", "parallelism", "guarantee", label), rows, wrap=True)
         return
     for guarantee in description.guarantees:
-        print(f"\nparallelism: {guarantee.parallelism}")
-        print(f"guarantee: {guarantee.guarantee}")
-        print(f"{label}: {guarantee.acknowledged}")
+        print()
+        print_text(f"parallelism: {guarantee.parallelism}")
+        print_text(f"guarantee: {guarantee.guarantee}")
+        print_text(f"{label}: {guarantee.acknowledged}")
 
 
 def _print_options(title: str, options: Sequence[Option]) -> None:
     if not options:
         return
-    print(f"\n{title}")
+    print()
+    print_text(title)
     rows = [(o.name, o.type, _default(o), " ".join(o.text.split())) for o in options]
-    print_table(("name", "type", "default", "meaning"), rows, indent="  ", wrap=True)
+    print_table(("name", "type", "default", ""), rows, indent="  ", wrap=True)
 
 
 def _default(option: Option) -> str:

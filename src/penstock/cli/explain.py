@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from penstock.cli.options import Files, FunctionFiles, Json, Overrides, with_functions
-from penstock.cli.printing import concealed_output, print_json, print_table, print_warnings
+from penstock.cli.printing import (
+    concealed_output,
+    print_item,
+    print_json,
+    print_table,
+    print_text,
+    print_warnings,
+)
 from penstock.core.text import plural
 from penstock.core.units import binary_size_text
 
@@ -147,8 +154,11 @@ def _print(explanation: Explanation) -> None:
         if node.guarantee is not None:
             print(f"  {node.name}: {node.guarantee.level}")
             for reason in (*node.guarantee.reasons, *(f"note: {n}" for n in node.guarantee.notes)):
-                print(f"    - {reason}")
-    print(f"\nstate: {explanation.state} (windows and joins in {_STORES[explanation.state_store]})")
+                print_item(reason, "    ")
+    print()
+    print_text(
+        f"state: {explanation.state} (windows and joins in {_STORES[explanation.state_store]})"
+    )
     print(f"memory: {explanation.memory}")
     print(f"dead letters: {explanation.dead_letters}")
     if explanation.changes:

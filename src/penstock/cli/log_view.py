@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.cli.metrics_table import format_executions, format_lag
+from penstock.cli.metrics_table import Snapshot, format_executions
 from penstock.cli.summary import dead_letter_hint, describe_unwritten, reported_errors
 from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
-from penstock.core.text import plural
 
 if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
@@ -33,6 +32,7 @@ class LogView:
         self.log = log.make(format, level, **facts)
         self._metrics: Metrics | None = None
         self._logged = 0.0
+        self._progress: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         self.log.info("starting", name=self.plan.name, state=str(self.plan.state))
@@ -56,7 +56,7 @@ class LogView:
         self.log.info("started", **(names if self.format == "json" else _join(names)))
 
     def tick(self) -> None:
-        """Logs the progress every `PERIOD` seconds. Called every second."""
+        """Logs the progress every `PERIOD` seconds, if there is any. Called every second."""
         if self._metrics and time.monotonic() - self._logged >= PERIOD:
             self._logged = time.monotonic()
             self._log_metrics("progress")
@@ -100,25 +100,41 @@ class LogView:
     def _log_metrics(self, event: str, **facts: Any) -> None:
         assert self._metrics is not None
         numbers = self._metrics.snapshot()
-        if self.format == "console":
-            executions = "; ".join(format_executions(numbers))
-            nodes = "; ".join(f"{name} {_brief(flow)}" for name, flow in numbers["nodes"].items())
-            for name in ("watermarks", "queries", "receivers"):
-                numbers.pop(name)
-            numbers |= {"nodes": nodes, "stalled": executions or None}
-        self.log.info(event, **facts, **numbers)
+        found = _progress(numbers)
+        if event == "progress" and found == self._progress:
+            return
+        self._progress = found
+        fields = _fields(numbers) if self.format == "console" else numbers
+        self.log.info(event, **facts, **fields)
 
 
 def _join(names: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {kind: ", ".join(values) for kind, values in names.items()}
 
 
-def _brief(flow: Mapping[str, Any]) -> str:
-    parts = []
-    if flow["kind"] != "transform":
-        parts += [f"{flow['rows']:,} rows", f"{flow['rows_per_second']:,.0f}/s"]
-    if flow["lag"]:
-        parts.append(f"lag {format_lag(flow)}")
-    if flow["dead_letters"]:
-        parts.append(plural(flow["dead_letters"], "dead letter"))
-    return ", ".join(parts)
+def _progress(numbers: Snapshot) -> dict[str, Any]:
+    """Returns the metrics that differ between two lines of progress that say something."""
+    moments = ("rows_per_second", "last_batch", "batch_seconds")
+    nodes = {
+        name: {key: value for key, value in flow.items() if key not in moments}
+        for name, flow in numbers["nodes"].items()
+    }
+    return {"batches": numbers["batches"], "nodes": nodes, "stalled": format_executions(numbers)}
+
+
+def _fields(numbers: Snapshot) -> dict[str, Any]:
+    """Returns metrics as fields, such as `orders.rows=5`, without counts of failures that are 0."""
+    fields: dict[str, Any] = {"seconds": numbers["seconds"], "batches": numbers["batches"]}
+    fields |= {name: numbers[name] for name in ("restarts", "dead_letters") if numbers[name]}
+    if numbers["late_rows"]:
+        name = "late_rows" if numbers["late_rows_exact"] else "late_rows_about"
+        fields[name] = numbers["late_rows"]
+    for name, flow in numbers["nodes"].items():
+        if flow["kind"] != "transform":
+            fields[f"{name}.rows"] = flow["rows"]
+            fields[f"{name}.rows_per_second"] = round(flow["rows_per_second"])
+        if flow["lag"]:
+            fields[f"{name}.lag_{flow['lag_unit']}"] = flow["lag"]
+        if flow["dead_letters"]:
+            fields[f"{name}.dead_letters"] = flow["dead_letters"]
+    return {**fields, "stalled": "; ".join(format_executions(numbers)) or None}

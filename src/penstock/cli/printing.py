@@ -14,7 +14,7 @@ from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
 from penstock.core.known_secrets import conceal
 from penstock.core.text import printable
-from penstock.sdk.columns.text_table import text_table
+from penstock.sdk.columns.text_table import terminal_width, text_table, wrapped
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,10 +22,20 @@ if TYPE_CHECKING:
 _UNLIMITED = 10_000
 
 
+class _Buffer(StringIO):
+    """Output that is printed later, as wide as the terminal."""
+
+    is_terminal = False
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+
 @contextmanager
 def concealed_output() -> Iterator[None]:
     """Prints the output of the context at its end, with asterisks in place of known secrets."""
-    buffer = StringIO()
+    buffer = _Buffer()
+    buffer.is_terminal = sys.stdout.isatty()
     try:
         with redirect_stdout(buffer):
             yield
@@ -43,8 +53,28 @@ def print_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, indent: str = "", wrap: bool = False
 ) -> None:
     """Prints a table. The names of columns may be empty."""
-    for line in text_table([(name, False) for name in header], rows, wrap=wrap):
+    columns = [(name, False) for name in header]
+    for line in text_table(columns, rows, wrap=wrap, indent=len(indent)):
         print(f"{indent}{line}")
+
+
+def print_text(text: str, indent: str = "") -> None:
+    """Prints a text, on a terminal without lines that are wider. Indented lines stay as they are.
+
+    Further lines of a paragraph are indented as well.
+    """
+    width = terminal_width()
+    for line in text.splitlines():
+        fits = len(indent) + len(line) <= width or line.startswith(" ")
+        print("\n".join([f"{indent}{line}"] if fits else wrapped(line, width, indent)))
+
+
+def print_item(text: str, indent: str) -> None:
+    """Prints an item of a list, on a terminal without lines that are wider."""
+    lines = wrapped(text, terminal_width() - len(indent) - 2)
+    print(
+        "\n".join(f"{indent}{'  ' if number else '- '}{line}" for number, line in enumerate(lines))
+    )
 
 
 def print_renderable(renderable: RenderableType) -> None:

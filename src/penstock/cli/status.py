@@ -19,7 +19,8 @@ RUNS = 5
 def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) -> None:
     """Show the state, metrics and last runs of a pipeline.
 
-    Finds the run by its state directory, also from another machine that shares the directory.
+    Finds the run by its state directory, also from another machine that shares the directory. A
+    run is starting until each of its sources has subscribed, and running from then on.
     The exit code is 0 whether the pipeline is running or not.
 
       penstock status shop.yaml
@@ -32,7 +33,8 @@ def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) ->
     plan = app.plan(files, overrides=overrides)
     current = Status.of(open_state(plan))
     if json:
-        facts = {"pipeline": plan.name, "state": str(plan.state), "running": current.running}
+        facts = {"pipeline": plan.name, "state": str(plan.state), "running": current.running,
+                 "starting": current.starting}  # fmt: skip
         print(json_text.dumps({**facts, **asdict(current)}, indent=2))
     else:
         _print(plan.name, current)
@@ -47,10 +49,10 @@ def _print(name: str, current: Status) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"[bold]{name}[/] {_format_state(current)}")
     if current.numbers:
-        print_renderable(metrics_table(current.numbers, moving=current.running))
+        print_renderable(metrics_table(current.numbers, moving=current.owner is not None))
         for line in format_states(current.numbers):
             console.print(line, markup=False)
-        for line in format_executions(current.numbers) if current.running else ():
+        for line in format_executions(current.numbers) if current.owner else ():
             console.print(line, style="red", markup=False)
     if current.runs:
         console.print(f"\n[dim]last runs ({len(current.runs)} in total)[/]")
@@ -68,7 +70,7 @@ def _format_state(current: Status) -> str:
         return " · ".join(["is complete" if current.complete else "is not running", *counts])
     process = f"process {current.owner.get('pid', '?')} on {current.owner.get('host', '?')}"
     since = f"since {current.owner.get('since', '?')}"
-    if current.numbers is None:
+    if current.starting or current.numbers is None:
         return f"is starting · {process}"
     running = f"is running for {format_elapsed(current.numbers['seconds'])}"
     return " · ".join([running, *counts, *format_watermark(current.numbers), process, since])

@@ -228,7 +228,7 @@ def sql_texts(node: Node) -> Sequence[SqlText]:
 def _locate(plan: Plan, node: Node, error: PySparkException) -> Location | None:
     """Returns the location of an error in the SQL text, or the location of the node."""
     texts = list(sql_texts(node))
-    where = _locate_fragment(plan, node, *_context(error))
+    where = _locate_fragment(plan, node, *error_context(error))
     if where is not None:
         return where
     for sql in texts:
@@ -267,13 +267,13 @@ def _locate_fragment(plan: Plan, node: Node, index: int, fragment: str) -> Locat
 
 
 def _has_fragment(node: Node, error: PySparkException) -> bool:
-    index, fragment = _context(error)
+    index, fragment = error_context(error)
     return bool(fragment) and any(
         sql.text[index : index + len(fragment)] == fragment for sql in sql_texts(node)
     )
 
 
-def _context(error: PySparkException) -> tuple[int, str]:
+def error_context(error: PySparkException) -> tuple[int, str]:
     """Returns the index of the failing fragment in its text, and the fragment."""
     for context in error.getQueryContext() or []:
         if context.contextType() is not QueryContextType.SQL:

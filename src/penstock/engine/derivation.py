@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.core.errors import raise_all
 from penstock.engine.analysis import locate_errors
 from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.build_context import BuildContext
@@ -27,6 +29,7 @@ from penstock.engine.known_operations import KnownOperations
 from penstock.engine.lookup_joins import join_lookups
 from penstock.engine.null_keys import by_known_keys
 from penstock.engine.same_type_casts import without_same_type_casts
+from penstock.engine.unknown_columns import unknown_columns
 from penstock.engine.updating.batch import UpdatingBatch, check_transform
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
@@ -59,7 +62,7 @@ class Derivation(BuildContext):
         with locate_errors(self.plan, node):
             if node.relation is not None:
                 self.register_functions(session)
-                frame = self._relate_rows(node, inputs, query, session)
+                frame = self._analyzed(node, inputs, query, session)
                 if self.plan.functions:
                     frame = name_columns(frame)
                 self._verify(node, frame, inputs)
@@ -85,6 +88,16 @@ class Derivation(BuildContext):
         columns = sink_schema(frame.schema)
         known = map_in_arrow(variants_to_json(frame), check, to_spark(columns))
         return updating.cache(mark_variants(known, columns))
+
+    def _analyzed(
+        self, node: Node, inputs: Mapping[str, DataFrame], query: Query, session: SparkSession
+    ) -> DataFrame:
+        """Returns the output of a relation. Raises the errors of all unknown columns."""
+        try:
+            return self._relate_rows(node, inputs, query, session)
+        except AnalysisException as error:
+            raise_all(unknown_columns(self.plan, node, error, inputs, session))
+            raise
 
     def _relate_rows(
         self, node: Node, inputs: Mapping[str, DataFrame], query: Query, session: SparkSession

@@ -20,7 +20,8 @@ class Execution:
     `state` is `retrying` from a transient failure to the next batch written, or for a receiver to
     its next start. Times are seconds since the epoch. `error` is the last error of that state, and
     `sink` the sink that failed with this error; None if something else failed. `failures` counts
-    the restarts. `batch` is the number of the batch under way.
+    the restarts. `batch` is the number of the batch under way. `subscribed` is whether records that
+    arrive now are read: a receiver receives, or a query knows its first offsets.
     """
 
     state: State = "running"
@@ -32,12 +33,14 @@ class Execution:
     next_attempt: float | None = None
     batch: int | None = None
     batch_since: float | None = None
+    subscribed: bool = False
 
     def __post_init__(self) -> None:
         self.since = self.since or time.time()
 
     def begin_batch(self, number: int) -> None:
         """Records the start of an attempt to write a batch."""
+        self.subscribed = True
         if number != self.batch:
             self.batch, self.batch_since = number, time.time()
 
@@ -48,6 +51,7 @@ class Execution:
 
     def run(self) -> None:
         """Records that the query or receiver works."""
+        self.subscribed = True
         self._enter("running")
         self.error = self.code = self.sink = self.next_attempt = None
         self.failures = 0
@@ -72,6 +76,7 @@ class Execution:
 
     def end(self) -> None:
         """Records the end of a query that has not failed."""
+        self.subscribed = True
         if self.state != "failed":
             self._enter("ended")
         self.batch = self.batch_since = None

@@ -78,7 +78,7 @@ class Metrics:
     """Metrics of a run, written by the threads of queries and read by views."""
 
     def __init__(self) -> None:
-        self.started = time.time()
+        self.began = time.time()
         self.flows: dict[str, Flow] = {}
         self.queries: dict[str, Execution] = {}
         self.receivers: dict[str, Execution] = {}
@@ -123,6 +123,12 @@ class Metrics:
         }
 
     @property
+    def started(self) -> bool:
+        """Whether all queries have been started, and all sources have subscribed."""
+        executions = [*self.queries.values(), *self.receivers.values()]
+        return self.all_started and all(execution.subscribed for execution in executions)
+
+    @property
     def dead_letters(self) -> int:
         return sum(flow.dead_letters for flow in self.flows.values())
 
@@ -140,7 +146,8 @@ class Metrics:
             flows = dict(self.flows)
         late_rows = dict(self.late)
         return {
-            "seconds": round(time.time() - self.started, 1),
+            "seconds": round(time.time() - self.began, 1),
+            "started": self.started,
             "batches": self.batches,
             "restarts": self.restarts,
             "dead_letters": self.dead_letters,
@@ -163,7 +170,7 @@ class Metrics:
                     "type": flow.type,
                     "rows": flow.rows,
                     "bytes": flow.bytes,
-                    "rows_per_second": round(flow.rate(self.started), 1),
+                    "rows_per_second": round(flow.rate(self.began), 1),
                     "lag": flow.lag,
                     "lag_unit": flow.lag_unit,
                     "dead_letters": flow.dead_letters,

@@ -81,7 +81,7 @@ class RunCollector(Collector):
         started = GaugeMetricFamily(
             "penstock_run_start_time_seconds", "Unix time of the start of the run.", labels=labels
         )
-        started.add_metric(values, self._metrics.started)
+        started.add_metric(values, self._metrics.began)
         yield started
         restarts = CounterMetricFamily(
             "penstock_restarts", "Restarts of queries after transient failures.", labels=labels

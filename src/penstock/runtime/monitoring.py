@@ -122,13 +122,13 @@ class _Monitor:
         return "200 OK", {"status": "ok", **self._run, "seconds": seconds}
 
     def _ready(self) -> Answer:
-        """Returns whether all queries have started and none has failed; errors by their codes."""
+        """Returns whether all sources have subscribed, and the codes of failed queries."""
         metrics, failed = self._handle.metrics, self._handle.metrics.failures
         if failed:
             reason = "failed"
         elif self._handle.stop_request.requested.is_set():
             reason = "stopping"
-        elif not metrics.all_started:
+        elif not metrics.started:
             reason = "starting"
         else:
             return "200 OK", {"ready": True, **self._run}

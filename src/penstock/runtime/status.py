@@ -24,8 +24,14 @@ class Status:
     complete: bool
 
     @property
+    def starting(self) -> bool:
+        """Whether a run has sources that have not subscribed yet."""
+        return self.owner is not None and not (self.numbers or {}).get("started", False)
+
+    @property
     def running(self) -> bool:
-        return self.owner is not None
+        """Whether a run reads all of its sources."""
+        return self.owner is not None and not self.starting
 
     @classmethod
     def of(cls, state: StateDirectory) -> Status:

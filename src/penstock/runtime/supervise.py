@@ -92,7 +92,7 @@ class Supervisor:
         )  # fmt: skip
         metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
         for node in plan.nodes.values():
-            if node.kind != "transform" and not node.static:
+            if node.kind != "transform" and (node.lookup is None or not node.static):
                 metrics.flow(node.name, node.kind, node.type)
 
     def run(self) -> Outcome:
@@ -141,12 +141,12 @@ class Supervisor:
                 self._poll_query(run, builder, until)
             if self.stop.requested.is_set():
                 self._stop_all()
-                self.table_letters.collect(self.dead_letters.collect_with_retries)
+                self._collect_tables(self.dead_letters.collect_with_retries)
                 return
             self._tick()
         for run in self.query_runs:
             self._collect_committed(run.query.name)
-        self.table_letters.collect(self.dead_letters.collect_with_retries)
+        self._collect_tables(self.dead_letters.collect_with_retries)
 
     def _close_windows(self) -> None:
         queries = self.plan.with_windows
@@ -203,7 +203,8 @@ class Supervisor:
     # One query
 
     def _start_run(self, builder: Builder, query: Query, until: Until) -> QueryRun:
-        execution = self.metrics.queries[query.name] = Execution()
+        execution = Execution(subscribed=self.metrics.all_started)
+        self.metrics.queries[query.name] = execution
         retries = RetryState(self.policy, self.log, execution=execution)
         return QueryRun(query, self._start(builder, query, until), retries)
 
@@ -317,10 +318,11 @@ class Supervisor:
             self._tick_if_idle(run)
             if run.restart_at is None and not run.done:
                 self.failing_sinks.poll(run.query.name)
+            self._detect_subscription(run)
             self._detect_recovery(run)
             if self.until == "stopped" and not run.done and run.restart_at is None:
                 run.started.idle.advance()
-        self.table_letters.collect(self.dead_letters.collect_when_due)
+        self._collect_tables(self.dead_letters.collect_when_due)
         self._poll_receivers()
         self._acknowledge()
         executions = self.metrics.queries
@@ -348,12 +350,29 @@ class Supervisor:
             finally:
                 lock.release()
 
+    def _detect_subscription(self, run: QueryRun) -> None:
+        """Records that a query without rows waits for new ones."""
+        execution = self.metrics.queries[run.query.name]
+        if not execution.subscribed and run.restart_at is None and not run.done:
+            message = run.started.spark.status["message"]
+            execution.subscribed = message.startswith("Waiting for")
+
     def _detect_recovery(self, run: QueryRun) -> None:
         """Ends the state `retrying` of a restarted query that has no batch to write."""
         execution = self.metrics.queries[run.query.name]
         restarted = execution.state == "retrying" and run.restart_at is None and not run.done
         if restarted and run.started.spark.status["message"].startswith("Waiting for"):
             execution.run()
+
+    def _collect_tables(self, collect: Callable[[str, int | None], bool]) -> None:
+        """Collects the dead letters of tables, and counts the rows of static tables."""
+        self.table_letters.collect(collect)
+        for node in self.plan.of("source"):
+            if node.static and node.lookup is None:
+                flow = self.metrics.flows[node.name]
+                rows = self.collector.read[node.name, node.name] - flow.rows
+                if rows > 0:
+                    flow.add(rows)
 
     def _collect_committed(self, query: str) -> None:
         self.dead_letters.collect_with_retries(query, self.state.committed(query))

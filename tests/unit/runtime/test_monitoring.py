@@ -68,6 +68,9 @@ def client(handle: RunHandle) -> Iterator[Client]:
 def test_a_run_is_ready_when_its_queries_have_started(handle: RunHandle, client: Client) -> None:
     assert client.ready() == (503, "starting")
     handle.metrics.all_started = True
+    receiver = handle.metrics.receivers["in"] = Execution()
+    assert client.ready() == (503, "starting")
+    receiver.run()
     assert client.ready() == (200, None)
     handle.stop()
     assert client.ready() == (503, "stopping")

@@ -50,6 +50,10 @@ class ScriptedQuery:
     error: Exception | None
     isActive: bool = False
 
+    @property
+    def status(self) -> dict[str, str]:
+        return {"message": "Waiting for data to arrive"}
+
     def exception(self) -> Exception | None:
         return self.error
 

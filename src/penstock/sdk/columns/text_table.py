@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -23,23 +24,32 @@ def text_table(
     *,
     wrap: bool = False,
     min_widths: Sequence[int] = (),
+    indent: int = 0,
 ) -> list[str]:
     """Returns the lines of a table. `header` has the name and right alignment of each column.
 
     The table is as wide as the terminal, or unlimited without a terminal. With `wrap` the last
-    column wraps, otherwise long cells are truncated. If the terminal is too narrow for all columns,
-    the last one is the number of columns that are not shown. `min_widths` has the minimum width of
-    each column, or is empty.
+    column wraps at spaces, otherwise long cells are truncated. If less than half of the
+    terminal is left for the wrapped column, its cells are below the others. If the terminal is too
+    narrow for all columns, the last one is the number of columns that are not shown. `min_widths`
+    has the minimum width of each column, or is empty. `indent` is the width by which the lines are
+    indented later.
     """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNLIMITED)
+    width = terminal_width() - indent
+    console = Console(file=sys.stdout, width=width)
     columns = [(printable(name), right) for name, right in header]
     cells = [[printable(text) for text in row] for row in rows]
     natural = _natural_widths([name for name, _ in columns], cells, min_widths)
-    widths = _widths_shown(natural, console.width)
+    if wrap and sum(natural) + _GAP * len(natural) > width:
+        left = width - sum(natural[:-1]) - _GAP * (len(natural) - 1)
+        if left < width // 2:
+            return [line for row in cells for line in _stacked(columns, row, width)]
+        natural[-1] = left
+    widths = _widths_shown(natural, width)
     shown = len(widths)
     if shown < len(columns):
         note = _note(len(columns) - shown, console.width)
@@ -62,6 +72,30 @@ def text_table(
     with console.capture() as capture:
         console.print(table)
     return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def terminal_width() -> int:
+    """Returns the number of columns of the terminal; without a terminal a large number."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout).width if sys.stdout.isatty() else _UNLIMITED
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Returns the lines of a text, broken at spaces. Words are whole, also longer ones."""
+    return textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _stacked(columns: Sequence[tuple[str, bool]], row: Sequence[str], width: int) -> list[str]:
+    """Returns a row as lines: its cells with the names of their columns, then the last cell."""
+    (_, first), *others = [(name, cell) for (name, _), cell in zip(columns, row, strict=True)]
+    *facts, text = [f"{name}: {cell}" if name else cell for name, cell in others if cell]
+    head = "  ".join([first, *facts])
+    lines = wrapped(head, width)
+    return [*lines[:1], *(f"  {line}" for line in lines[1:]), *wrapped(text, width, "    ")]
 
 
 class GrowingTable:
