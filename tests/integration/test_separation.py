@@ -101,7 +101,7 @@ SAME_KEY, NULL_KEY = "duplicated-map-key", "null-map-key"
         ("SELECT map_concat(map(nvl(text, ''), 1), map('x', 2)) AS m FROM rows", {2: SAME_KEY}),
         ("SELECT map_from_arrays(array(text, 'y'), array(1, 2)) AS m FROM rows",
          {3: NULL_KEY, 4: SAME_KEY}),
-        ("SELECT map_from_entries(array(struct(id AS k, n AS v), if(id > 1, NULL, struct(1L, n)))) "
+        ("SELECT map_from_entries(array(struct(id AS k, n), if(id > 1, NULL, struct(1L AS k, n)))) "
          "AS m FROM rows", {1: SAME_KEY}),
         ("SELECT str_to_map(concat(text, ':1,5:2')) AS m FROM rows", {5: SAME_KEY}),
         ("SELECT transform_keys(map(id, 1, 0L, 2), (k, v) -> if(k = 4, 0L, k)) AS m FROM rows",
