@@ -252,8 +252,9 @@ class Csv(FileFormat[CsvConfig]):
             return None
         if not self.config.header:
             return self.infer_schema(records)
-        names = Header(records[0].as_py(), self._dialect).names
-        return self._infer(names, records.slice(1).to_pylist())
+        header = Header(records[0].as_py(), self._dialect)
+        header.check_encoding()
+        return self._infer(header.names, records.slice(1).to_pylist())
 
     def _infer(self, names: Sequence[str], records: list[bytes]) -> pa.Schema:
         check_distinct(pa.schema([(name, pa.null()) for name in names]))
