@@ -11,8 +11,9 @@ from penstock.connectors.files.growing import GrowingFiles
 from penstock.connectors.files.listing import Location
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.connectors.files.pace import ListingPace
-from penstock.connectors.files.segments import SEGMENT_BYTES, START_BYTES, segments
+from penstock.connectors.files.segments import SEGMENT_BYTES, segments
 from penstock.connectors.files.storage import Entry, Storage
+from penstock.sdk.format import START_BYTES
 
 LARGE_FILE_BYTES = 4 * SEGMENT_BYTES
 
