@@ -15,6 +15,9 @@ from penstock.sdk.changes import OPERATION_COLUMN
 from penstock.sdk.component import C, Component
 from penstock.sdk.record import Decoded, DecodeFailure, Encoded, Read, Records, Rows
 
+START_BYTES = 4096
+"""The size of the start of a file that shows its encoding and its layout."""
+
 
 class Format(Component[C]):
     """A decoder and an encoder, one payload per record unless `records` is overridden.
@@ -139,7 +142,7 @@ class FileFormat(Format[C]):
     def is_divisible(self, start: bytes) -> bool:
         """Returns whether a file can be read from any byte after a `\\n`.
 
-        `start` holds the first four bytes of the file, or less of a shorter file.
+        `start` holds the first `START_BYTES` of the file, or less of a shorter file.
         """
         return self.lines
 

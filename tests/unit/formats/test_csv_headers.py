@@ -162,3 +162,20 @@ def test_option_columns_without_a_declared_column() -> None:
 def test_json_schema_allows_null() -> None:
     schema = CsvConfig.model_json_schema()["properties"]["missing_columns"]
     assert schema["enum"] == ["error", "null", None] and json.dumps(schema)
+
+
+def test_header_in_another_encoding() -> None:
+    content = "id,größe\n1,2\n".encode("latin-1")
+    sizes = pa.schema([("id", pa.int64()), ("größe", pa.int64())])
+    error = error_of(content, sizes)
+    assert error.message.endswith(
+        '"größe" in the header, found a header that is not UTF-8: byte 0xf6'
+    )
+    hint = "Set encoding to that of the file, as in encoding: latin-1."
+    assert (error.code, error.hint) == ("wrong-header", hint)
+    assert error_of(content, sizes.remove(0)).hint == hint
+    with pytest.raises(PlanError, match="the header is not UTF-8: byte 0xf6") as inferred:
+        csv().infer_file(io.BytesIO(content))
+    assert inferred.value.hint == hint
+    assert read(csv(), content, sizes.remove(1))[0] == [{"id": 1}]
+    assert read(csv(encoding="latin-1"), content, sizes)[0] == [{"id": 1, "größe": 2}]

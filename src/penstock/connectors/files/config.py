@@ -90,7 +90,8 @@ class FilesSourceConfig(Config):
     """A file, a directory (with all files below it), a pattern with `*`, `?`, `[...]` and `**`, or
     a list of them; also URLs (`s3://`, `gs://`, `abfs://`, `hdfs://`, `file://`). Names that start
     with a dot or an underscore are skipped unless the pattern spells them out. Named pipes, sockets
-    and devices are skipped with a warning; as a path of their own they are an error."""
+    and devices are skipped with a warning; as a path of their own they are an error. A file with
+    several links is read once, if possible under a path without symbolic links."""
     pattern: str | None = None
     """A regular expression that matches the whole paths of files, relative to the directory of
     `path`: `orders/.*-\\d+\\.json`. All files by default."""

@@ -11,8 +11,9 @@ from penstock.connectors.files.growing import GrowingFiles
 from penstock.connectors.files.listing import Location
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.connectors.files.pace import ListingPace
-from penstock.connectors.files.segments import SEGMENT_BYTES, START_BYTES, segments
+from penstock.connectors.files.segments import SEGMENT_BYTES, segments
 from penstock.connectors.files.storage import Entry, Storage
+from penstock.sdk.format import START_BYTES
 
 LARGE_FILE_BYTES = 4 * SEGMENT_BYTES
 
@@ -46,7 +47,10 @@ class Discovery:
         return time.time_ns() - int(self.min_age * 1e9) if self.min_age else None
 
     def listing(self, known: Container[str] = ()) -> list[tuple[Storage, Entry]]:
-        """Returns the files of any age except those with a known URL."""
+        """Returns the files of any age except those with a known URL.
+
+        A file with several links has one path: the first one without symbolic links.
+        """
         entries: dict[str, tuple[Storage, Entry]] = {}
         for location in self.locations:
             storage = location.storage
@@ -55,7 +59,10 @@ class Discovery:
                     url = storage.url(entry.path)
                     if not (self.archive and url.startswith(self.archive)):
                         entries.setdefault(url, (storage, entry))
-        return sorted(entries.values(), key=lambda storage_entry: self._sort_key(storage_entry[1]))
+        files: dict[object, tuple[Storage, Entry]] = {}
+        for file in sorted(entries.values(), key=lambda file: (file[1].is_link, file[1].path)):
+            files.setdefault((file[0].prefix, file[1].identity), file)
+        return sorted(files.values(), key=lambda file: self._sort_key(file[1]))
 
     def _sort_key(self, entry: Entry) -> tuple[int, str]:
         return (0 if self.order == "name" else entry.modified), entry.path
@@ -69,6 +76,7 @@ class Discovery:
             return [range_ for file in changed for range_ in growing.new_ranges(file)]
         with pace.measure():
             new = self._of_age(self.listing(log))
+            new = [file for file in new if not _is_linked(*file, log)]
         return [range_ for storage, entry in new for range_ in self._split(storage, entry)]
 
     def _split(self, storage: Storage, entry: Entry) -> Iterator[FileRange]:
@@ -87,3 +95,12 @@ class Discovery:
                     url, entry.size, entry.modified, start, stop, line, lines, entry.inode
                 )  # fmt: skip
                 line += lines
+
+
+def _is_linked(storage: Storage, entry: Entry, log: DiscoveryLog) -> bool:
+    """Returns whether a new path is a link to a file that was discovered under another path."""
+    known = log.by_inode.get(entry.inode) if entry.inode else None
+    if known is None or not known.path.startswith(storage.prefix):
+        return False
+    current = storage.stat(known.path[len(storage.prefix) :])
+    return current is not None and current.identity == entry.identity

@@ -21,9 +21,10 @@ from penstock.connectors.files.fingerprint import (
     rotation_prefix,
 )
 from penstock.connectors.files.log import DiscoveryLog, FileRange
-from penstock.connectors.files.segments import START_BYTES, segments
+from penstock.connectors.files.segments import segments
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import DecodeError, Permanent
+from penstock.sdk.format import START_BYTES
 
 logger = structlog.get_logger(__name__)
 
@@ -160,10 +161,10 @@ class GrowingFiles:
         content.seek(0)
         if not self._is_divisible(content.read(START_BYTES)):
             raise Permanent(
-                f"cannot read {file.url}: tail expects UTF-8, found another encoding",
+                f"cannot read {file.url}: tail expects lines of UTF-8, found another encoding or "
+                "values of several lines",
                 code="wrong-encoding",
-                hint="Write the file as UTF-8, or read complete files: watch: true instead of "
-                "tail.",
+                hint="Write lines of UTF-8, or read complete files: watch: true instead of tail.",
             )
 
     def _copied_ranges(

@@ -41,7 +41,7 @@ class LocalStorage(Storage):
                 code="not-a-file",
                 hint="Use a connector for messages, or write the data to a file.",
             )
-        return _entry(path, status)
+        return _entry(path, status, Path(path).is_symlink())
 
     def is_directory(self, path: str) -> bool:
         return Path(path).is_dir()
@@ -59,24 +59,29 @@ class LocalStorage(Storage):
         hidden: bool = False,
         match: Callable[[str], bool] | None = None,
     ) -> Iterator[Entry]:
-        visited: set[tuple[int, int]] = set()
-        pending = [(root, depth)]
-        while pending:
-            directory, levels = pending.pop()
+        visited: set[tuple[int, int] | None] = {None}
+        pending = [(root, depth, False)]
+        linked: list[tuple[str, int | None, bool]] = []
+        while pending or linked:
+            directory, levels, is_link = pending.pop() if pending else linked.pop()
+            if (identity := _identity(directory)) in visited:
+                continue
+            visited.add(identity)
             try:
                 with os.scandir(directory) as scan:
                     children = sorted(scan, key=lambda child: child.name)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             for child in children:
+                is_link_below = is_link or child.is_symlink()
                 if not child.is_dir():
-                    if (match is None or match(child.path)) and (entry := _regular_entry(child)):
+                    if (match is None or match(child.path)) and (
+                        entry := _regular_entry(child, is_link_below)
+                    ):
                         yield entry
                 elif levels != 1 and (hidden or not child.name.startswith((".", "_"))):
-                    identity = _identity(child)
-                    if identity is not None and identity not in visited:
-                        visited.add(identity)
-                        pending.append((child.path, levels and levels - 1))
+                    below = (child.path, levels and levels - 1, is_link_below)
+                    (linked if is_link_below else pending).append(below)
 
     def open(self, path: str, *, seekable: bool = True) -> BinaryIO:
         return Path(path).open("rb")
@@ -167,7 +172,7 @@ def _create_directory(path: Path) -> None:
             sync(folder.parent)
 
 
-def _regular_entry(child: os.DirEntry[str]) -> Entry | None:
+def _regular_entry(child: os.DirEntry[str], is_link: bool) -> Entry | None:
     """Returns a file; None with a warning if it is not regular, None if it was deleted."""
     try:
         status = child.stat()
@@ -176,13 +181,13 @@ def _regular_entry(child: os.DirEntry[str]) -> Entry | None:
     if (kind := kind_of_file(status.st_mode)) is not None:
         _warn_of_skipped_file(child.path, kind)
         return None
-    return _entry(child.path, status)
+    return _entry(child.path, status, is_link)
 
 
-def _identity(child: os.DirEntry[str]) -> tuple[int, int] | None:
+def _identity(directory: str) -> tuple[int, int] | None:
     try:
-        status = child.stat()
-    except FileNotFoundError:
+        status = Path(directory).stat()
+    except OSError:
         return None
     return status.st_dev, status.st_ino
 
@@ -193,5 +198,5 @@ def _warn_of_skipped_file(path: str, kind: str) -> None:
     logger.warning(f"skipping {path}: expected a regular file, found {kind}")
 
 
-def _entry(path: str, status: os.stat_result) -> Entry:
-    return Entry(path, status.st_size, status.st_mtime_ns, status.st_ino)
+def _entry(path: str, status: os.stat_result, is_link: bool) -> Entry:
+    return Entry(path, status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev, is_link)

@@ -10,6 +10,7 @@ from penstock.connectors.files.compression import FileWindow, codec_of
 from penstock.connectors.files.content import open_content
 from penstock.connectors.files.decompression import DecompressedStream
 from penstock.connectors.files.log import FileRange
+from penstock.connectors.files.signature import SIGNATURE_BYTES, check_uncompressed
 from penstock.connectors.files.storage import Storage
 from penstock.sdk import FileFormat
 
@@ -29,6 +30,7 @@ class OpenedFile:
         compression: str,
     ) -> None:
         self.decompressed: DecompressedStream | None = None
+        self._starts_with_lines = range_.start == 0 and format_.position == "line"
         codec = codec_of(path, compression)
         if codec is not None and range_.stop is not None:
             content = open_content(storage, path, codec)
@@ -57,6 +59,16 @@ class OpenedFile:
     def copy_to_disk(self) -> None:
         """Copies the content to a temporary file, which a fork of this process can read."""
         self.stream = self._to_temporary_file(self.stream)
+
+    def check_kind(self) -> None:
+        """Raises DecodeError for a file of lines with compressed content that is not read as such.
+
+        `failures` has the error of content that is not compressed as expected.
+        """
+        if self._starts_with_lines:
+            start = cast(io.BufferedReader, self.stream).peek(SIGNATURE_BYTES)
+            if self.decompressed is None:
+                check_uncompressed(start)
 
     @property
     def failures(self) -> Failures:

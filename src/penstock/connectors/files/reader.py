@@ -8,7 +8,7 @@ import struct
 import zlib
 from collections.abc import Container, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -119,6 +119,7 @@ class FileReader:
         file_format = self.format.without_start() if range_.start else self.format
         failure: Exception | None = None
         try:
+            file.check_kind()
             for rows, positions in file_format.read_file(
                 file.stream, schema, range_.origin, file_read
             ):
@@ -177,17 +178,26 @@ class FileReader:
             ) from error
 
     def check_header(self, storage: Storage, path: str, range_: FileRange) -> None:
-        """Raises Permanent if the header of a file lacks columns. Ignores a damaged file."""
+        """Raises Permanent if the header of a file lacks columns, and for a file of another kind.
+
+        Ignores a damaged file.
+        """
         schema = self._file_columns(self._hive_columns(range_.path))
         with (
             storage.convert_errors("read", range_.display_path),
             self._open(storage, path, range_) as file,
         ):
+            failure: Exception | None = None
             try:
+                file.check_kind()
                 self.format.check_file(file.stream, schema, range_.origin)
-            except _CORRUPT:
+            except _CORRUPT as error:
                 if file.failures[0] is not None:
                     raise
+                failure = error
+            if _is_of_another_kind(failure := file.failures[1] or failure):
+                other = corrupt_file_error(failure, range_)
+                raise Permanent(other.message, code=other.code, hint=other.hint)
 
     def infer_schema(self, storage: Storage, path: str, range_: FileRange) -> pa.Schema | None:
         """Returns the columns of a file, including those of its path; None without any.
@@ -199,7 +209,10 @@ class FileReader:
             self._open(storage, path, range_) as file,
         ):
             try:
+                file.check_kind()
                 schema = self._infer(storage, file)
+            except DecodeError as error:
+                raise corrupt_file_error(error, range_) from error
             except PlanError as error:
                 raise PlanError(
                     f"{range_.display_path}: {error.message}", code=error.code, hint=error.hint
@@ -207,7 +220,7 @@ class FileReader:
             unread, failure = file.failures
             if unread is not None:
                 raise unread
-            if isinstance(failure, RecordError) and failure.code == NOT_COMPRESSED:
+            if _is_of_another_kind(failure):
                 raise corrupt_file_error(failure, range_)
         if schema is None:
             return None
@@ -300,9 +313,13 @@ def _forward_rejected(rejected: Sequence[BadRecord], read: Read, first_line: int
     return last
 
 
+def _is_of_another_kind(error: Exception | None) -> TypeGuard[RecordError]:
+    return isinstance(error, RecordError) and error.code == NOT_COMPRESSED
+
+
 def corrupt_file_error(error: Exception, range_: FileRange) -> RecordError:
     """Returns the error for the unreadable rest of a file, or for a file of another kind."""
-    if isinstance(error, RecordError) and error.code == NOT_COMPRESSED:
+    if _is_of_another_kind(error):
         return DecodeError(
             f"cannot read {range_.display_path}: {error.message}",
             code="corrupt-file",

@@ -8,8 +8,6 @@ from typing import BinaryIO
 SEGMENT_BYTES = 64_000_000
 """The size of the ranges of a large or growing file."""
 CHUNK_BYTES = 1 << 20
-START_BYTES = 4
-"""The size of the start of a file that shows its encoding."""
 
 
 def segments(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from penstock.core.errors import DecodeError
 
 NOT_COMPRESSED = "not-compressed"
@@ -42,3 +44,25 @@ def _describe(start: bytes, codec: str | None) -> str:
         return f"one compressed with {codec}"
     is_text = all(byte >= 32 or byte in b"\t\r\n" for byte in start[:100])
     return "uncompressed text" if is_text else "other data"
+
+
+def check_uncompressed(start: bytes) -> None:
+    """Raises DecodeError if a file that starts with these bytes is compressed."""
+    codec = next((name for name, magic in _MAGIC.items() if magic.match(start)), None)
+    if codec is not None:
+        raise DecodeError(
+            f"expected an uncompressed file, found one compressed with {codec}",
+            code=NOT_COMPRESSED,
+            hint=f"Rename the file, or set compression: {codec}.",
+        )
+
+
+_MAGIC = {
+    "gzip": re.compile(rb"\x1f\x8b\x08"),
+    "bz2": re.compile(rb"BZh[1-9]1AY&SY"),
+    "xz": re.compile(rb"\xfd7zXZ\0"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
+    "lz4": re.compile(rb"\x04\x22\x4d\x18"),
+}
+"""By codec, the first bytes that no file of another kind has."""
+SIGNATURE_BYTES = 10

@@ -20,12 +20,23 @@ MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095
 
 @dataclass(frozen=True)
 class Entry:
-    """A file. `modified` is in nanoseconds since 1970; `inode` identifies a renamed file."""
+    """A file. `modified` is in nanoseconds since 1970.
+
+    `inode` identifies a renamed file, with `device` also a linked one. Both are 0 if a storage has
+    no links. `is_link` states whether the path has a symbolic link.
+    """
 
     path: str
     size: int
     modified: int
     inode: int = 0
+    device: int = 0
+    is_link: bool = False
+
+    @property
+    def identity(self) -> object:
+        """The same for all paths of a file."""
+        return (self.device, self.inode) if self.inode else self.path
 
 
 class Storage(ABC):

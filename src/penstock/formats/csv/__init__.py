@@ -8,16 +8,18 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any, BinaryIO, ClassVar, Self, cast
 
+import numpy as np
 import pyarrow as pa
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from penstock.core.errors import DecodeError, EncodeError, Permanent, PlanError
 from penstock.core.text import did_you_mean
-from penstock.formats.csv import write
 from penstock.formats.csv.header import Header, MissingColumns, match_names, named_columns
-from penstock.formats.csv.lines import Lines, read_lines
+from penstock.formats.csv.lines import read_lines
 from penstock.formats.csv.read import Reader
-from penstock.formats.csv.records import Dialect, read_records
+from penstock.formats.csv.records import Dialect, read_records, remove_blank
+from penstock.formats.csv.records import Records as BlockRecords
+from penstock.formats.csv.write import Writer
 from penstock.sdk.columns.binary_arrays import decode_non_null, join_lines
 from penstock.sdk.columns.conform import collect_encoded, error_text, sql_name
 from penstock.sdk.columns.inference import (
@@ -57,7 +59,7 @@ class CsvConfig(TimeOptions):
     quote: str = Field(default='"', max_length=1, pattern=r"^[\x01-\x7f]?$")
     """The quote character of fields with delimiters, quotes or line ends; empty for none."""
     escape: str = Field(default="", max_length=1, pattern=r"^[\x01-\x7f]?$")
-    """The escape character before quotes inside quotes, beside doubled quotes. For reading."""
+    """The escape character before quotes and itself inside quotes, beside doubled quotes."""
     header: bool = True
     """Read column names from the first line of a file, and write them."""
     missing_columns: Annotated[
@@ -72,9 +74,10 @@ class CsvConfig(TimeOptions):
 
     The declared columns by default."""
     nulls: list[str] = [""]
-    """Unquoted texts that mean null."""
+    """Unquoted texts that mean null. A null is written as the empty text if it is one of them, and
+    otherwise as the first of them."""
     comment: str = Field(default="", max_length=1)
-    """Skip lines of a file that start with this character."""
+    """Skip lines of a file that start with this character, except those within a quoted field."""
     framing: Framing = "none"
     """The content of a payload: one record, or with `lines` one on each line that is not blank."""
     encoding: Encoding = AUTO
@@ -86,6 +89,15 @@ class CsvConfig(TimeOptions):
     def _check_encoding(self) -> Self:
         if self.framing == "lines" and self.encoding not in BYTE_ENCODINGS:
             raise ValueError("framing: lines requires the encoding auto, utf-8, ascii or latin-1")
+        return self
+
+    @model_validator(mode="after")
+    def _check_characters(self) -> Self:
+        special = ["\n", "\r", *filter(None, (self.delimiter, self.quote, self.comment))]
+        if len(set(special)) < len(special):
+            raise ValueError("expected different characters as delimiter, quote and comment")
+        if self.escape in (self.delimiter, "\n", "\r"):
+            raise ValueError("expected an escape that is neither the delimiter nor a line end")
         return self
 
 
@@ -109,7 +121,9 @@ class Csv(FileFormat[CsvConfig]):
     ignored. ARRAY, MAP and STRUCT are not supported. An invalid value, or a quote that is not
     closed within 1 MB, fails only its record. The position is the number of a record's first line.
     Lines end with `\\n`, `\\r\\n` or `\\r`; inside quotes these are part of the value, unchanged.
-    Blank lines are skipped. Fields are written with quotes if needed, and lines end with `\\n`.
+    Blank lines are skipped, except in a file of one column, where they are empty fields. Fields are
+    written with quotes if needed, and lines end with `\\n`. A row that cannot be read back with the
+    same options is an error.
     """
 
     extension: ClassVar[str] = ".csv"
@@ -118,6 +132,11 @@ class Csv(FileFormat[CsvConfig]):
     @property
     def _dialect(self) -> Dialect:
         return Dialect(self.config.delimiter, self.config.quote, self.config.escape)
+
+    @property
+    def _writer(self) -> Writer:
+        config = self.config
+        return Writer(self._dialect, config.nulls, config.comment, config.timestamps)
 
     def records(self, payloads: pa.BinaryArray) -> Records:
         return (
@@ -139,15 +158,11 @@ class Csv(FileFormat[CsvConfig]):
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         _check_flat(rows.schema)
-        if self.config.quote != '"' or self.config.escape:
-            raise PlanError('csv can only be written with the quote "', code="unsupported")
         if self.config.columns:
             rows = rows.select(_selected(self.config.columns, rows.schema))
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
-            part = rows.slice(start, stop - start)
-            config = self.config
-            return write.records(part, config.delimiter, config.nulls, config.timestamps)
+            return self._writer.records(rows.slice(start, stop - start))
 
         return collect_encoded(isolate(rows.num_rows, attempt, _unencodable))
 
@@ -156,14 +171,17 @@ class Csv(FileFormat[CsvConfig]):
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         names: Sequence[str] | None = None if self.config.header else self._names(schema)
         header: bytes | None = None
-        for texts, numbers, bad in read_records(self._lines(file), self._dialect):
+        for texts, numbers, bad in self._records(file):
             for number, text, error in bad:
                 read.reject(text, origin, number, error, header=header)
-            if names is None and len(texts):
-                header = texts[0].as_py()
+            if names is None and len(rest := remove_blank(texts, numbers)[1]):
+                first = int(np.searchsorted(numbers, rest[0]))
+                header = texts[first].as_py()
                 missing = self.config.missing_columns
                 names = Header(header, self._dialect).match(schema, missing, origin)
-                texts, numbers = texts.slice(1), numbers[1:]
+                texts, numbers = texts.slice(first + 1), numbers[first + 1 :]
+            if names is not None and len(names) > 1:
+                texts, numbers = remove_blank(texts, numbers)
             if names is None or not len(texts):
                 continue
             decoded = self._decode(texts, names, schema)
@@ -179,8 +197,10 @@ class Csv(FileFormat[CsvConfig]):
         return self.config.header
 
     def header(self, file: BinaryIO) -> bytes:
-        records = (block.texts for block in read_records(self._lines(file), self._dialect))
-        return next((texts[0].as_py() for texts in records if len(texts)), b"")
+        for texts, numbers, _ in self._records(file):
+            if len(records := remove_blank(texts, numbers)[0]):
+                return bytes(records[0].as_py())
+        return b""
 
     def check_file(self, file: BinaryIO, schema: pa.Schema, origin: str) -> None:
         header = self.header(file) if self.config.header else b""
@@ -194,23 +214,25 @@ class Csv(FileFormat[CsvConfig]):
         decoded = Csv(self.config.model_copy(update={"encoding": "utf-8"}))
         lines = [header, payload] if self.config.header else [payload]
         try:
-            yield from decoded.read_file(io.BytesIO(b"\n".join(lines)), schema, origin, read)
+            yield from decoded.read_file(
+                io.BytesIO(b"\n".join([*lines, b""])), schema, origin, read
+            )
         except Permanent as error:
             raise DecodeError(error.message, code=error.code, hint=error.hint) from error
 
     def for_merging(self, schema: pa.Schema) -> tuple[FileFormat[CsvConfig], pa.Schema]:
-        written = {"encoding": "utf-8", "nulls": [""], "comment": ""}
         names = _selected(self.config.columns, schema) if self.config.columns else schema.names
         columns = pa.schema([schema.field(name) for name in names])
-        return Csv(self.config.model_copy(update=written)), columns
+        return Csv(self.config.model_copy(update={"encoding": "utf-8"})), columns
 
     def _names(self, schema: pa.Schema) -> Sequence[str]:
         if not self.config.columns:
             return cast("list[str]", schema.names)
         return named_columns(self.config.columns, schema, self.config.missing_columns)
 
-    def _lines(self, file: BinaryIO) -> Iterator[Lines]:
-        return read_lines(as_utf8(file, self.config.encoding), self.config.comment)
+    def _records(self, file: BinaryIO) -> Iterator[BlockRecords]:
+        lines = read_lines(as_utf8(file, self.config.encoding))
+        return read_records(lines, self._dialect, self.config.comment)
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return _Writer(file, self, schema)
@@ -219,15 +241,20 @@ class Csv(FileFormat[CsvConfig]):
         texts = [payload for payload in payloads.slice(0, _SAMPLE).to_pylist() if payload]
         return self._infer(self.config.columns, texts) if self.config.columns else None
 
+    def prepare(self, columns: pa.Schema) -> None:
+        if self.config.header:
+            self._writer.header(self.config.columns or columns.names)
+
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        blocks = read_records(self._lines(file), self._dialect)
-        records = sample((block.texts for block in blocks), _SAMPLE + 1)
+        blocks = (remove_blank(block.texts, block.numbers)[0] for block in self._records(file))
+        records = sample(blocks, _SAMPLE + 1)
         if not len(records):
             return None
         if not self.config.header:
             return self.infer_schema(records)
-        names = Header(records[0].as_py(), self._dialect).names
-        return self._infer(names, records.slice(1).to_pylist())
+        header = Header(records[0].as_py(), self._dialect)
+        header.check_encoding()
+        return self._infer(header.names, records.slice(1).to_pylist())
 
     def _infer(self, names: Sequence[str], records: list[bytes]) -> pa.Schema:
         check_distinct(pa.schema([(name, pa.null()) for name in names]))
@@ -248,7 +275,7 @@ class _Writer(FileWriter):
         self.format = format_
         if format_.config.header:
             names = format_.config.columns or schema.names
-            file.write(write.header(names, format_.config.delimiter))
+            file.write(format_._writer.header(names))
 
     def write(self, rows: pa.RecordBatch) -> Encoded | None:
         encoded = self.format.encode(rows)

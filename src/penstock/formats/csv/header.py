@@ -17,6 +17,7 @@ from penstock.sdk.columns.names import AmbiguousName, find_name
 MissingColumns = Literal["error", "null"]
 """The effect of a declared column that a file lacks: an error, or nulls."""
 _UTF16 = re.compile(rb"\0[\x01-\x7f]|[\x01-\x7f]\0")
+_ENCODING_HINT = "Set encoding to that of the file, as in encoding: latin-1."
 _DELIMITERS = (",", ";", "\t", "|", ":")
 
 
@@ -32,6 +33,22 @@ class Header:
         """The names without surrounding white space."""
         fields = self.dialect.fields(self.record) or []
         return [text.decode(errors="replace").strip() for text, _ in fields]
+
+    @property
+    def undecodable(self) -> str | None:
+        """The first byte that is not UTF-8; None without one."""
+        try:
+            self.record.decode()
+        except UnicodeDecodeError as error:
+            return f"byte 0x{self.record[error.start]:02x}"
+        return None
+
+    def check_encoding(self) -> None:
+        """Raises PlanError for a header that is not UTF-8."""
+        if (byte := self.undecodable) is not None:
+            raise PlanError(
+                f"the header is not UTF-8: {byte}", code="wrong-header", hint=_ENCODING_HINT
+            )
 
     def match(self, schema: pa.Schema, missing: MissingColumns, origin: str) -> list[str]:
         """Returns the column of each field; a field of another name has a name with a NUL.
@@ -54,6 +71,13 @@ class Header:
         if len(schema) and not columns:
             raise self._mismatch(schema, origin)
         absent = _absent(columns, schema, missing)
+        if absent and (byte := self.undecodable) is not None:
+            raise Permanent(
+                f"cannot read {origin}: expected {_noun(absent)} {_listed(absent)} in the header, "
+                f"found a header that is not UTF-8: {byte}",
+                code="wrong-header",
+                hint=_ENCODING_HINT,
+            )
         if absent:
             others = [name for index, name in enumerate(names) if index not in matches]
             raise Permanent(
@@ -83,6 +107,8 @@ class Header:
         if pair := _UTF16.search(self.record):
             order = "be" if pair[0].startswith(b"\0") else "le"
             return f"Set encoding: utf-16-{order}."
+        if self.undecodable is not None:
+            return _ENCODING_HINT
         for delimiter in _DELIMITERS:
             other = replace(self, dialect=replace(self.dialect, delimiter=delimiter))
             if delimiter != self.dialect.delimiter and other._has_columns(schema):

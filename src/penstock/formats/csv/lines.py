@@ -8,7 +8,6 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.sdk.encoding.lines import BLOCK, MAX_LENGTH, read_blocks, split_lines
 
@@ -29,12 +28,9 @@ class Lines(NamedTuple):
 
 
 def read_lines(
-    file: BinaryIO, comment: str = "", *, block: int = BLOCK, max_length: int = MAX_LENGTH
+    file: BinaryIO, *, block: int = BLOCK, max_length: int = MAX_LENGTH
 ) -> Iterator[Lines]:
-    """Yields the lines of a file in blocks, without those that start with `comment`.
-
-    A leading byte order mark is skipped.
-    """
+    """Yields the lines of a file in blocks. A leading byte order mark is skipped."""
     number = 1
     for text, complete in read_blocks(file, block, max_length, bare_cr=True):
         if not complete:
@@ -45,10 +41,6 @@ def read_lines(
         texts, ends = split(text)
         numbers = np.arange(number, number + len(texts), dtype=np.int64)
         number += len(texts)
-        if comment:
-            keep = pc.invert(pc.starts_with(texts, pattern=comment))
-            mask = keep.to_numpy(zero_copy_only=False)
-            texts, numbers, ends = texts.filter(keep), numbers[mask], ends[mask]
         yield Lines(texts, numbers, ends, [])
 
 

@@ -42,7 +42,9 @@ class Reader:
         Raises any exception for invalid records.
         """
         values, offsets = values_and_offsets(records)
-        if (np.diff(offsets) == 0).any() or (values == 10).any() or (values == 13).any():
+        if (len(self.names) > 1 and (np.diff(offsets) == 0).any()) or np.isin(
+            values, (10, 13)
+        ).any():
             raise Suspect
         if may_be_open(values, offsets, self.dialect):
             raise Suspect
@@ -81,7 +83,6 @@ class Reader:
             parse_options=csv.ParseOptions(
                 delimiter=dialect.delimiter,
                 quote_char=dialect.quote or False,
-                escape_char=dialect.escape or False,
                 newlines_in_values=several_lines,
                 ignore_empty_lines=False,
             ),
@@ -111,7 +112,7 @@ class Reader:
     def normalize(self, record: bytes) -> bytes:
         """Returns the columns of `schema` as a record in normal form. Raises DecodeError."""
         record = record.rstrip(b"\r\n")
-        if not record:
+        if not record and len(self.names) > 1:
             raise DecodeError("the record is empty", code="no-value")
         fields = self.dialect.fields(record)
         if fields is None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.core.errors import DecodeError, RecordError
 from penstock.formats.csv.lines import LINE_ENDS, Lines
@@ -96,25 +97,26 @@ class Dialect:
         return text.replace(quote + quote, quote)
 
 
-def read_records(blocks: Iterable[Lines], dialect: Dialect) -> Iterator[Records]:
+def read_records(blocks: Iterable[Lines], dialect: Dialect, comment: str = "") -> Iterator[Records]:
     """Yields the records in lines. An unclosed quote fails only its line.
 
-    A quote is unclosed if no closing quote follows within 1 MB, or if no delimiter follows the
-    closing quote.
+    A blank line is an empty record. A line that starts with `comment` is skipped, unless it is
+    within a quoted field. A quote is unclosed if no closing quote follows within 1 MB, or if no
+    delimiter follows the closing quote.
     """
     open_lines: list[Line] = []
     for texts, numbers, ends, too_long in blocks:
         bad: list[Bad] = [(number, head, too_long_error()) for number, head in too_long]
         if not open_lines and not may_be_open(*values_and_offsets(texts), dialect):
-            yield Records(*_remove_blank(texts, numbers), bad)
+            yield Records(*_remove_comments(texts, numbers, comment), bad)
             continue
         block = zip(numbers.tolist(), texts.to_pylist(), ends.tolist(), strict=True)
         lines = [*open_lines, *(Line(*line) for line in block)]
-        records, open_lines = _join(lines, dialect, bad, last=False)
+        records, open_lines = _join(lines, dialect, comment.encode(), bad, last=False)
         yield _records(records, bad)
     if open_lines:
         bad = []
-        records, _ = _join(open_lines, dialect, bad, last=True)
+        records, _ = _join(open_lines, dialect, comment.encode(), bad, last=True)
         yield _records(records, bad)
 
 
@@ -132,6 +134,7 @@ def may_be_open(text: Bytes, offsets: Offsets, dialect: Dialect) -> bool:
 def _join(
     lines: list[Line],
     dialect: Dialect,
+    comment: bytes,
     bad: list[Bad],
     last: bool,
 ) -> tuple[list[tuple[int, bytes]], list[Line]]:
@@ -142,6 +145,9 @@ def _join(
     while start < len(lines):
         number, text, _ = lines[start]
         stop = start + 1
+        if comment and text.startswith(comment):
+            start = stop
+            continue
         if quote in text and dialect.fields(text) is None:
             try:
                 record = _close_record(lines, start, dialect)
@@ -154,8 +160,7 @@ def _join(
                 start = stop
                 continue
             text, stop = record
-        if text:
-            records.append((number, text))
+        records.append((number, text))
         start = stop
     return records, []
 
@@ -182,13 +187,21 @@ class _Unclosed(Exception):
     """The error of an unclosed quote."""
 
 
-def _remove_blank(
+def _remove_comments(
+    texts: pa.BinaryArray, numbers: npt.NDArray[np.int64], comment: str
+) -> tuple[pa.BinaryArray, npt.NDArray[np.int64]]:
+    if not comment:
+        return texts, numbers
+    keep = pc.invert(pc.starts_with(texts, pattern=comment))
+    return texts.filter(keep), numbers[np.asarray(keep)]
+
+
+def remove_blank(
     texts: pa.BinaryArray, numbers: npt.NDArray[np.int64]
 ) -> tuple[pa.BinaryArray, npt.NDArray[np.int64]]:
-    sizes = np.diff(np.frombuffer(texts.buffers()[1], np.int32)[: len(texts) + 1])
-    if len(texts) == 0 or (sizes > 0).all():
-        return texts, numbers
-    return texts.filter(pa.array(sizes > 0)), numbers[sizes > 0]
+    """Returns the records that are not empty, and their numbers."""
+    keep = np.diff(values_and_offsets(texts)[1]) > 0
+    return (texts, numbers) if keep.all() else (texts.filter(pa.array(keep)), numbers[keep])
 
 
 def _records(records: list[tuple[int, bytes]], bad: list[Bad]) -> Records:

@@ -9,7 +9,7 @@ __all__ = ["Json", "JsonConfig"]
 
 
 class Json(PlainJson):
-    """JSON objects: one per payload, one per line in files (`.jsonl`).
+    """JSON objects: one per payload, one per line in files (`.jsonl`), or files of other layouts.
 
     ```yaml
     format: {type: json, timestamps: millis, unknown: reject}
@@ -38,6 +38,10 @@ class Json(PlainJson):
 
     With `framing: lines` a payload may hold several objects, one per line. Each invalid line is a
     dead letter of its own.
+
+    A file may also be an array of objects, or have objects of several lines, as of pretty-printing.
+    The position is the number of the line; in these files it is the number of the object. An array
+    that is not closed is an error after its last object.
 
     White space around and inside objects is allowed. A byte order mark is skipped; that of a file
     determines UTF-16 or UTF-32. A payload that

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, ClassVar, Literal, Self
+from typing import BinaryIO, ClassVar, Literal, Self, cast
 
 import pyarrow as pa
 from pydantic import model_validator
@@ -21,16 +21,17 @@ from penstock.formats.json.decimals import Decimals, Forms
 from penstock.formats.json.infer import infer
 from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
+from penstock.formats.json.values import Values, has_values, read_values
 from penstock.formats.json.wrapped import columns_of_schemas, decode_wrapped
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, error_text
 from penstock.sdk.columns.text_values import NumberTimes
 from penstock.sdk.encoding.fallback import decode_with_fallback
-from penstock.sdk.encoding.lines import LineWriter, sample, too_long_error
+from penstock.sdk.encoding.lines import LineWriter, read_lines, sample, too_long_error
 from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
 from penstock.sdk.encoding.time_options import TimeOptions
-from penstock.sdk.encoding.transcoding import AUTO, payloads_as_utf8
-from penstock.sdk.format import FileWriter
+from penstock.sdk.encoding.transcoding import AUTO, Rejoined, as_utf8, payloads_as_utf8
+from penstock.sdk.format import START_BYTES, FileFormat, FileWriter
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read
 from penstock.sdk.schema_registry import RegistryOptions
@@ -60,6 +61,10 @@ class JsonConfig(LinesConfig, TimeOptions):
     nulls: Literal["omit", "keep"] = "omit"
     """Omit a null column and a null field of a STRUCT, or write `null`. Null elements of an ARRAY
     and null values of a MAP are written as `null` in both cases."""
+    layout: Literal["auto", "lines", "values"] = "auto"
+    """The layout of a file to read: an object on each line, or with `values` an array of objects or
+    objects of several lines. With `auto` a file has values if it starts with `[`, or with a line
+    that ends after `{`, `[`, `,` or `:`. Files are written as lines."""
     registry: RegistryOptions | None = None
     """A schema registry: each payload starts with the ID of its JSON Schema."""
 
@@ -153,23 +158,61 @@ class PlainJson(LinesFormat[JsonConfig]):
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        for texts, numbers, too_long in self._lines(file):
-            for number, start in too_long:
-                read.reject(start, origin, number, too_long_error())
+        for texts, numbers, bad in self._blocks(file):
+            for number, start, error in bad:
+                read.reject(start, origin, number, error)
             decoded = self._decode(texts, schema)
-            for index, error in decoded.failures:
-                payload = texts[index].as_py()
+            for failure in decoded.failures:
+                payload = texts[failure[0]].as_py()
                 if payload.strip():
-                    read.reject(payload, origin, int(numbers[index]), error)
+                    read.reject(payload, origin, int(numbers[failure[0]]), failure.error)
             positions = numbers if decoded.index is None else numbers[decoded.index.to_numpy()]
             if decoded.rows.num_rows:
                 yield decoded.rows, pa.array(positions)
+
+    def _blocks(self, file: BinaryIO) -> Iterator[Values]:
+        text = as_utf8(file, self.config.encoding)
+        start = b"" if self.config.layout == "lines" else _read_start(text)
+        text = cast(BinaryIO, Rejoined(start, text))
+        if self.config.layout == "values" or has_values(start):
+            yield from read_values(text)
+            return
+        for texts, numbers, too_long in read_lines(text):
+            bad = [(number, line, too_long_error()) for number, line in too_long]
+            yield Values(texts, numbers, bad)
+
+    def is_divisible(self, start: bytes) -> bool:
+        if self.config.layout == "values" or (self.config.layout == "auto" and has_values(start)):
+            return False
+        return super().is_divisible(start)
+
+    def without_start(self) -> FileFormat[JsonConfig]:
+        config = self.config.model_copy(update={"layout": "lines"})
+        return type(self)(config, self.context)._with_encoding(
+            "utf-8" if config.encoding == AUTO else config.encoding
+        )
+
+    def read_record(
+        self, payload: bytes, header: bytes, schema: pa.Schema, origin: str, read: Read
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+        decoded = self._decode(pa.array([payload], pa.binary()), schema)
+        for failure in decoded.failures:
+            read.reject(payload, origin, 1, failure.error)
+        if decoded.rows.num_rows:
+            yield decoded.rows, pa.array([1], pa.int64())
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return LineWriter(file, self)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
-        return self.infer_schema(sample((lines.texts for lines in self._lines(file)), _SAMPLE))
+        return self.infer_schema(sample((block.texts for block in self._blocks(file)), _SAMPLE))
+
+
+def _read_start(file: BinaryIO) -> bytes:
+    start = b""
+    while len(start) < START_BYTES and (chunk := file.read(START_BYTES - len(start))):
+        start += chunk
+    return start
 
 
 def _canonical(payload: bytes, normalizer: Normalizer, reader: Reader) -> bytes:

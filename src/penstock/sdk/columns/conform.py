@@ -13,6 +13,7 @@ from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
 from penstock.sdk.columns.conversion import cast, is_number
 from penstock.sdk.columns.names import AmbiguousName, find_name
+from penstock.sdk.columns.plain_arrays import from_list_view, is_list_view, storage_values
 from penstock.sdk.columns.text_values import TRUNCATE_HINT, UNIT_HINT
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
 
@@ -30,8 +31,10 @@ def rebuild(array: pa.Array, type_: pa.DataType, leaf: Leaf = cast) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if _is_other_list(array.type):
+        array = storage_values(array, type_)
+    if is_list_view(array.type):
+        array = from_list_view(array)
+    if pa.types.is_fixed_size_list(array.type):
         array = array.cast(pa.list_(array.type.value_field))
     if pa.types.is_null(array.type) or not pa.types.is_nested(type_):
         return _convert(array, type_, leaf)
@@ -61,14 +64,6 @@ def _convert(array: pa.Array, type_: pa.DataType, leaf: Leaf) -> pa.Array:
 def is_list(type_: pa.DataType) -> bool:
     """Returns whether the type is a list with 32-bit or 64-bit offsets."""
     return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
-
-
-def _is_other_list(type_: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_fixed_size_list(type_)
-        or pa.types.is_list_view(type_)
-        or pa.types.is_large_list_view(type_)
-    )
 
 
 def _offsets(array: pa.Array) -> tuple[pa.Array, pa.Array | None, slice]:

@@ -2,54 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, Permanent, PlanError
 from penstock.core.text import nearest
-from penstock.sdk.columns.conform import conform, conform_each, error_text, is_list, project_schema
+from penstock.sdk.columns.conform import conform, conform_each, error_text, project_schema
 from penstock.sdk.columns.conversion import Conversion, cast
 from penstock.sdk.columns.names import AmbiguousName, match_fields
+from penstock.sdk.encoding.arrow_types import storage_type, unwrapping
+from penstock.sdk.encoding.arrow_validity import split_invalid
 from penstock.sdk.record import Read
 
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, MemoryError, OverflowError)
 """Errors of PyArrow for a corrupt file. Corrupt text is a ValueError, a corrupt length a
 MemoryError."""
+
 _SPARK_TYPES = frozenset({
     pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
     pa.string(), pa.binary(), pa.date32(),
 })  # fmt: skip
 
 
+class Unreadable(NamedTuple):
+    """Consecutive rows of a file that cannot be read. They are rejected as one record."""
+
+    num_rows: int
+    error: DecodeError
+
+
 def read_batches(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, origin: str, read: Read,
+    parts: Iterable[pa.RecordBatch | Unreadable],
+    schema: pa.Schema,
+    origin: str,
+    read: Read,
     conversion: Conversion = cast,
-) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:  # fmt: skip
+) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
     """Yields rows of exactly `schema` and their numbers from 1.
 
-    Rejects rows that cannot be converted. After a DecodeError of `batches` the remaining rows are
-    rejected as one record without payload, at the position before the error.
+    Rejects rows that cannot be converted, and unreadable rows as one record at their first row.
+    After a DecodeError of `parts` the remaining rows are rejected as one record without payload, at
+    the position before the error.
     """
     needed = project_schema(schema, read)
     before = 0
+    pending = iter(parts)
     while True:
         try:
-            batch = next(batches, None)
+            part = next(pending, None)
         except DecodeError as error:
             read.reject(None, origin, before, error)
             return
-        if batch is None:
+        if part is None:
             return
-        decoded = conform_each(batch, needed, conversion)
-        for failure in decoded.failures:
-            read.reject(None, origin, before + failure[0] + 1, failure.error)
-        count = batch.num_rows
-        indexes = np.arange(count) if decoded[1] is None else decoded[1].to_numpy()
-        if decoded.rows.num_rows:
-            yield conform(decoded.rows, schema), pa.array(indexes + before + 1, pa.int64())
-        before += count
+        if isinstance(part, Unreadable):
+            read.reject(None, origin, before + 1, part.error)
+        else:
+            yield from _convert(part, needed, schema, origin, before, read, conversion)
+        before += part.num_rows
+
+
+def _convert(
+    batch: pa.RecordBatch,
+    needed: pa.Schema,
+    schema: pa.Schema,
+    origin: str,
+    before: int,
+    read: Read,
+    conversion: Conversion,
+) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
+    """Yields the valid rows of a batch, whose first row has the number `before + 1`."""
+    try:
+        valid, indexes, failures = split_invalid(batch)
+    except DecodeError as error:
+        read.reject(None, origin, before + 1, error)
+        return
+    decoded = conform_each(valid, needed, unwrapping(conversion))
+    failed = [(int(indexes[index]), error) for index, error in decoded.failures]
+    for index, failure in sorted([*failures, *failed], key=lambda item: item[0]):
+        read.reject(None, origin, before + index + 1, failure)
+    if decoded.index is not None:
+        indexes = indexes[decoded.index.to_numpy()]
+    if decoded.rows.num_rows:
+        yield conform(decoded.rows, schema), pa.array(indexes + before + 1, pa.int64())
 
 
 def check_file_columns(columns: pa.Schema, schema: pa.Schema, origin: str) -> None:
@@ -80,7 +117,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def spark_compatible(schema: pa.Schema) -> pa.Schema:
     """Converts a schema to types that Spark supports. Raises PlanError at another type."""
-    fields = [pa.field(field.name, _spark_type(field.type), field.nullable) for field in schema]
+    fields = [pa.field(field.name, storage_type(field.type), field.nullable) for field in schema]
     for field in fields:
         unsupported = _unsupported_type(field.type)
         if unsupported is not None:
@@ -98,8 +135,9 @@ def _unsupported_type(type_: pa.DataType) -> pa.DataType | None:
     if pa.types.is_struct(type_) or pa.types.is_list(type_) or pa.types.is_map(type_):
         inner = (_unsupported_type(type_.field(index).type) for index in range(type_.num_fields))
         return next((found for found in inner if found is not None), None)
-    is_supported = type_ in _SPARK_TYPES or pa.types.is_decimal128(type_)
-    return None if is_supported or pa.types.is_timestamp(type_) else type_
+    is_decimal = pa.types.is_decimal128(type_) and type_.scale >= 0
+    is_supported = type_ in _SPARK_TYPES or is_decimal or pa.types.is_timestamp(type_)
+    return None if is_supported else type_
 
 
 def unsupported_type(error: pa.ArrowNotImplementedError) -> PlanError:
@@ -109,33 +147,3 @@ def unsupported_type(error: pa.ArrowNotImplementedError) -> PlanError:
         code="unsupported-type",
         hint="Declare the columns in schema, without those of this type.",
     )
-
-
-def _spark_type(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(type_):
-        return pa.struct(
-            [pa.field(field.name, _spark_type(field.type), field.nullable) for field in type_]
-        )
-    if is_list(type_) or pa.types.is_fixed_size_list(type_):
-        nullable = type_.value_field.nullable
-        return pa.list_(pa.field("element", _spark_type(type_.value_type), nullable))
-    if pa.types.is_map(type_):
-        item = pa.field("value", _spark_type(type_.item_type), type_.item_field.nullable)
-        return pa.map_(_spark_type(type_.key_type), item)
-    if pa.types.is_dictionary(type_):
-        return _spark_type(type_.value_type)
-    if pa.types.is_timestamp(type_):
-        return pa.timestamp("us", "UTC" if type_.tz else None)
-    return _simple(type_)
-
-
-def _simple(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_decimal(type_) and type_.precision <= 38:
-        return pa.decimal128(type_.precision, type_.scale)
-    wider = {
-        pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(),
-        pa.uint64(): pa.decimal128(20, 0), pa.float16(): pa.float32(), pa.date64(): pa.date32(),
-        pa.large_string(): pa.string(), pa.string_view(): pa.string(),
-        pa.large_binary(): pa.binary(), pa.binary_view(): pa.binary(), pa.null(): pa.string(),
-    }  # fmt: skip
-    return pa.binary() if pa.types.is_fixed_size_binary(type_) else wider.get(type_, type_)

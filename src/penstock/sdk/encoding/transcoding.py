@@ -69,7 +69,7 @@ def as_utf8(file: BinaryIO, encoding: str) -> BinaryIO:
         while len(start) < _MARK_SIZE and (chunk := file.read(_MARK_SIZE - len(start))):
             start += chunk
         encoding = encoding_of(start)
-        file = cast(BinaryIO, _Rejoined(start, file))
+        file = cast(BinaryIO, Rejoined(start, file))
     return file if encoding == "utf-8" else cast(BinaryIO, Utf8Reader(file, encoding))
 
 
@@ -78,7 +78,7 @@ def encoding_of(start: bytes) -> str:
     return next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
 
 
-class _Rejoined:
+class Rejoined:
     """A byte stream of which the first bytes have already been read."""
 
     def __init__(self, start: bytes, file: BinaryIO) -> None:

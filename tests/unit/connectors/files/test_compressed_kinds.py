@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.files import FilesSource, FilesSourceConfig
+from penstock.connectors.files.compression import compressed_stream
 from penstock.connectors.files.signature import check_signature
-from penstock.core.errors import DecodeError, PlanError
+from penstock.core.errors import DecodeError, Permanent, PlanError
+from penstock.formats.csv import Csv, CsvConfig
 from penstock.formats.json import Json, JsonConfig
 from penstock.sdk import Read
 
@@ -80,3 +83,31 @@ def test_incomplete_signature_is_not_another_kind(codec: str) -> None:
 
 def test_brotli_has_no_signature() -> None:
     check_signature(LINES, "brotli")
+
+
+@pytest.mark.parametrize("codec", ["gzip", "bz2", "xz", "zstd", "lz4"])
+@pytest.mark.parametrize("format_", [Json(JsonConfig()), Csv(CsvConfig())], ids=["json", "csv"])
+def test_compressed_content_without_its_extension(tmp_path: Path, codec: str, format_: Any) -> None:
+    out = io.BytesIO()
+    stream = compressed_stream(out, codec)
+    stream.write(LINES * 100)
+    stream.close()
+    files = source(tmp_path / "a.data", out.getvalue())
+    files.format = format_
+    expected = (
+        f"cannot read {tmp_path}/a.data: expected an uncompressed file, found one compressed "
+        f"with {codec}"
+    )
+    bad = rejected(files)
+    assert bad.error.message == expected and bad.error.code == "corrupt-file"
+    assert bad.error.hint == f"Rename the file, or set compression: {codec}."
+    with pytest.raises(Permanent) as found:
+        files.check()
+    with pytest.raises(PlanError) as inferred:
+        files.infer_schema()
+    assert found.value.message == inferred.value.message == expected
+
+
+def test_check_finds_a_file_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(Permanent, match="expected a file compressed with gzip, found uncompressed"):
+        source(tmp_path / "a.jsonl.gz", LINES).check()

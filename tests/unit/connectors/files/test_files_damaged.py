@@ -114,7 +114,8 @@ def test_corrupt_length_does_not_allocate_memory() -> None:
     whole = bytearray(content(FORMATS["arrow"]))
     whole[12:16] = (2**31 - 8).to_bytes(4, "little")
     read = Read()
-    assert not list(FORMATS["arrow"].read_file(Hungry(bytes(whole)), COLUMNS, "f", read))
+    without_footer = bytes(whole[:-10])
+    assert not list(FORMATS["arrow"].read_file(Hungry(without_footer), COLUMNS, "f", read))
     assert [bad.error.code for bad in read.bad] == ["not-arrow"]
 
 
@@ -158,4 +159,4 @@ def test_parquet_text_that_is_not_utf8_is_a_bad_record(tmp_path: Path) -> None:
     files, read = source(tmp_path, format_), Read()
     (partition,) = files.partitions({"files": 0}, files.latest_offset({"files": 0}))
     assert not list(files.read(partition, read))
-    assert [bad.error.code for bad in read.bad] == ["not-parquet"]
+    assert [(bad.position, bad.error.code) for bad in read.bad] == [(1, "not-utf8")]

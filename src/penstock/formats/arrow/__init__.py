@@ -9,9 +9,12 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from penstock.core.errors import DecodeError
-from penstock.sdk.columns.conform import error_text
+from penstock.formats.arrow.ipc_content import read_parts, read_schema
+from penstock.sdk.columns.conform import error_text, project_schema
+from penstock.sdk.columns.names import match_fields
 from penstock.sdk.encoding.arrow_files import (
     UNREADABLE,
+    Unreadable,
     check_file_columns,
     read_batches,
     spark_compatible,
@@ -19,9 +22,6 @@ from penstock.sdk.encoding.arrow_files import (
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.record import Encoded, Read
-
-_MAGIC = b"ARROW1\0\0"
-_CHUNK = 1 << 20
 
 
 class ArrowConfig(TimeOptions):
@@ -41,70 +41,44 @@ class Arrow(FileFormat[ArrowConfig]):
     ```
 
     Columns are matched by name, as in the format `parquet`. A missing column is null; a file
-    without any declared column is an error, which ends the query. Values are converted as in
-    the format `parquet`. In a truncated or corrupt file the batches before the defect are read
-    and the remaining content is one error. The position is the number of the row. Files are
-    read as streams and need not be seekable.
+    without any declared column is an error, which ends the query. Only required columns are
+    decoded. Values are converted as in the format `parquet`.
+
+    A text that is not UTF-8 is an error of its row. The rows of a batch that cannot be decoded are
+    one error; other batches of an IPC file are read. In a stream, and in a file without its footer,
+    the batches before the defect are read and the remaining content is one error. The position is
+    the number of the row.
     """
 
     messages: ClassVar[bool] = False
     extension: ClassVar[str] = ".arrow"
+    needs_seek: ClassVar[bool] = True
     native_decoder: ClassVar[bool] = True
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
-        batches = _batches(file, schema, origin)
-        return read_batches(batches, schema, origin, read, self.config.conversion)
+        parts = _parts(file, schema, origin, read)
+        return read_batches(parts, schema, origin, read, self.config.conversion)
 
     def file_writer(self, file: BinaryIO, schema: pa.Schema) -> FileWriter:
         return _Writer(file, schema, self.config)
 
     def infer_file(self, file: BinaryIO) -> pa.Schema | None:
         try:
-            return spark_compatible(_open(file).schema)
+            return spark_compatible(read_schema(file))
         except UNREADABLE:
             return None
 
 
-def _open(file: BinaryIO) -> ipc.RecordBatchStreamReader:
-    """Opens a stream, or the stream in a file between its magic bytes and footer."""
-    head = b""
-    while len(head) < len(_MAGIC) and (chunk := file.read(len(_MAGIC) - len(head))):
-        head += chunk
-    stream = _PrefixedFile(b"" if head == _MAGIC else head, file)
-    return ipc.open_stream(pa.PythonFile(stream, mode="r"))
-
-
-class _PrefixedFile:
-    """A file after its first bytes `head` were read.
-
-    Reads in chunks, because a corrupt length must not allocate memory.
-    """
-
-    closed = False
-
-    def __init__(self, head: bytes, file: BinaryIO) -> None:
-        self.head = head
-        self.file = file
-
-    def read(self, size: int = -1) -> bytes:
-        data, self.head = bytearray(self.head[:size]), self.head[size:]
-        while len(data) < size and (chunk := self.file.read(min(size - len(data), _CHUNK))):
-            data += chunk
-        return bytes(data)
-
-    def close(self) -> None:
-        pass
-
-
-def _batches(file: BinaryIO, schema: pa.Schema, origin: str) -> Iterator[pa.RecordBatch]:
+def _parts(
+    file: BinaryIO, schema: pa.Schema, origin: str, read: Read
+) -> Iterator[pa.RecordBatch | Unreadable]:
     try:
-        reader = _open(file)
-        check_file_columns(reader.schema, schema, origin)
-        for batch in reader:
-            batch.validate(full=True)
-            yield batch
+        columns = read_schema(file)
+        check_file_columns(columns, schema, origin)
+        needed = match_fields(columns, project_schema(schema, read))
+        yield from read_parts(file, [columns.names.index(name) for name, _ in needed])
     except UNREADABLE as error:
         raise DecodeError(f"not an Arrow file: {error_text(error)}", code="not-arrow") from error
 

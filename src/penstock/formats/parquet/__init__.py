@@ -11,10 +11,13 @@ from pydantic import Field
 
 from penstock.core.errors import DecodeError
 from penstock.core.units import ByteSize
+from penstock.formats.parquet.content import Content
+from penstock.formats.parquet.row_groups import read_row_groups
 from penstock.sdk.columns.conform import error_text, project_schema
 from penstock.sdk.columns.names import match_fields
 from penstock.sdk.encoding.arrow_files import (
     UNREADABLE,
+    Unreadable,
     check_file_columns,
     read_batches,
     spark_compatible,
@@ -23,8 +26,6 @@ from penstock.sdk.encoding.arrow_files import (
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.format import FileFormat, FileWriter
 from penstock.sdk.record import Encoded, Read
-
-_ROWS = 65_536
 
 
 class ParquetConfig(TimeOptions):
@@ -51,9 +52,13 @@ class Parquet(FileFormat[ParquetConfig]):
     are read, row group by row group. A type may differ from the declared type if the value is
     converted without loss: BIGINT to INT in range, DOUBLE to DECIMAL with all digits, TIMESTAMP
     to DATE at midnight, STRING as in the format `json`. Another value is an error of its row,
-    which names both types. Numbers are timestamps only with the option `timestamps`. A file in
-    another format and a truncated file are one error with position 0. The position is the
-    number of the row.
+    which names both types. Numbers are timestamps only with the option `timestamps`. UUID is
+    converted to STRING or BINARY. INT96 may have any year.
+
+    A text that is not UTF-8 is an error of its row. The rows of a row group that cannot be decoded
+    are one error, as are those of a row group whose columns have different numbers of rows; other
+    row groups are read. A file in another format and a truncated file are one error with position
+    0. The position is the number of the row.
     """
 
     messages: ClassVar[bool] = False
@@ -69,22 +74,12 @@ class Parquet(FileFormat[ParquetConfig]):
 
     def _batches(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch | Unreadable]:
         try:
-            content = parquet.ParquetFile(file)
-            check_file_columns(content.schema_arrow, schema, origin)
-            needed = project_schema(schema, read)
-            columns = [name for name, _ in match_fields(content.schema_arrow, needed)]
-            for group in range(content.num_row_groups):
-                if not columns:
-                    count = content.metadata.row_group(group).num_rows
-                    yield pa.table({"": pa.nulls(count)}).to_batches()[0]
-                    continue
-                for batch in content.iter_batches(
-                    _ROWS, [group], columns=columns, use_threads=False
-                ):
-                    batch.validate(full=True)
-                    yield batch
+            content = Content(file)
+            check_file_columns(content.schema, schema, origin)
+            needed = match_fields(content.schema, project_schema(schema, read))
+            yield from read_row_groups(content, [name for name, _ in needed])
         except pa.ArrowNotImplementedError as error:
             found = unsupported_type(error)
             raise DecodeError(found.message, code=found.code, hint=found.hint) from error
