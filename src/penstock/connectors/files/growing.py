@@ -161,8 +161,8 @@ class GrowingFiles:
         content.seek(0)
         if not self._is_divisible(content.read(START_BYTES)):
             raise Permanent(
-                f"cannot read {file.url}: tail expects lines of UTF-8, found another encoding or "
-                "values of several lines",
+                f"cannot read {file.url}: tail expects UTF-8, found another encoding, or values of "
+                "several lines",
                 code="wrong-encoding",
                 hint="Write lines of UTF-8, or read complete files: watch: true instead of tail.",
             )

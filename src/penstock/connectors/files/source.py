@@ -292,7 +292,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             )
         if self.config.tail and not self.format.is_divisible(b""):
             raise PlanError(
-                "tail requires lines in the encoding auto, utf-8, ascii or latin-1",
+                "tail requires the encoding auto, utf-8, ascii or latin-1, and lines",
                 hint="Use watch: true instead of tail.",
             )
         return self.format
