@@ -131,7 +131,9 @@ def _column_hint(name: str, proposals: Sequence[str], where: Location | None) ->
     """Returns the nearest column, or the quotes of a text for a name in double quotes."""
     last = name.split(".")[-1]
     before = where.text[: where.column - 1] if where is not None else ""
-    if before.endswith('"') and not before.endswith('."') and not nearest(last, proposals):
+    after = where.text[where.column - 1 + where.length :] if where is not None else ""
+    quoted = before.endswith('"') and after.startswith('"') and not before.endswith('."')
+    if quoted and not nearest(last, proposals):
         return f"Write '{name}' for a text: double quotes enclose names."
     return did_you_mean(last, proposals)
 
