@@ -41,6 +41,7 @@ sinks:
     key: "{key}"
     exclude_columns: [topic]
     delivery: exactly_once
+    on_error: fail
     concurrency: WRITERS
     properties: {topic.metadata.propagation.max.ms: 2000}
 runtime:
