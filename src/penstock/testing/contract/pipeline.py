@@ -108,6 +108,8 @@ class Pipeline:
         if metadata:
             names = {_METADATA + name: name for name in self._metadata.names}
             source = {**source, "metadata": names}
+        if "primary_key" in source:
+            step["primary_key"] = source["primary_key"]
         sink = sink or {"type": "memory", "name": self._output}
         document = {
             "name": "contract",
