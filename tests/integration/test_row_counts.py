@@ -52,5 +52,5 @@ def test_rows_of_a_source_count_once(tmp_path: Path, cli: Any, nodes: str, writt
     (tmp_path / "counted.yaml").write_text(PIPELINE + nodes)
     done = cli(tmp_path, "run", "counted.yaml")
     assert done.returncode == 0
-    counts = dict(re.findall(r"(\w+) ([\d,]+) rows", done.stderr.splitlines()[-1]))
+    counts = dict(re.findall(r"(\w+)\.rows=([\d,]+)", done.stderr.splitlines()[-1]))
     assert (counts["numbers"], counts["out"]) == ("400", str(written))
