@@ -143,7 +143,6 @@ def parquet_file(table: pa.Table) -> bytes:
         pa.array([Decimal(1)], pa.decimal256(60, 0)), pa.array([[1]], pa.list_view(pa.int64())),
         pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
         pa.array([{"t": 1}], pa.struct([("t", pa.time64("us"))])),
-        pa.RunEndEncodedArray.from_arrays([1], [5]),
     ],
     ids=lambda values: str(values.type),
 )  # fmt: skip

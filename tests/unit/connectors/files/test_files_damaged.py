@@ -107,7 +107,7 @@ def test_file_of_unsupported_schema(tmp_path: Path) -> None:
         files.infer_schema()
     (partition,) = files.partitions({"files": 0}, files.latest_offset({"files": 0}))
     assert not list(files.read(partition, read))
-    assert [bad.error.code for bad in read.bad] == ["unsupported-type"]
+    assert not read.bad
 
 
 def test_corrupt_length_does_not_allocate_memory() -> None:

@@ -524,7 +524,9 @@ def test_known_files_are_listed_without_their_status(
     listed: list[str] = []
     entry_of = local._regular_entry
     monkeypatch.setattr(
-        local, "_regular_entry", lambda child: listed.append(child.name) or entry_of(child)
+        local,
+        "_regular_entry",
+        lambda child, *rest: listed.append(child.name) or entry_of(child, *rest),
     )
     assert ids(drain(source, offset)[0]) == [3]
     assert set(listed) == {"c.jsonl"}
