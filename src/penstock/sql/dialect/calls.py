@@ -25,8 +25,11 @@ def rewrite_call(
 ) -> list[Edit]:
     """Returns the edits that write a call as a template, where `{0}` is its first argument.
 
-    `texts` stand in place of arguments.
+    `texts` stand in place of arguments. Raises DialectError for a call without an argument that
+    the template has.
     """
+    if any(int(number) >= len(call.arguments) for number in _PLACE.findall(template)):
+        raise too_few_arguments(sql, call)
     start, end = sql[call.name].start, sql[call.closing].end
     return rewrite(sql, start, end, call.arguments, template, texts)
 

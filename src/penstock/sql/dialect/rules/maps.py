@@ -29,7 +29,7 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
     for call in sql.calls("get_field"):
         names = [literal(sql, argument) for argument in call.arguments[1:]]
         if None in names:
-            first, last = call.arguments[1]
+            first, last = call.arguments[1 + names.index(None)]
             raise DialectError(
                 "expected names of fields in quotes after the first argument of get_field",
                 sql[first].start, sql[last - 1].end, "use map[key] for a key that is computed",

@@ -1,0 +1,7 @@
+CREATE TABLE people (name STRUCT<first TEXT, last TEXT>, part TEXT) WITH (
+    connector = 'single_file', path = 'people.json', format = 'json', type = 'source'
+);
+CREATE TABLE firsts (first TEXT) WITH (connector = 'blackhole');
+CREATE TABLE parts (part TEXT) WITH (connector = 'blackhole');
+INSERT INTO firsts SELECT get_field() FROM people;
+INSERT INTO parts SELECT get_field(name, 'first', part) FROM people;
