@@ -14,6 +14,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from kafka_records import Writing, put, rows, sink, source, write
 
+from penstock.connectors.kafka.administration import TopicLimits, topic_limits
 from penstock.core.errors import MissingExtra, Permanent, PlanError
 from penstock.sdk import Failure
 from servers.kafka import Kafka
@@ -228,6 +229,7 @@ def test_records_of_ten_megabytes(kafka: Kafka, delivery: str, templated: bool) 
     name = "{topic}" if templated else topic
     options = {"exclude_columns": ["topic"], "delivery": delivery}
     assert not write(sink(kafka, name, **options), given)
+    kafka.await_visible(topic)
     assert [(each["id"], len(each["text"])) for each in rows(kafka, topic)] == [
         (n, 10_000_000) for n in range(3)
     ]
@@ -243,6 +245,43 @@ def test_a_record_that_is_too_large(kafka: Kafka, templated: bool) -> None:
     assert (index, code) == (1, "too-large")
     assert message.startswith("expected a record of at most 50,000 bytes, found 60,")
     assert len(rows(kafka, topic)) == 3
+
+
+@pytest.mark.parametrize("templated", [False, True])
+@pytest.mark.parametrize("limit", [50_000, 3_000_000])
+def test_limits_that_are_known_late(
+    kafka: Kafka, limit: int, templated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.create_topic(max_message_bytes=limit)
+    answers = iter([TopicLimits(known=False)] * 3)
+    monkeypatch.setattr(
+        "penstock.connectors.kafka.administration.topic_limits",
+        lambda admin, name: next(answers, None) or topic_limits(admin, name),
+    )
+    name = "{topic}" if templated else topic
+    given = [{"id": n, "topic": topic, "text": "x" * (limit - (-1) ** n * 500)} for n in range(4)]
+    failures = write(sink(kafka, name, key="{id}"), given)
+    assert [(index, code) for index, code, _ in failure_details(failures)] == [
+        (1, "too-large"), (3, "too-large"),
+    ]  # fmt: skip
+    assert [each["id"] for each in rows(kafka, topic)] == [0, 2]
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("templated", [False, True])
+def test_records_that_exceed_the_limit_of_a_topic_together(
+    kafka: Kafka, delivery: str, templated: bool
+) -> None:
+    topics = [kafka.create_topic(max_message_bytes=20_000), kafka.create_topic()]
+    given = [{"id": n, "topic": topics[n % 2], "text": "x" * 3_000} for n in range(40)]
+    if templated:
+        assert not write(sink(kafka, "{topic}", delivery=delivery), given, 1)
+    else:
+        assert not write(sink(kafka, topics[0], delivery=delivery), given[::2])
+    for topic in topics:
+        kafka.await_visible(topic)
+    assert [each["id"] for each in rows(kafka, topics[0])] == list(range(0, 40, 2))
+    assert len(rows(kafka, topics[1])) == 20 * templated
 
 
 def test_more_records_than_the_queue_holds(kafka: Kafka) -> None:

@@ -95,7 +95,7 @@ def format_watermark(numbers: Snapshot) -> list[str]:
 
 
 def format_states(numbers: Snapshot) -> list[str]:
-    """Returns a line for each query with state, such as `state of orders: 8 rows, 1.8 kB`."""
+    """Returns a line for each query with state, such as `state of orders: 8 rows, 1.8 KB`."""
     return [
         f"state of {name}: {plural(query['state_rows'], 'row')}, {size_text(query['state_bytes'])}"
         for name, query in numbers.get("queries", {}).items()

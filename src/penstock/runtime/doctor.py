@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from penstock.core.errors import PenstockError
-from penstock.core.units import size_text
+from penstock.core.units import binary_size_text, size_text
 from penstock.engine import classcache, java
 from penstock.engine.memory import Memory
 from penstock.sdk import registry
@@ -93,7 +93,8 @@ def _memory() -> Check:
     if memory is None:
         return Check("memory", "ok", "unknown on this system")
     advice = "Close other programs, or raise the memory limit of the container."
-    return _free_space("memory", memory.available, MIN_MEMORY, GOOD_MEMORY, "available", advice)
+    text = f"{binary_size_text(memory.available)} available"
+    return _free_space("memory", memory.available, MIN_MEMORY, GOOD_MEMORY, text, advice)
 
 
 def _temporary() -> Check:
@@ -114,12 +115,13 @@ def _disk() -> Check:
         free, directory = min((shutil.disk_usage(path).free, path) for path in directories)
     except OSError as error:
         return Check("disk", "fail", f"cannot be checked: {error}", advice)
-    return _free_space("disk", free, MIN_DISK, GOOD_DISK, f"free for {directory}", advice)
+    text = f"{size_text(free)} free for {directory}"
+    return _free_space("disk", free, MIN_DISK, GOOD_DISK, text, advice)
 
 
-def _free_space(name: str, free: int, minimum: int, good: int, unit: str, advice: str) -> Check:
+def _free_space(name: str, free: int, minimum: int, good: int, text: str, advice: str) -> Check:
     state: State = "fail" if free < minimum else "warn" if free < good else "ok"
-    return Check(name, state, f"{size_text(free)} {unit}", None if state == "ok" else advice)
+    return Check(name, state, text, None if state == "ok" else advice)
 
 
 def _loopback() -> Check:

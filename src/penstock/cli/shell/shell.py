@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock import app
+from penstock.cli.metrics_table import format_elapsed
 from penstock.cli.shell.checks import check_statement
 from penstock.cli.shell.constant import QUERY, compute
 from penstock.cli.shell.definitions import Definitions, Entry, read_entries
@@ -20,7 +21,6 @@ from penstock.cli.shell.results import print_results, print_rows
 from penstock.cli.shell.script import Script
 from penstock.core.errors import PenstockError, UserError, flatten_errors, raise_all
 from penstock.core.text import plural, printable
-from penstock.core.units import duration_text
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import isolate_state
 from penstock.runtime.dead_letters import DeadLetters
@@ -170,11 +170,11 @@ class Shell:
         began = monotonic()
         handle = app.start(plan, spark=self.spark.result().newSession(), options=app.RunOptions())
         outcome = _wait(handle, first_rows)
-        seconds = duration_text(round(monotonic() - began, 1))
+        elapsed = format_elapsed(monotonic() - began)
         _print_dead_letters(DeadLetters(StateDirectory(plan.state).dead_letters).read())
         if outcome.errors:
             raise next(iter(outcome.errors.values()))
-        print(f"({plural(_written(handle), 'row')} in {seconds})")
+        print(f"({plural(_written(handle), 'row')} in {elapsed})")
 
     def _script(self, query: Entry) -> Script:
         """Returns the script of a query, with the definitions that the query needs."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from penstock.connectors.kafka.client import Admin
+from penstock.connectors.kafka.client import RETRY_INTERVAL, Admin
 from penstock.connectors.kafka.config import TopicConfig
 from penstock.core.errors import Permanent
 
 _UNLIMITED = 2**63
+_CREATION_TIMEOUT = 3.0
+"""The longest time in which a broker creates a topic, in seconds."""
 
 
 class TopicLimits(NamedTuple):
@@ -51,6 +53,19 @@ def create_topic(admin: Admin, name: str, create: TopicConfig | bool) -> None:
                 raise
 
     admin.request(f'create topic "{name}"', call)
+
+
+def await_limits(admin: Admin, topic: str) -> TopicLimits:
+    """Returns the limits of a topic, as `topic_limits` does.
+
+    A topic that was just created, or that the brokers create on request, is unknown to a broker for
+    a moment: its limits are awaited.
+    """
+    action, deadline = f'write to topic "{topic}"', time.monotonic() + _CREATION_TIMEOUT
+    while not (limits := topic_limits(admin, topic)).known and time.monotonic() < deadline:
+        admin.request(action, lambda timeout: admin.client.list_topics(topic, timeout))
+        time.sleep(RETRY_INTERVAL)
+    return limits
 
 
 def topic_limits(admin: Admin, topic: str) -> TopicLimits:

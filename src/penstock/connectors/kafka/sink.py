@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.kafka.administration import TopicLimits, create_topic, topic_limits
+from penstock.connectors.kafka.administration import TopicLimits, await_limits, create_topic
 from penstock.connectors.kafka.client import Admin, check_properties
 from penstock.connectors.kafka.config import KafkaSinkConfig
 from penstock.connectors.kafka.errors import unknown_topic
@@ -177,17 +177,21 @@ class Producers:
         self._idempotent, self._transactional = None, {}
 
     def limits(self, topic: str) -> TopicLimits:
-        """Returns the limits of a topic."""
-        if topic not in self._limits:
-            size = self._config.user_properties().get("message.max.bytes")
-            limits = topic_limits(self._admin, topic)
-            self._limits[topic] = limits._replace(size=int(size)) if size else limits
-        return self._limits[topic]
+        """Returns the limits of a topic, cached once the topic is known."""
+        if topic in self._limits:
+            return self._limits[topic]
+        limits = await_limits(self._admin, topic)
+        if size := self._config.user_properties().get("message.max.bytes"):
+            limits = limits._replace(size=int(size))
+        if limits.known:
+            self._limits[topic] = limits
+        return limits
 
     def _create(self, properties: dict[str, Any]) -> RecordProducer:
         config = self._config
         topic, timeout = config.topic.constant, round(config.transaction_timeout * 1000)
-        max_size = self.limits(topic).size if topic is not None else 0
+        limits = TopicLimits(known=False) if topic is None else self.limits(topic)
+        max_size = limits.size if limits.known else 0
         defaults = {
             "enable.idempotence": True,
             "partitioner": config.partitioner,

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.kafka.administration import TopicLimits
-from penstock.connectors.kafka.client import RETRY_INTERVAL, create_producer
+from penstock.connectors.kafka.client import create_producer
 from penstock.connectors.kafka.config import ConnectionConfig
 from penstock.connectors.kafka.errors import translate_error, translate_errors, unreachable
 from penstock.connectors.kafka.records import RecordFields, RecordMapping
@@ -22,8 +22,8 @@ DELIVERY_TIMEOUT = 60
 RECORD_OVERHEAD = 128
 """An upper bound of the bytes of a record besides its key, value and headers."""
 _POLL_TIMEOUT = 0.5
-_CREATION_TIMEOUT = 3.0
-"""The longest time in which a broker creates a topic, in seconds."""
+_BATCH_SIZE = 1_000_000
+"""The default of `batch.size` in librdkafka."""
 _TOPIC_ERRORS = {
     "UNKNOWN_TOPIC_OR_PART": "unknown-topic", "TOPIC_AUTHORIZATION_FAILED": "authorization",
     "TOPIC_EXCEPTION": "invalid-topic",
@@ -50,6 +50,9 @@ class RecordProducer:
         self._error: Any = None
         self._partition_counts: dict[str, int] = {}
         self._topic_errors: dict[str, Rejected | None] = {}
+        self._pending: dict[str, int] = {}
+        given = {"batch.size": _BATCH_SIZE, **properties, **config.user_properties()}
+        self._batch_size = min(int(given["batch.size"]), int(given["message.max.bytes"]))
         callbacks = {"on_delivery": self._on_delivery, "delivery.report.only.error": True}
         self.producer, self.tracker = create_producer(config, {**properties, **callbacks})
 
@@ -64,12 +67,13 @@ class RecordProducer:
 
     def send(self, values: Sequence[bytes | None], fields: RecordFields) -> list[Failure]:
         """Enqueues records. Returns the records that cannot be sent."""
-        if fields.simple_topic is None:
+        topic = fields.simple_topic
+        if topic is None or (max_size := self._limits(topic).size) < self._batch_size:
             return self.check(values, fields, send=True)
         from confluent_kafka import KafkaException
 
-        topic, produce = fields.simple_topic, self.producer.produce
-        safe_size, failures = self._limits(topic).size // 2, []
+        produce = self.producer.produce
+        safe_size, failures = max_size // 2, []
         has_keys = fields.keys is not None
         for index, (value, key) in enumerate(zip(values, fields.iter_keys(), strict=False)):
             try:
@@ -114,11 +118,11 @@ class RecordProducer:
         `is_given` for all records.
         """
         topic = arguments["topic"]
+        if not is_given and (error := self._topic_error(topic)) is not None:
+            return [Failure(index, error)]
         size, limits = _size(value, arguments), self._limits(topic)
         if "key" in arguments and arguments["key"] is None and (keyed or limits.keyed):
             return [Failure(index, _null_key(topic))]
-        if not is_given and not limits.known and (error := self._topic_error(topic)) is not None:
-            return [Failure(index, error)]
         if size > limits.size:
             return [Failure(index, _too_large(size, limits.size))]
         if "timestamp" in arguments and not limits.accepts_timestamp(arguments["timestamp"]):
@@ -128,8 +132,21 @@ class RecordProducer:
             message = f'topic "{topic}" has no partition {partition}'
             return [Failure(index, Rejected(message, code="invalid-partition"))]
         if send:
+            if limits.size < self._batch_size:
+                self._limit_batch(topic, size, limits.size)
             self._produce(value, arguments)
         return []
+
+    def _limit_batch(self, topic: str, size: int, limit: int) -> None:
+        """Delivers the records of a topic if the next one exceeds the limit with them.
+
+        Brokers limit the batches of each topic, and a producer limits those of all its topics.
+        """
+        pending = self._pending.get(topic, 0) + size
+        if pending > limit:
+            self.flush()
+            pending = size
+        self._pending[topic] = pending
 
     def _produce(self, value: bytes | None, arguments: dict[str, Any]) -> None:
         from confluent_kafka import KafkaException
@@ -151,14 +168,9 @@ class RecordProducer:
                 raise translate_error(error, self.action, self.tracker) from exception
 
     def _topic_error(self, topic: str) -> Rejected | None:
-        """Returns the error of the topic of a row, cached until the next flush.
-
-        A broker that creates topics reports a new one as unknown for a moment.
-        """
+        """Returns the error of the topic of a row, cached until the next flush."""
         if topic not in self._topic_errors:
-            deadline = time.monotonic() + _CREATION_TIMEOUT
-            while (name := self._metadata_error(topic)) and time.monotonic() < deadline:
-                time.sleep(RETRY_INTERVAL)
+            name = None if self._limits(topic).known else self._metadata_error(topic)
             code = _TOPIC_ERRORS.get(name or "")
             message = f'the topic "{topic}" does not exist, or cannot be written: {name}'
             self._topic_errors[topic] = Rejected(message, code=code) if code else None
