@@ -242,7 +242,7 @@ def test_rows_are_the_answer_of_duckdb(tmp_path: Path, penstock_spark: SparkSess
 
 def written(table: str) -> Counter[tuple[Any, ...]]:
     """Returns the rows of a table without those of the closing row."""
-    rows = [tuple(map(_plain, row.values())) for row in memory.tables[table].to_pylist()]
+    rows = [tuple(map(plain, row.values())) for row in memory.tables[table].to_pylist()]
     closing = {*CLOSING, *(CLOSING[2] * factor for factor in (1, 100))}
     return Counter(row for row in rows if not closing & {*row} and not _is_late(row))
 
@@ -251,7 +251,8 @@ def _is_late(row: tuple[Any, ...]) -> bool:
     return any(isinstance(value, datetime) and value > BEGIN + timedelta(hours=1) for value in row)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Returns a value without its time zone."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 

@@ -35,6 +35,11 @@ def plain(text: Text) -> str:
         "SELECT n, name FROM {} c LEFT JOIN names ON c.k = names.k",
         "SELECT k, rank() OVER (PARTITION BY w ORDER BY n) AS r FROM {}",
         "SELECT name FROM names WHERE k IN (SELECT k FROM {})",
+        "SELECT n FROM (SELECT k, max(n) AS n FROM {} GROUP BY k) WHERE n > 1",
+        "SELECT n FROM (SELECT n FROM {} UNION SELECT n FROM names)",
+        "SELECT n FROM (SELECT n FROM (SELECT DISTINCT n FROM {}) JOIN names USING (n))",
+        "SELECT max(n) FROM {} GROUP BY date_trunc('hour', w.start)",
+        "WITH m AS (SELECT k, max(n) AS n FROM {} GROUP BY k) SELECT n, count(*) FROM m GROUP BY n",
     ],
 )
 def test_tables(query: str, counts: str) -> None:

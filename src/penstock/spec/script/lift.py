@@ -59,7 +59,9 @@ def _blanks(text: str) -> str:
 
 def _needs_complete_windows(sql: Sql, query: Query) -> bool:
     """Returns whether the rows of open windows would change what the query computes."""
-    if _has_over(sql, (0, len(sql))) or any("ALL" not in each for each in query.operators):
+    if _has_over(sql, query.part):
+        return True
+    if any("ALL" not in each for inner in query.queries() for each in inner.operators):
         return True
     windows = _window_names(sql, query)
     return any(_combines_windows(sql, select, windows) for select in query.walk())
@@ -87,15 +89,22 @@ def _combines_windows(sql: Sql, select: Select, windows: set[str]) -> bool:
         return True
     if select.groups or select.distinct or is_aggregate(sql, select):
         keys = select.groups or [item.expression for item in select.items if select.distinct]
-        tokens = [token for part in keys for token in sql.tokens[slice(*part)]]
-        return not any(token.value.lower() in {*windows, "*"} for token in tokens)
+        return not any(_is_window(sql, key, windows) for key in keys)
     return len(select.sources) > 1 and any(source.query is None for source in select.sources)
 
 
-def _windowed(sql: Sql, clauses: Query) -> Iterator[tuple[Part, bool, int | None]]:
-    """Yields the outermost windowed queries without OVER: tables in parentheses, or CTEs.
+def _is_window(sql: Sql, key: Part, windows: set[str]) -> bool:
+    """Returns whether a key is a window, or its start or end, and no expression of them."""
+    tokens = sql.tokens[slice(*key)]
+    names = {token.value.lower() for token in tokens}
+    return not names.isdisjoint({*windows, "*"}) and "(" not in names
 
-    The number is the last token of the table expressions that a query reads.
+
+def _windowed(sql: Sql, clauses: Query) -> Iterator[tuple[Part, bool, int | None]]:
+    """Yields the outermost windowed queries that need no complete windows.
+
+    They are tables in parentheses, or table expressions. The number is the last token of the table
+    expressions that a query reads.
     """
     last = None
     for cte in clauses.ctes.values():
@@ -127,8 +136,8 @@ def _windowed_tables(
 
 
 def _is_windowed(sql: Sql, query: Query) -> bool:
-    """Returns whether a query groups by windows, and has no OVER."""
-    if _has_over(sql, query.part):
+    """Returns whether a query groups by windows, and needs no complete windows itself."""
+    if _needs_complete_windows(sql, query):
         return False
     return any(
         select.groups and any(window_calls(sql, select.part, *SPARK_WINDOWS))

@@ -76,6 +76,16 @@ class Query:
     columns: Part | None = None
     """The columns after the name of a table expression, without parentheses."""
 
+    def queries(self) -> Iterator[Query]:
+        """Yields the query, and those of its table expressions and relations."""
+        yield self
+        for query in self.ctes.values():
+            yield from query.queries()
+        for select in self.selects:
+            for source in select.sources:
+                if source.query is not None:
+                    yield from source.query.queries()
+
     def walk(self) -> Iterator[Select]:
         """Yields all selects: of the query, of its relations and of its table expressions."""
         for query in self.ctes.values():

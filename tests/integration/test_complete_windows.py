@@ -1,0 +1,95 @@
+"""Updating queries over windows in subqueries of a script count complete windows only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+from test_repeated_reads import (
+    CLOSING,
+    COUNTS,
+    SCRIPT,
+    STARTS,
+    SUMS,
+    VIEWS,
+    make_rows,
+    plain,
+    put,
+    run,
+)
+
+from penstock.connectors import memory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+STARTED = STARTS.format("count(*) AS n", "")
+HOURS = f"SELECT date_trunc('hour', s) AS h, max(n) AS n FROM ({STARTED}) GROUP BY 1"
+HOURS_OF_COUNTS = "SELECT date_trunc('hour', s) AS h, max(n) AS n FROM counts GROUP BY 1"
+LARGEST = f"FROM ({COUNTS}) a JOIN ({HOURS}) b ON a.n = b.n"
+QUERIES = {
+    "a condition above groups": (f"SELECT h, n FROM ({HOURS}) WHERE n > 0", HOURS_OF_COUNTS),
+    "an expression of the start": (
+        f"SELECT date_trunc('hour', s) AS h, max(n) AS n FROM ({STARTED}) "
+        "GROUP BY date_trunc('hour', s)",
+        HOURS_OF_COUNTS,
+    ),
+    "groups of groups": (
+        f"SELECT n, count(*) AS c FROM ({HOURS}) GROUP BY n",
+        f"SELECT n, count(*) FROM ({HOURS_OF_COUNTS}) GROUP BY n",
+    ),
+    "a table expression": (
+        f"WITH h AS ({HOURS}) SELECT n, count(*) AS c FROM h GROUP BY n",
+        f"SELECT n, count(*) FROM ({HOURS_OF_COUNTS}) GROUP BY n",
+    ),
+    "a join with groups": (
+        f"SELECT a.n, count(*) AS c {LARGEST} GROUP BY 1",
+        f"SELECT a.n, count(*) FROM counts a JOIN ({HOURS_OF_COUNTS}) b ON a.n = b.n GROUP BY 1",
+    ),
+    "a join in a subquery": (
+        f"SELECT n, count(*) AS c FROM (SELECT a.n {LARGEST}) GROUP BY n",
+        f"SELECT a.n, count(*) FROM counts a JOIN ({HOURS_OF_COUNTS}) b ON a.n = b.n GROUP BY 1",
+    ),
+    "UNION": (
+        f"SELECT n, count(*) AS c FROM (SELECT n FROM ({STARTED}) UNION SELECT m FROM ({SUMS})) "
+        "GROUP BY n",
+        "SELECT n, count(*) FROM (SELECT n FROM counts UNION SELECT m FROM sums) GROUP BY n",
+    ),
+}
+"""Queries, and their answers by DuckDB."""
+
+
+def test_rows_of_open_windows_are_not_counted(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    memory.clear()
+    rows = make_rows(0)
+    script = tmp_path / "p.sql"
+    tables = "".join(
+        f"CREATE TABLE out{number} WITH (connector = 'memory', mode = 'upsert') AS {sql};\n"
+        for number, (sql, _) in enumerate(QUERIES.values())
+    )
+    script.write_text(SCRIPT + tables)
+    for number in range(3):
+        put(tmp_path, "t", number, rows[8 * number : 8 * number + 8])
+    put(tmp_path, "t", 3, [CLOSING])
+    run(script, penstock_spark)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (id INT, k TEXT, x INT, ts TIMESTAMP)")
+        connection.execute("CREATE TABLE u AS FROM t")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+        connection.execute(VIEWS)
+        expected = {
+            name: Counter(connection.execute(answer).fetchall())
+            for name, (_, answer) in QUERIES.items()
+        }
+    found = {
+        name: Counter(
+            tuple(map(plain, row.values())) for row in memory.tables[f"out{number}"].to_pylist()
+        )
+        for number, name in enumerate(QUERIES)
+    }
+    assert found == expected
