@@ -143,8 +143,12 @@ class Components:
         self, route: Route, spec: str | dict[str, Any], node: Component[Any], format_: Format[Any]
     ) -> bool:
         """Returns whether the format of a node of messages is one. Reports other formats."""
-        if Capability.BYTES not in node.capabilities or format_.messages:
+        if Capability.BYTES not in node.capabilities:
             return True
+        if format_.messages:
+            count = len(self.mistakes)
+            self._collect_errors(route, format_.check_messages)
+            return len(self.mistakes) == count
         type_ = spec if isinstance(spec, str) else spec["type"]
         self._add_error(
             route, f"expected a format of messages, found {type_}, a format of files",

@@ -84,6 +84,12 @@ class Format(Component[C]):
         name = type(self).__name__.lower()
         return PlanError(f"the format {name} is for files, not for messages", code="no-messages")
 
+    def check_messages(self) -> None:
+        """Checks that the options are those of payloads, not of files. Raises PlanError.
+
+        Called for a node of messages before a run.
+        """
+
     def check_columns(self, columns: pa.Schema) -> None:
         """Checks that payloads can be decoded as rows of these columns. Raises PlanError.
 
@@ -148,6 +154,25 @@ class FileFormat(Format[C]):
 
     def without_start(self) -> FileFormat[C]:
         """Returns a format that reads such a file from a byte other than its first."""
+        return self
+
+    @property
+    def spans_lines(self) -> bool:
+        """Whether a record of a file with `lines` may have several lines."""
+        return False
+
+    def last_record_start(self, lines: bytes) -> int | None:
+        """Returns the offset of the last line that starts a record, with `spans_lines`, or None.
+
+        `lines` are complete lines of a divisible file.
+        """
+        return lines.rfind(b"\n", 0, -1) + 1 if lines else None
+
+    def inside_record(self) -> FileFormat[C]:
+        """Returns a format that reads a file with `spans_lines` from within a record.
+
+        The remaining lines of this record are skipped.
+        """
         return self
 
     needs_seek: ClassVar[bool] = False

@@ -108,6 +108,10 @@ class FilesSourceConfig(Config):
     recognized by the inode, or by the first 256 bytes and the 4 KB before the last offset; copies
     also by the directory and a longer name that starts alike. A compressed file of which no line
     was read is skipped, with a warning if it is newer than the lines already read."""
+    idle_timeout: Duration = Field(default=5.0, ge=0.001)
+    """With `tail`, the time after which the last record of a file is complete, for a format whose
+    records have several lines, such as `text` with `record_start`. Before, it is complete when the
+    next record starts. Lines that are appended later are a record of their own."""
     order: Literal["modified", "name"] = "modified"
     """The order of files that are discovered together."""
     max_files: int | None = Field(default=None, ge=1)
@@ -145,6 +149,8 @@ class FilesSourceConfig(Config):
             raise ValueError("tail requires uncompressed files")
         if self.tail and self.after_read != "keep":
             raise ValueError("tail requires after_read: keep")
+        if "idle_timeout" in self.model_fields_set and not self.tail:
+            raise ValueError("idle_timeout requires tail: a file is read to its end without it")
         if not self.path:
             raise ValueError("expected at least one path")
         if isinstance(self.after_read, Move):

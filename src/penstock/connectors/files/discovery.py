@@ -11,7 +11,12 @@ from penstock.connectors.files.growing import GrowingFiles
 from penstock.connectors.files.listing import Location
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.connectors.files.pace import ListingPace
-from penstock.connectors.files.segments import SEGMENT_BYTES, segments
+from penstock.connectors.files.segments import (
+    SEGMENT_BYTES,
+    SpannedLines,
+    record_segments,
+    segments,
+)
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.sdk.format import START_BYTES
 
@@ -30,6 +35,8 @@ class Discovery:
     """Whether a file with this start can be split into ranges of lines."""
     archive: str = ""
     """The URL of the directory of moved files, which are not read again."""
+    spanned: SpannedLines | None = None
+    """The records of the files, if they have several lines."""
 
     def entries(self) -> list[tuple[Storage, Entry]]:
         """Returns the files of at least `min_age`, without duplicates, in the configured order."""
@@ -71,7 +78,7 @@ class Discovery:
         """Returns the files and ranges that the log lacks."""
         if self.tail:
             with pace.measure():
-                growing = GrowingFiles(log, self.listing(), self.is_divisible)
+                growing = GrowingFiles(log, self.listing(), self.is_divisible, self.spanned)
                 changed = growing.changed(self._newest())
             return [range_ for file in changed for range_ in growing.new_ranges(file)]
         with pace.measure():
@@ -90,7 +97,11 @@ class Discovery:
             if not self.is_divisible(file.read(START_BYTES)):
                 yield FileRange(url, entry.size, entry.modified, inode=entry.inode)
                 return
-            for start, stop, lines in segments(file, 0, entry.size, whole=True):
+            if self.spanned is None:
+                ranges = segments(file, 0, entry.size, whole=True)
+            else:
+                ranges = record_segments(file, 0, entry.size, "file", self.spanned.last_start)
+            for start, stop, lines, _ in ranges:
                 yield FileRange(
                     url, entry.size, entry.modified, start, stop, line, lines, entry.inode
                 )  # fmt: skip

@@ -21,7 +21,13 @@ from penstock.connectors.files.fingerprint import (
     rotation_prefix,
 )
 from penstock.connectors.files.log import DiscoveryLog, FileRange
-from penstock.connectors.files.segments import segments
+from penstock.connectors.files.segments import (
+    End,
+    Segment,
+    SpannedLines,
+    record_segments,
+    segments,
+)
 from penstock.connectors.files.storage import Entry, Storage
 from penstock.core.errors import DecodeError, Permanent
 from penstock.sdk.format import START_BYTES
@@ -70,9 +76,11 @@ class GrowingFiles:
         log: DiscoveryLog,
         listing: Sequence[tuple[Storage, Entry]],
         is_divisible: Callable[[bytes], bool],
+        spanned: SpannedLines | None = None,
     ) -> None:
         self._log = log
         self._is_divisible = is_divisible
+        self._spanned = spanned
         self._files = [GrowingFile(storage, entry) for storage, entry in listing]
         self._by_url = {file.url: file for file in self._files}
         self._by_inode = {file.entry.inode: file for file in self._files if file.entry.inode}
@@ -83,8 +91,16 @@ class GrowingFiles:
             file
             for file in self._files
             if newest is None or file.entry.modified <= newest
-            if (logged := self._logged(file)) is None or not file.is_logged_as(logged)
+            if (logged := self._logged(file)) is None
+            or not file.is_logged_as(logged)
+            or self._has_idle_record(file, logged)
         ]
+
+    def _has_idle_record(self, file: GrowingFile, logged: FileRange) -> bool:
+        """Returns whether the last record of an unchanged file is now complete."""
+        if self._spanned is None or file.is_compressed or file.entry.size <= (logged.stop or 0):
+            return False
+        return self._spanned.is_idle(file.entry.modified)
 
     def _logged(self, file: GrowingFile) -> FileRange | None:
         return self._log.by_inode.get(file.entry.inode) or self._log.last_range(file.url)
@@ -112,7 +128,23 @@ class GrowingFiles:
         if copied is not None and self._current(copied) is None:
             yield from self._copied_ranges(file, content, copied)
         else:
-            yield from self._ranges(file, content, self._new_generation(file))
+            yield from self._new_ranges(file, content, logged)
+
+    def _new_ranges(
+        self, file: GrowingFile, content: BinaryIO, logged: FileRange | None
+    ) -> Iterator[FileRange]:
+        """Yields the ranges of a file from its start."""
+        ranges = list(self._ranges(file, content, self._new_generation(file)))
+        if ranges and logged is not None and logged.path == file.url:
+            reason = "rewritten"
+            if self._is_replaced(file, logged):
+                reason = "replaced"
+            elif file.entry.size < (logged.stop or 0):
+                reason = "truncated"
+            logger.info(
+                "reading a file from its start", path=file.url, reason=reason, read=logged.stop
+            )
+        yield from ranges
 
     def _archived(self, file: GrowingFile) -> list[FileRange]:
         """Returns the unread lines of a compressed file that continues a logged range.
@@ -144,18 +176,28 @@ class GrowingFiles:
         state = self._moved(file, last)
         if not last.stop:
             self._check_start(file, content)
-        size = sys.maxsize if file.is_compressed else file.entry.size
-        ranges = list(segments(content, last.stop or 0, size, file.is_compressed))
-        for start, stop, lines in ranges:
+        for start, stop, lines, ends_inside in list(self._segments(file, content, last)):
             state = replace(
                 state,
                 start=start,
                 stop=stop,
                 line=state.line + state.lines,
                 lines=lines,
+                starts_inside=state.ends_inside,
+                ends_inside=ends_inside,
                 **asdict(fingerprint(content, stop)),
             )
             yield state
+
+    def _segments(self, file: GrowingFile, content: BinaryIO, last: FileRange) -> Iterator[Segment]:
+        start, size = last.stop or 0, sys.maxsize if file.is_compressed else file.entry.size
+        if self._spanned is None:
+            return segments(content, start, size, file.is_compressed)
+        end: End = "line" if self._spanned.is_idle(file.entry.modified) else "record"
+        end = "file" if file.is_compressed else end
+        return record_segments(
+            content, start, size, end, self._spanned.last_start, last.ends_inside
+        )
 
     def _check_start(self, file: GrowingFile, content: BinaryIO) -> None:
         content.seek(0)
@@ -188,16 +230,14 @@ class GrowingFiles:
 
     def _is_continued(self, file: GrowingFile, content: BinaryIO, logged: FileRange) -> bool:
         """Returns whether a file continues its logged range."""
-        replaced = bool(file.entry.inode and logged.inode and file.entry.inode != logged.inode)
-        truncated = file.entry.size < (logged.stop or 0)
-        if not replaced and not truncated and continues(content, logged):
-            return True
-        if logged.path == file.url:
-            reason = "replaced" if replaced else "truncated" if truncated else "rewritten"
-            logger.info(
-                "reading a file from its start", path=file.url, reason=reason, read=logged.stop
-            )
-        return False
+        is_truncated = file.entry.size < (logged.stop or 0)
+        if self._is_replaced(file, logged) or is_truncated:
+            return False
+        return continues(content, logged)
+
+    @staticmethod
+    def _is_replaced(file: GrowingFile, logged: FileRange) -> bool:
+        return bool(file.entry.inode and logged.inode and file.entry.inode != logged.inode)
 
     def _new_generation(self, file: GrowingFile) -> FileRange:
         previous = self._log.last_range(file.url)

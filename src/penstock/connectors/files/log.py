@@ -38,7 +38,9 @@ class FileRange:
     `stop` is None for a whole file. `line` is the number of lines before the range. `inode`,
     `head_hash` (of the first `head_size` bytes) and `block_hash` (of the last block before `stop`)
     identify a growing file. Offsets of a compressed growing file are those of its content.
-    `generation` counts how often the file of this path was truncated or replaced.
+    `generation` counts how often the file of this path was truncated or replaced. With
+    `starts_inside` the range starts within a record of several lines that is too long, of which a
+    range before it has the start; with `ends_inside` it ends within such a record.
     """
 
     path: str
@@ -53,6 +55,8 @@ class FileRange:
     head_size: int = 0
     head_hash: str = ""
     block_hash: str = ""
+    starts_inside: bool = False
+    ends_inside: bool = False
 
     @property
     def bytes(self) -> int:

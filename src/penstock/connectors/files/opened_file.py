@@ -82,8 +82,24 @@ class OpenedFile:
         if self.decompressed is not None:
             self.decompressed.failure = failures[1]
 
+    def checked(self) -> BinaryIO:
+        """Returns a stream that raises the error of corrupt content where the content ends."""
+        return cast(BinaryIO, _CheckedEnd(self))
+
     def __enter__(self) -> OpenedFile:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stream.close()
+
+
+class _CheckedEnd:
+    def __init__(self, file: OpenedFile) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        data = self._file.stream.read(size)
+        failure = self._file.failures[1]
+        if not data and failure is not None:
+            raise failure
+        return data

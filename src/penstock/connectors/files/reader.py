@@ -117,12 +117,12 @@ class FileReader:
     ) -> Iterator[DecodedPart]:
         file_read = Read(read.columns, read.conjuncts, read.metadata)
         file_format = self.format.without_start() if range_.start else self.format
+        file_format = file_format.inside_record() if range_.starts_inside else file_format
         failure: Exception | None = None
         try:
             file.check_kind()
-            for rows, positions in file_format.read_file(
-                file.stream, schema, range_.origin, file_read
-            ):
+            content = file.checked() if file_format.spans_lines else file.stream
+            for rows, positions in file_format.read_file(content, schema, range_.origin, file_read):
                 bad, file_read.bad = file_read.bad, []
                 yield DecodedPart(rows, positions, bad)
         except _CORRUPT as error:

@@ -20,8 +20,9 @@ from penstock.connectors.files.locating import check_unchanged, locate
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.connectors.files.pace import ListingPace
 from penstock.connectors.files.reader import METADATA, FileReader
+from penstock.connectors.files.segments import SpannedLines
 from penstock.connectors.files.storage import Storage
-from penstock.core.errors import ConnectError, Permanent, PlanError, Transient
+from penstock.core.errors import ConnectError, OptionError, Permanent, PlanError, Transient
 from penstock.core.paths import Project
 from penstock.sdk import (
     Capability,
@@ -246,8 +247,14 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         target = self._move_target()
         archive = "" if target is None else f"{target.storage.url(target.root.rstrip('/'))}/"
         return Discovery(
-            self._locations(), config.order, config.min_age, config.tail, is_divisible, archive
-        )
+            self._locations(), config.order, config.min_age, config.tail, is_divisible, archive,
+            self._spanned_lines(),
+        )  # fmt: skip
+
+    def _spanned_lines(self) -> SpannedLines | None:
+        if not isinstance(self.format, FileFormat) or not self.format.spans_lines:
+            return None
+        return SpannedLines(self.format.last_record_start, self.config.idle_timeout)
 
     def _move_target(self) -> Location | None:
         """Returns the directory of `after_read: {move: DIRECTORY}`; None without the option."""
@@ -294,6 +301,13 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
             raise PlanError(
                 "tail requires the encoding auto, utf-8, ascii or latin-1, and lines",
                 hint="Use watch: true instead of tail.",
+            )
+        if "idle_timeout" in self.config.model_fields_set and not self.format.spans_lines:
+            raise OptionError.of(
+                "idle_timeout",
+                message="idle_timeout is for records of several lines",
+                code="unused-option",
+                hint="Remove idle_timeout, or set record_start of the format text.",
             )
         return self.format
 

@@ -18,6 +18,8 @@ from penstock.sdk.record import Encoded, Records
 
 BLOCK = 1 << 20
 MAX_LENGTH = 64 << 20
+LINE_START = 1000
+"""The number of bytes of a too long line that are kept."""
 _SAMPLE_SIZE = 16 << 20
 
 
@@ -137,7 +139,7 @@ def read_blocks(
             pending.append(chunk)
             size += len(chunk)
         if size > max_length:
-            yield pending[0][:1000], False
+            yield b"".join(pending)[:LINE_START], False
             pending, size, skipping = [], 0, True
     if pending:
         yield b"".join(pending) + b"\n", True
