@@ -14,7 +14,7 @@ from penstock.spec.source_map import Route, SourceMap, find_map, find_texts
 
 def check_cases(source_map: SourceMap) -> Iterator[SpecError]:
     """Yields an error for each unknown name in `given`, `expect` and `dead_letters`."""
-    kinds = {node.name: node.kind for node in list_nodes(source_map)}
+    kinds = {node.key: node.kind for node in list_nodes(source_map)}
     tests = source_map.find(("tests",))
     for index in range(len(tests.data) if tests is not None and tests.is_list else 0):
         test: Route = ("tests", index)
