@@ -162,9 +162,10 @@ class _Planner:
 
     def _connect(self, nodes: Nodes) -> Nodes:
         """Returns the nodes with their inputs, in topological order, without cycles."""
+        missing = self.pipeline.missing
         known = frozenset(
             node.name for node in list_nodes(self.source_map) if node.kind != "sink"
-        )  # fmt: skip
+        ) | (missing.names if missing else frozenset())
         relations = {
             name: node.relation.inputs(known) if node.relation else None
             for name, node in nodes.items()

@@ -12,6 +12,7 @@ from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.names import node_name_problem, pipeline_name_problem, sink_key
 from penstock.core.text import did_you_mean, shorten
+from penstock.spec.front_end import MissingParts
 from penstock.spec.source_map import Route, SourceMap, SourceValue, find_map, find_texts
 from penstock.sql.facts import parse_facts
 
@@ -56,14 +57,16 @@ def _node_ref(
     return NodeRef(route[1], key, kind, route, data, tuple(inputs))
 
 
-def check_graph(source_map: SourceMap, *, complete: bool = True) -> Iterator[SpecError]:
+def check_graph(
+    source_map: SourceMap, *, complete: bool = True, missing: MissingParts | None = None
+) -> Iterator[SpecError]:
     """Yields the errors of names and of `from`.
 
-    Unknown inputs are errors only if the pipeline is `complete`.
+    Unknown inputs are errors only if the pipeline is `complete`, and if they are not `missing`.
     """
     nodes = list_nodes(source_map)
     yield from _check_names(source_map, nodes)
-    yield from _check_inputs(source_map, nodes, complete)
+    yield from _check_inputs(source_map, nodes, complete, missing)
     yield from _find_cycles(source_map, nodes)
 
 
@@ -153,7 +156,7 @@ def _duplicate_name(source_map: SourceMap, first: NodeRef, second: NodeRef) -> S
 
 
 def _check_inputs(
-    source_map: SourceMap, nodes: list[NodeRef], complete: bool
+    source_map: SourceMap, nodes: list[NodeRef], complete: bool, missing: MissingParts | None
 ) -> Iterator[SpecError]:
     readable = {node.name for node in nodes if node.kind != "sink"}
     sinks = {node.name for node in nodes if node.kind == "sink"}
@@ -171,7 +174,7 @@ def _check_inputs(
                     where=source_map.value(route),
                     hint="read the input of the sink instead",
                 )
-            elif complete:
+            elif complete and not (missing and missing.may_have(value.data)):
                 yield SpecError(
                     f'{node.kind} "{node.name}" reads "{value.written}", '
                     "which is not a source or transform",
