@@ -273,7 +273,7 @@ class _Planner:
             for sql in texts:
                 path = ("transforms", node.name, *sql.route)
                 where = self.source_map.value(path)
-                match = re.search(rf"\b{re.escape(name)}\b", sql.written, re.IGNORECASE)
+                match = re.search(_relation_pattern(name), sql.written, re.IGNORECASE)
                 if match:
                     position = line_and_column(sql.written, match.start())
                     where = self.source_map.inside(path, *position, len(name))
@@ -303,6 +303,12 @@ class _Planner:
         self.mistakes.append(
             PlanError(f"{node.label} {problem}", code=code, hint=hint, where=node.where)
         )
+
+
+def _relation_pattern(name: str) -> str:
+    """Returns the pattern of a name, in quotes or not, that is not a word of a name in quotes."""
+    escaped = re.escape(name)
+    return rf"""(?<=[`"]){escaped}(?=[`"])|(?<![\w`"]){escaped}(?!\w)"""
 
 
 def _downstream(name: str, nodes: Nodes, read: Relations) -> set[str]:
