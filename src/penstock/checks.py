@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock import app
 from penstock.core.error_codec import encode
-from penstock.core.errors import PenstockError, RecordError, flatten_errors, raise_all
+from penstock.core.errors import (
+    PenstockError,
+    RecordError,
+    ValidationErrors,
+    flatten_errors,
+    raise_all,
+)
 from penstock.core.text import plural
 from penstock.plan.comparison import Change
 from penstock.plan.explain import Column, explain
 from penstock.plan.make import PartialPlan
 from penstock.plan.model import Plan
-from penstock.spec.front_end import Overrides
+from penstock.spec.front_end import MissingParts, Overrides
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
 Level = Literal["static", "plan", "connect", "sample"]
+_UNKNOWN_FUNCTION = re.compile(r'there is no function "(.*)"')
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 
@@ -65,13 +73,21 @@ def check(
     rows: int = 10,
     timeout: float = 30.0,
 ) -> CheckResult:
-    """Checks a pipeline and returns all errors. Writes and consumes nothing.
+    """Checks a pipeline and returns all errors by file and line. Writes and consumes nothing.
 
     Each level includes the previous ones. `static` checks the files only. `plan` infers the
     columns of every node with Spark. `connect` connects to every external system within `timeout`
     seconds. Both check the nodes that do not depend on an error in the files. `sample` processes
     `rows` rows of each source, without access to sinks.
     """
+    result = _check(paths, overrides, level, rows, timeout)
+    result.errors = list(ValidationErrors(result.errors).errors)
+    return result
+
+
+def _check(
+    paths: app.Paths, overrides: Overrides, level: Level, rows: int, timeout: float
+) -> CheckResult:
     result = CheckResult(level)
     partial, errors = app.partial_plan(paths, overrides=overrides)
     with _Collector(result):
@@ -90,7 +106,7 @@ def check(
         _connect(result, partial, timeout)
     if depth >= LEVELS.index("plan") and _has_plan(partial):
         with _Collector(result), app.session(plan) as spark:
-            with _Collector(result):
+            with _Collector(result, plan.pipeline.missing):
                 _columns(result, plan, spark)
             with _Collector(result):
                 _syntax(partial, spark)
@@ -113,10 +129,13 @@ def _has_plan(partial: PartialPlan) -> bool:
 
 
 class _Collector:
-    """A collector of the errors raised in a block, without duplicates."""
+    """A collector of the errors raised in a block, without duplicates.
 
-    def __init__(self, result: CheckResult) -> None:
-        self.result = result
+    A function that may be in one of the `missing` parts of the files is no error.
+    """
+
+    def __init__(self, result: CheckResult, missing: MissingParts | None = None) -> None:
+        self.result, self.missing = result, missing
 
     def __enter__(self) -> None: ...
 
@@ -125,9 +144,15 @@ class _Collector:
             return False
         known = {encode(error) for error in self.result.errors}
         self.result.errors += [
-            inner for inner in flatten_errors(error) if encode(inner) not in known
+            inner
+            for inner in flatten_errors(error)
+            if encode(inner) not in known and not self._may_be_missing(inner)
         ]
         return True
+
+    def _may_be_missing(self, error: PenstockError) -> bool:
+        function = _UNKNOWN_FUNCTION.search(error.message)
+        return bool(self.missing and function and self.missing.may_have(function[1]))
 
 
 def _connect(result: CheckResult, partial: PartialPlan, timeout: float) -> None:

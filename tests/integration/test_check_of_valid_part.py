@@ -76,3 +76,37 @@ def test_all_unknown_columns_are_reported_at_once(tmp_path: Path, cli: Any) -> N
         (5, '"idd"'), (5, '"o.xx"'), (5, '"y"'), (5, '"yyyy"'), (6, '"aa"'), (6, '"bb"'),
         (7, '"idd"'), (7, '"xx"'), (7, '"y"'),
     ]  # fmt: skip
+
+
+SCRIPT = """
+CREATE TABLE visits (id BIGINT) WITH (connector = 'generate', rows = 3, fields.id = 'sequence');
+CREATE FUNCTION twice(x BIGINT AS x * 2;
+SELECT idd FROM visits;
+CREATE VIEW broken SELECT 1;
+SELECT * FROM broken WHERE nope > 1;
+SELECT twice(id) FROM visits;
+SELECT thrice(id) FROM visits;
+"""
+
+
+def test_check_reports_statements_beside_one_that_cannot_be_read(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.sql").write_text(SCRIPT)
+    errors = json.loads(cli(tmp_path, "check", "x.sql", "--json").stdout)["errors"]
+    assert [(error["line"], error["code"]) for error in errors] == [
+        (3, "invalid-sql"), (4, "unknown-column"), (5, "invalid-sql"), (8, "unknown-function"),
+    ]  # fmt: skip
+
+
+def test_check_reports_nodes_beside_a_missing_include(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(
+        "include: functions.sql\n"
+        'sources:\n  orders: {type: memory, schema: "id INT, x INT", rows: []}\n'
+        'transforms:\n  t: {type: sql, sql: "SELECT f(id) AS a FROM orders"}\n'
+        '  u: {type: filter, from: orders, where: "aa > 1"}\n'
+        "sinks:\n  a: {type: print, from: t}\n  b: {type: print, from: u}\n"
+        "  c: {type: print, from: included}\n"
+    )
+    errors = json.loads(cli(tmp_path, "check", "x.yaml", "--json").stdout)["errors"]
+    assert [(error["line"], error["code"]) for error in errors] == [
+        (1, "no-such-file"), (6, "unknown-column"),
+    ]  # fmt: skip

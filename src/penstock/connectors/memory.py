@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from penstock.core.errors import PlanError, RecordError
+from penstock.core.names import written_name
 from penstock.sdk import (
     BatchId,
     Capability,
@@ -213,7 +214,7 @@ class MemorySink(Sink[MemorySinkConfig]):
     @property
     def name(self) -> str:
         """The name of the table."""
-        return self.config.name or self.context.node
+        return self.config.name or written_name(self.context.node)
 
     def writer(
         self, client: None, batch: BatchId, partition: int, schema: pa.Schema

@@ -8,6 +8,7 @@ NODE_NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _PIPELINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 MAX_LENGTH = 63
+_SINKS = "sinks."
 
 
 def node_name_problem(name: str) -> str | None:
@@ -17,6 +18,16 @@ def node_name_problem(name: str) -> str | None:
     if not _NAME.match(name):
         return "a name starts with a letter and has letters, digits and underscores"
     return None
+
+
+def sink_key(name: str) -> str:
+    """Returns the key of a sink whose name a source or a transform has, too."""
+    return f"{_SINKS}{name}"
+
+
+def written_name(key: str) -> str:
+    """Returns the name in the file of the node with a key."""
+    return key.removeprefix(_SINKS)
 
 
 def pipeline_name_problem(name: str) -> str | None:

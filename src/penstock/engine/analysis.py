@@ -238,10 +238,10 @@ def _locate(plan: Plan, node: Node, error: PySparkException) -> Location | None:
             continue
         index = _syntax_error_index(sql, str(error))
         if index is not None:
-            path = (f"{node.kind}s", node.name, *sql.route)
+            path = (*node.route, *sql.route)
             return plan.inside(path, *sql.position(index))
     if len(texts) == 1:
-        return plan.inside((f"{node.kind}s", node.name, *texts[0].route), 1, 1)
+        return plan.inside((*node.route, *texts[0].route), 1, 1)
     return node.where
 
 
@@ -264,7 +264,7 @@ def _locate_fragment(plan: Plan, node: Node, index: int, fragment: str) -> Locat
     """Returns the location of a fragment at an index of the SQL text of a node, or None."""
     for sql in sql_texts(node):
         if fragment and sql.text[index : index + len(fragment)] == fragment:
-            return plan.inside((f"{node.kind}s", node.name, *sql.route), *sql.position(index))
+            return plan.inside((*node.route, *sql.route), *sql.position(index))
     return None
 
 

@@ -32,7 +32,7 @@ def check_patterns(plan: Plan, node: Node, session: SparkSession) -> None:
         for index in _patterns(sql):
             problem = _problem(sql.text[sql[index].start : sql[index].end], session)
             if problem is not None:
-                path = (f"{node.kind}s", node.name, *sql_text.route)
+                path = (*node.route, *sql_text.route)
                 raise SqlError(
                     f"{node.label}: invalid regular expression: {problem}",
                     code="invalid-pattern",

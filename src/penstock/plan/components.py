@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError, flatten_errors
+from penstock.core.names import written_name
 from penstock.core.text import did_you_mean
 from penstock.plan.changes import source_operation, with_operation
 from penstock.plan.lookups import check_stream, prepare_lookup
@@ -68,7 +69,7 @@ class Components:
     def _create_for_node(
         self, route: Route, kind: Kind, name: str, spec: Spec
     ) -> Component[Any] | None:
-        subject = f'{kind} "{name}" (type: {spec.type})'
+        subject = f'{kind} "{written_name(name)}" (type: {spec.type})'
         known = list(fields_at(type(spec), ()))
         # A table is read as a whole and needs no state.
         static = isinstance(spec, SourceSpec) and (spec.static or spec.lookup_table is not None)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.location import Location
+from penstock.core.names import written_name
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan import rules
 from penstock.plan.changes import configure_sinks, inherit
@@ -113,8 +114,7 @@ class _Planner:
         return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins, unread)
 
     def _report(self, node: Node, error: PenstockError) -> None:
-        route = (f"{node.kind}s", node.name)
-        error.where = locate_error(self.source_map, error, route)
+        error.where = locate_error(self.source_map, error, node.route)
         self.mistakes.append(error)
 
     def _nodes(self) -> Nodes:
@@ -124,8 +124,9 @@ class _Planner:
         }
         for name, transform in self.spec.transforms.items():
             nodes[name] = self._node("transform", name, transform, tuple(transform.inputs))
+        keys = {node.name: node.key for node in list_nodes(self.source_map) if node.kind == "sink"}
         for name, sink in self.spec.sinks.items():
-            nodes[name] = self._node("sink", name, sink, tuple(sink.inputs))
+            nodes[keys[name]] = self._node("sink", keys[name], sink, tuple(sink.inputs))
         return {name: node for name, node in nodes.items() if node is not None}
 
     def _node(
@@ -133,7 +134,7 @@ class _Planner:
         inputs: tuple[str, ...],
     ) -> Node | None:  # fmt: skip
         """Creates a node, which is `invalid` after an error; None without a component."""
-        route, count = (f"{kind}s", name), len(self.mistakes)
+        route, count = (f"{kind}s", written_name(name)), len(self.mistakes)
         component = self.components.make(route, kind, name, spec)
         if component is None:
             return None
@@ -161,9 +162,10 @@ class _Planner:
 
     def _connect(self, nodes: Nodes) -> Nodes:
         """Returns the nodes with their inputs, in topological order, without cycles."""
+        missing = self.pipeline.missing
         known = frozenset(
             node.name for node in list_nodes(self.source_map) if node.kind != "sink"
-        )  # fmt: skip
+        ) | (missing.names if missing else frozenset())
         relations = {
             name: node.relation.inputs(known) if node.relation else None
             for name, node in nodes.items()
@@ -236,7 +238,7 @@ class _Planner:
                 self.invalid.add(node.name)
             node = replace(node, inputs=tuple(sorted(relations & known)))
         inputs = len(set(node.inputs))
-        damaged = (f"{node.kind}s", node.name) in self.pipeline.damaged
+        damaged = node.route in self.pipeline.damaged
         if damaged and inputs < 2:
             return node
         if node.kind == "transform" and not inputs and not relations:
@@ -271,7 +273,7 @@ class _Planner:
             for sql in texts:
                 path = ("transforms", node.name, *sql.route)
                 where = self.source_map.value(path)
-                match = re.search(rf"\b{re.escape(name)}\b", sql.written, re.IGNORECASE)
+                match = re.search(_relation_pattern(name), sql.written, re.IGNORECASE)
                 if match:
                     position = line_and_column(sql.written, match.start())
                     where = self.source_map.inside(path, *position, len(name))
@@ -301,6 +303,12 @@ class _Planner:
         self.mistakes.append(
             PlanError(f"{node.label} {problem}", code=code, hint=hint, where=node.where)
         )
+
+
+def _relation_pattern(name: str) -> str:
+    """Returns the pattern of a name, in quotes or not, that is not a word of a name in quotes."""
+    escaped = re.escape(name)
+    return rf"""(?<=[`"]){escaped}(?=[`"])|(?<![\w`"]){escaped}(?!\w)"""
 
 
 def _downstream(name: str, nodes: Nodes, read: Relations) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
+from penstock.core.names import written_name
 from penstock.plan.functions.model import Function
 from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
 from penstock.spec.model_types import OnError
@@ -22,7 +23,10 @@ OutputMode = Literal["append", "update"]
 
 @dataclass(frozen=True)
 class Node:
-    """A source, transform or sink, resolved except for its schema."""
+    """A source, transform or sink, resolved except for its schema.
+
+    `name` is unique. A sink with the name of a source or a transform has the name `sinks.NAME`.
+    """
 
     name: str
     kind: Literal["source", "transform", "sink"]
@@ -53,9 +57,19 @@ class Node:
         return self.spec.type
 
     @property
+    def written_name(self) -> str:
+        """The name in the file."""
+        return written_name(self.name)
+
+    @property
+    def route(self) -> tuple[str, str]:
+        """The route of the node in its file."""
+        return f"{self.kind}s", self.written_name
+
+    @property
     def is_named(self) -> bool:
         """Whether the user's file names the node. Nodes that a script needs have other names."""
-        return self.where is None or self.name.lower() in self.where.text.lower()
+        return self.where is None or self.written_name.lower() in self.where.text.lower()
 
     @property
     def removed_operation(self) -> str | None:
@@ -69,7 +83,7 @@ class Node:
     @property
     def label(self) -> str:
         """The name in messages: `sink "table" (type: postgres)`."""
-        return f'{self.kind} "{self.name}" (type: {self.type})'
+        return f'{self.kind} "{self.written_name}" (type: {self.type})'
 
     @property
     def source(self) -> Source[Any]:
@@ -194,8 +208,7 @@ class Plan:
     def locate(self, error: PenstockError, node: Node) -> Location | None:
         """Returns the location in the user's file of an error of a node's component."""
         if isinstance(error, OptionError):
-            route = (f"{node.kind}s", node.name)
-            return locate_error(self.pipeline.source_map, error, route)
+            return locate_error(self.pipeline.source_map, error, node.route)
         return error.where or node.where
 
     def of(self, kind: str) -> Iterator[Node]:

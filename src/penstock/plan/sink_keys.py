@@ -66,7 +66,7 @@ def _has_own_key(sink: Node, nodes: Mapping[str, Node]) -> bool:
 def _last_rows(sink: Node, nodes: Mapping[str, Node], names: Collection[str]) -> Node:
     """Returns the transform above a sink."""
     (input_,) = sink.inputs
-    name = _free_name(f"{sink.name}_rows", names)
+    name = _free_name(f"{sink.written_name}_rows", names)
     config = LastRowsConfig(
         key=list(sink.spec.primary_key), input_key=list(nodes[input_].primary_key)
     )

@@ -100,7 +100,7 @@ def _failing_expressions(
         for sql in sql_texts(node):
             lines = sql.text.split("\n")
             if line <= len(lines) and quote in lines[line - 1]:
-                path = (f"{node.kind}s", name, *sql.route)
+                path = (*node.route, *sql.route)
                 yield node, plan.inside(path, *sql.position(sql.index(line, position)))
 
 

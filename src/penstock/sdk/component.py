@@ -21,9 +21,10 @@ Level = Literal["exactly once", "at least once", "at most once"]
 class Context:
     """The context of a component: its pipeline, its node and its state directory.
 
-    `state` is a directory that survives restarts; None without state (a check, a PySpark batch
-    read). `base` is the base directory of relative paths. `project` is the directory of the
-    pipeline file, to which paths in `state` are relative. `topic` is for formats: the topic
+    `node` is unique in the pipeline; that of a sink with the name of a source or a transform is
+    `sinks.NAME`. `state` is a directory that survives restarts; None without state (a check, a
+    PySpark batch read). `base` is the base directory of relative paths. `project` is the directory
+    of the pipeline file, to which paths in `state` are relative. `topic` is for formats: the topic
     of the node's payloads, if there is a single one. `owner` is for sinks: the ID of the state
     directory, the same after `--fresh`. Runs with different state have different owners; the
     engine sets it before it calls a sink. `functions` are the functions that SQL can call.

@@ -7,34 +7,38 @@ from collections.abc import Iterator
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
+from penstock.spec.front_end import MissingParts
 from penstock.spec.graph import list_nodes
 from penstock.spec.location_text import describe_location
 from penstock.spec.source_map import Route, SourceMap, find_map, find_texts
 
 
-def check_cases(source_map: SourceMap) -> Iterator[SpecError]:
-    """Yields an error for each unknown name in `given`, `expect` and `dead_letters`."""
-    kinds = {node.name: node.kind for node in list_nodes(source_map)}
+def check_cases(source_map: SourceMap, missing: MissingParts | None = None) -> Iterator[SpecError]:
+    """Yields an error for each unknown name in `given`, `expect` and `dead_letters`.
+
+    Names that may be in `missing` parts are no errors.
+    """
+    kinds = {node.key: node.kind for node in list_nodes(source_map)}
     tests = source_map.find(("tests",))
     for index in range(len(tests.data) if tests is not None and tests.is_list else 0):
         test: Route = ("tests", index)
         for name in find_map(source_map, (*test, "given")):
-            if kinds.get(name) != "source":
+            if kinds.get(name) != "source" and not (missing and missing.may_have(name)):
                 yield _not_a_source(source_map, (*test, "given", name), kinds)
         for name in find_map(source_map, (*test, "expect")):
-            if name not in kinds:
+            if name not in kinds and not (missing and missing.may_have(name)):
                 where = source_map.key((*test, "expect", name))
                 yield _unknown_node(source_map, test, name, where, kinds)
-        yield from _check_dead_letters(source_map, test, kinds)
+        yield from _check_dead_letters(source_map, test, kinds, missing)
 
 
 def _check_dead_letters(
-    source_map: SourceMap, test: Route, kinds: dict[str, str]
+    source_map: SourceMap, test: Route, kinds: dict[str, str], missing: MissingParts | None
 ) -> Iterator[SpecError]:
     letters = source_map.find((*test, "dead_letters"))
     for index in range(len(letters.data) if letters is not None and letters.is_list else 0):
         for route, value in find_texts(source_map, (*test, "dead_letters", index, "node")):
-            if value.data not in kinds:
+            if value.data not in kinds and not (missing and missing.may_have(value.data)):
                 where = source_map.value(route)
                 yield _unknown_node(source_map, test, value.written, where, kinds)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,6 +34,31 @@ class Replacement:
 
 
 @dataclass(frozen=True)
+class MissingParts:
+    """The parts of files that could not be read, whose errors are reported.
+
+    `names` are the names of their nodes and functions. With `others` they may have further names.
+    """
+
+    names: frozenset[str] = frozenset()
+    others: bool = False
+
+    def may_have(self, name: str) -> bool:
+        """Returns whether a node or a function of the name may be in these parts."""
+        return self.others or name.casefold() in {each.casefold() for each in self.names}
+
+    def __or__(self, other: MissingParts | None) -> MissingParts:
+        if other is None:
+            return self
+        return MissingParts(self.names | other.names, self.others or other.others)
+
+
+def combine(parts: Iterable[MissingParts | None]) -> MissingParts | None:
+    """Returns the missing parts of several files, None without any."""
+    return reduce(lambda left, right: left | right if left else right, parts, None)
+
+
+@dataclass(frozen=True)
 class ParsedPipeline:
     """A pipeline as its front end read it, before validation.
 
@@ -48,6 +73,8 @@ class ParsedPipeline:
     """Likely errors that do not prevent a run."""
     replacements: Sequence[Replacement] = ()
     """The options that a file replaces in an earlier file."""
+    missing: MissingParts | None = None
+    """The parts that could not be read; None if all could."""
 
 
 class FrontEnd(Protocol):

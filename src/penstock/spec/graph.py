@@ -10,8 +10,9 @@ from typing import Any
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
-from penstock.core.names import node_name_problem, pipeline_name_problem
+from penstock.core.names import node_name_problem, pipeline_name_problem, sink_key
 from penstock.core.text import did_you_mean, shorten
+from penstock.spec.front_end import MissingParts
 from penstock.spec.source_map import Route, SourceMap, SourceValue, find_map, find_texts
 from penstock.sql.facts import parse_facts
 
@@ -20,9 +21,13 @@ _KINDS = {"sources": "source", "transforms": "transform", "sinks": "sink"}
 
 @dataclass(frozen=True)
 class NodeRef:
-    """A node by name, with its kind, its route and the names in its `from`."""
+    """A node by name, with its kind, its route and the names in its `from`.
+
+    `key` is unique: the name, but for a sink with the name of a source or a transform.
+    """
 
     name: str
+    key: str
     kind: str
     route: Route
     data: Any
@@ -36,26 +41,32 @@ class NodeRef:
 
 def list_nodes(source_map: SourceMap) -> list[NodeRef]:
     """Returns all nodes in the order of the file."""
-    return [
-        _node_ref(source_map, kind, (section, name), data)
-        for section, kind in _KINDS.items()
-        for name, data in find_map(source_map, (section,)).items()
-    ]
+    nodes: list[NodeRef] = []
+    for section, kind in _KINDS.items():
+        readable = {node.name for node in nodes if node.kind != "sink"}
+        for name, data in find_map(source_map, (section,)).items():
+            key = sink_key(name) if kind == "sink" and name in readable else name
+            nodes.append(_node_ref(source_map, kind, key, (section, name), data))
+    return nodes
 
 
-def _node_ref(source_map: SourceMap, kind: str, route: tuple[str, str], data: Any) -> NodeRef:
+def _node_ref(
+    source_map: SourceMap, kind: str, key: str, route: tuple[str, str], data: Any
+) -> NodeRef:
     inputs = find_texts(source_map, (*route, "from")) if isinstance(data, dict) else ()
-    return NodeRef(route[1], kind, route, data, tuple(inputs))
+    return NodeRef(route[1], key, kind, route, data, tuple(inputs))
 
 
-def check_graph(source_map: SourceMap, *, complete: bool = True) -> Iterator[SpecError]:
+def check_graph(
+    source_map: SourceMap, *, complete: bool = True, missing: MissingParts | None = None
+) -> Iterator[SpecError]:
     """Yields the errors of names and of `from`.
 
-    Unknown inputs are errors only if the pipeline is `complete`.
+    Unknown inputs are errors only if the pipeline is `complete`, and if they are not `missing`.
     """
     nodes = list_nodes(source_map)
     yield from _check_names(source_map, nodes)
-    yield from _check_inputs(source_map, nodes, complete)
+    yield from _check_inputs(source_map, nodes, complete, missing)
     yield from _find_cycles(source_map, nodes)
 
 
@@ -115,7 +126,8 @@ def _check_names(source_map: SourceMap, nodes: list[NodeRef]) -> Iterator[SpecEr
         where = source_map.key(node.route)
         yield from _invalid(node.name, node_name_problem(node.name), where)
         first = seen.setdefault(node.name.casefold(), node)
-        if first is not node:
+        is_distinct = first.name == node.name and first.key != node.key
+        if first is not node and not is_distinct:
             yield _duplicate_name(source_map, first, node)
 
 
@@ -144,7 +156,7 @@ def _duplicate_name(source_map: SourceMap, first: NodeRef, second: NodeRef) -> S
 
 
 def _check_inputs(
-    source_map: SourceMap, nodes: list[NodeRef], complete: bool
+    source_map: SourceMap, nodes: list[NodeRef], complete: bool, missing: MissingParts | None
 ) -> Iterator[SpecError]:
     readable = {node.name for node in nodes if node.kind != "sink"}
     sinks = {node.name for node in nodes if node.kind == "sink"}
@@ -162,13 +174,13 @@ def _check_inputs(
                     where=source_map.value(route),
                     hint="read the input of the sink instead",
                 )
-            elif complete:
+            elif complete and not (missing and missing.may_have(value.data)):
                 yield SpecError(
                     f'{node.kind} "{node.name}" reads "{value.written}", '
                     "which is not a source or transform",
                     code="unknown-input",
                     where=source_map.value(route),
-                    hint=did_you_mean(value.data, readable - {node.name}),
+                    hint=did_you_mean(value.data, readable - {node.key}),
                 )
 
 

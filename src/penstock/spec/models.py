@@ -27,7 +27,8 @@ class PipelineSpec(StrictModel):
     transforms: dict[str, TransformSpec] = {}
     """Transforms, by name."""
     sinks: dict[str, SinkSpec] = {}
-    """Sinks, by name."""
+    """Sinks, by name. A sink may have the name of a source or transform. Commands, test cases and
+    metrics then name the sink `sinks.NAME`."""
     functions: dict[str, FunctionSpec] = {}
     """Functions that SQL can call, by name."""
     function_files: PathList = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -44,11 +44,15 @@ def damaged_nodes(source_map: SourceMap, removed: Iterable[Route]) -> frozenset[
     These are the nodes with removed values, and those whose names or inputs are not unique.
     """
     nodes = list_nodes(source_map)
-    count = Counter(node.name.casefold() for node in nodes)
+    spellings = defaultdict[str, set[str]](set)
+    for node in nodes:
+        spellings[node.name.casefold()].add(node.name)
+    count = Counter(node.key for node in nodes)
     unusable = {
         node.route
         for node in nodes
-        if count[node.name.casefold()] > 1
+        if count[node.key] > 1
+        or len(spellings[node.name.casefold()]) > 1
         or node_name_problem(node.name)
         or len(set(node.input_names)) < len(node.inputs)
     }

@@ -13,6 +13,7 @@ from penstock.core.errors import PenstockError, SpecError, raise_all
 from penstock.spec.cases import check_cases
 from penstock.spec.front_end import (
     SCRIPT_SUFFIX,
+    MissingParts,
     Overrides,
     ParsedPipeline,
     Replacement,
@@ -57,6 +58,8 @@ class Pipeline:
     """The files without their includes; `-` is standard input."""
     replacements: tuple[Replacement, ...] = ()
     """The options that a file replaces in an earlier file."""
+    missing: MissingParts | None = None
+    """The parts of the files that could not be read; None if all could."""
 
     @property
     def name(self) -> str:
@@ -124,30 +127,34 @@ def validate_parsed(
     if foreign:
         return None, [*parsed.errors, unknown_key_error(source_map, foreign)]
     known = _known_sections(data)
-    complete = _is_complete(data, source_map)
+    missing = parsed.missing
+    complete = _is_complete(data, source_map) and not (missing and missing.others)
     spec, errors = validate_model(PipelineSpec, known, source_map)
     removed: frozenset[Route] = frozenset()
     if spec is None:
         spec, removed = validate_part(PipelineSpec, known)
-    errors = [*errors, *_structure_errors(data, source_map, complete)]
+    errors = [*errors, *_structure_errors(parsed, source_map, complete)]
     if spec is None:
         return None, [*parsed.errors, *errors]
     warnings = (*parsed.warnings, *find_unused(source_map))
     damaged = damaged_nodes(source_map, removed)
     pipeline = Pipeline(
-        spec, source_map, warnings, damaged, complete, replacements=tuple(parsed.replacements)
-    )
+        spec, source_map, warnings, damaged, complete,
+        replacements=tuple(parsed.replacements), missing=missing,
+    )  # fmt: skip
     return pipeline, [*parsed.errors, *errors]
 
 
 def _structure_errors(
-    data: dict[str, Any], source_map: SourceMap, complete: bool
+    parsed: ParsedPipeline, source_map: SourceMap, complete: bool
 ) -> Iterator[SpecError]:
     """Yields the errors of keys, names and inputs."""
+    data, missing = parsed.data, parsed.missing
     yield from (unknown_key_error(source_map, name) for name in _unknown_keys(data))
-    yield from check_graph(source_map, complete=complete)
-    yield from _check_sections(data, source_map)
-    yield from check_cases(source_map)
+    yield from check_graph(source_map, complete=complete, missing=missing)
+    if missing is None:
+        yield from _check_sections(data, source_map)
+    yield from check_cases(source_map, missing)
 
 
 def _is_complete(data: dict[str, Any], source_map: SourceMap) -> bool:

@@ -41,6 +41,38 @@ def test_nodes_come_after_their_inputs(tmp_path: Path) -> None:
     assert plan.streams == {"orders", "a", "b", "c", "out"}
 
 
+def test_sink_with_the_name_of_a_node_has_a_key(tmp_path: Path) -> None:
+    transforms = {"made": sql("SELECT id, price FROM orders")}
+    sinks = {"made": memory("orders"), "orders": memory("made"), "out": memory("made")}
+    plan = planned(tmp_path, document(transforms, sinks=sinks))
+    assert {name: node.inputs for name, node in plan.nodes.items() if node.kind == "sink"} == {
+        "sinks.made": ("orders",), "sinks.orders": ("made",), "out": ("made",),
+    }  # fmt: skip
+    assert [query.sinks for query in plan.queries] == [("sinks.made", "sinks.orders", "out")]
+    made = plan.nodes["sinks.made"]
+    assert (made.label, made.route) == ('sink "made" (type: memory)', ("sinks", "made"))
+    assert made.component.context.node == "sinks.made" and made.where is not None
+    assert made.where.line == plan.pipeline.source_map.key(("sinks", "made")).line
+
+
+def test_errors_of_a_sink_with_the_name_of_a_node(tmp_path: Path) -> None:
+    transforms = {"made": sql("SELECT id, price FROM orders")}
+    made = {"type": "memory", "from": "made", "max_record": 3}
+    errors = mistakes(tmp_path, document(transforms, sinks={"made": made}))
+    assert [error.message for error in errors] == [
+        'sink "made" (type: memory) has no option "max_record"'
+    ]
+
+
+def test_rows_above_a_sink_with_the_name_of_a_node(tmp_path: Path) -> None:
+    changes = {"type": "memory", "rows": [], "schema": "op STRING, id INT, other INT",
+               "primary_key": "id", "operation_column": "op"}  # fmt: skip
+    sink = {"type": "memory", "mode": "upsert", "from": "orders", "primary_key": "other"}
+    plan = planned(tmp_path, {"sources": {"orders": changes}, "sinks": {"orders": sink}})
+    assert plan.nodes["sinks.orders"].inputs == ("orders_rows",)
+    assert not plan.nodes["orders_rows"].is_named and plan.nodes["sinks.orders"].is_named
+
+
 def test_the_state_directory_is_beside_the_file(tmp_path: Path) -> None:
     plan = planned(tmp_path, document({}, "orders"))
     assert plan.state == tmp_path / ".penstock" / "shop"

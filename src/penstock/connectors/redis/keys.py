@@ -12,6 +12,7 @@ from penstock.connectors.redis.client import connection, create_client
 from penstock.connectors.redis.config import RedisSourceConfig
 from penstock.connectors.redis.errors import row_error, translate_errors
 from penstock.core.errors import OptionError, PlanError, raise_all
+from penstock.core.names import written_name
 from penstock.sdk import PAYLOAD, Capability, Context, DecodeError, LookupSource, Read, isolate
 from penstock.sdk.columns.conversion import TextConversion, cast
 from penstock.sdk.columns.names import find_name
@@ -70,7 +71,7 @@ class KeySource(LookupSource[RedisSourceConfig]):
                 f"{', '.join(self.primary_key)}, found {', '.join(sorted(used)) or 'none'}",
                 code="wrong-key",
                 hint="Write each column of the primary key in braces, as in "
-                f'"{self.context.node}:{{{self.primary_key[0]}}}".',
+                f'"{written_name(self.context.node)}:{{{self.primary_key[0]}}}".',
             )
         if self._has_rows:
             for field in columns:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+
+from sqlglot.tokenizer_core import TokenType
 
 from penstock.core.errors import SpecError, raise_all
 from penstock.core.location import Location
 from penstock.spec.script.build import map_node
 from penstock.spec.script.nodes import ScriptNodes
+from penstock.spec.script.quotes import find_unclosed
 from penstock.spec.script.statements import Statement, read_statement
 from penstock.spec.script.tables import resolve_tables
 from penstock.spec.script.tokens import Text, Token, TokenReader, split_statements, tokenize
+from penstock.spec.script.unread import UnreadStatements
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.nodes import File, MappingNode
 from penstock.sql.dialect.nesting import check_nesting
@@ -27,8 +32,19 @@ def parse_script(text: str, name: str, base: Path) -> Document:
     * A query alone is printed.
     * `SET` sets the name, the description, or a setting of the runtime.
     """
+    document = parse_valid_part(text, name, base)
+    raise_all(document.errors)
+    return document
+
+
+def parse_valid_part(text: str, name: str, base: Path) -> Document:
+    """Returns the document as `parse_script` does, without the statements that have errors.
+
+    Their errors are `errors` of the document. Raises SpecError if no statement can be read.
+    """
     file = File(name, text.removeprefix("\ufeff"), base)
-    tokens = tokenize(file)
+    errors: list[SpecError] = []
+    tokens = _tokens(file, errors)
     if not tokens:
         raise SpecError(
             "the file is empty",
@@ -36,16 +52,39 @@ def parse_script(text: str, name: str, base: Path) -> Document:
             where=Location(name, 1, 1),
             hint="add CREATE TABLE statements and a query",
         )
-    errors: list[SpecError] = []
-    statements = list(_read_all(file, [*split_statements(tokens)], errors))
+    unread = UnreadStatements(has_others=bool(errors))
+    statements = list(_read_all(file, [*split_statements(tokens)], errors, unread))
     tables = resolve_tables(file, statements)
-    nodes = ScriptNodes(file, tables, complete=not errors)
+    nodes = ScriptNodes(file, tables, unread)
     nodes.add_all()
-    raise_all([*errors, *tables.errors, *nodes.errors])
-    return Document(_root(file, nodes), (name,), (*tables.warnings, *nodes.warnings))
+    errors += [*tables.errors, *nodes.errors]
+    return Document(
+        _root(file, nodes), (name,), (*tables.warnings, *nodes.warnings),
+        errors=tuple(errors), missing=unread.missing if errors else None,
+    )  # fmt: skip
 
 
-def _read_all(file: File, parts: list[list[Token]], errors: list[SpecError]) -> Iterator[Statement]:
+def _tokens(file: File, errors: list[SpecError]) -> list[Token]:
+    """Returns the tokens of a file; before a quote without an end those of whole statements.
+
+    Raises SpecError if a quote before may be the one without an end: it encloses several lines.
+    """
+    try:
+        return tokenize(file)
+    except SpecError as error:
+        opening = find_unclosed(file.text)
+        before = tokenize(replace(file, text=file.text[:opening]))
+        last = [index for index, token in enumerate(before) if token.type is TokenType.SEMICOLON]
+        quoted = (file.text[token.start : token.end] for token in before if token.quoted)
+        if not last or any("\n" in text for text in quoted):
+            raise
+        errors.append(error)
+        return before[: last[-1]]
+
+
+def _read_all(
+    file: File, parts: list[list[Token]], errors: list[SpecError], unread: UnreadStatements
+) -> Iterator[Statement]:
     for tokens in parts:
         try:
             statement = read_statement(TokenReader(file, tokens))
@@ -53,6 +92,7 @@ def _read_all(file: File, parts: list[list[Token]], errors: list[SpecError]) -> 
             yield statement
         except SpecError as error:
             errors.append(error)
+            unread.add(TokenReader(file, tokens))
 
 
 def _check_nesting(file: File, statement: Statement) -> None:

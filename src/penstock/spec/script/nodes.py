@@ -39,6 +39,7 @@ from penstock.spec.script.statements import (
 )
 from penstock.spec.script.tables import Tables
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.unread import UnreadStatements
 from penstock.spec.yaml.nodes import File, Node
 
 _KINDS = ("source", "sink", "lookup")
@@ -48,10 +49,10 @@ _PRINTED = "result"
 class ScriptNodes:
     """The sections of a pipeline. Errors are in `errors`, warnings in `warnings`."""
 
-    def __init__(self, file: File, tables: Tables, *, complete: bool) -> None:
-        """Reads statements. Unless `complete`, other statements have errors."""
+    def __init__(self, file: File, tables: Tables, unread: UnreadStatements) -> None:
+        """Reads statements. `unread` are those with errors, to which it adds statements."""
         statements = tables.statements
-        self._file, self._statements, self._complete = file, statements, complete
+        self._file, self._statements, self._unread = file, statements, unread
         self._is_of_arroyo = tables.is_of_arroyo
         self._tables = {
             statement.name.value.lower(): statement
@@ -66,7 +67,7 @@ class ScriptNodes:
             for statement in reversed(statements)
             if isinstance(statement, Insert)
         }
-        self._written |= self._inserts.keys()
+        self._written |= self._inserts.keys() | unread.written
         self._inputs: dict[str, list[Text]] = {}
         self._printed = 0
         times = AssumedTimes(statements)
@@ -116,10 +117,11 @@ class ScriptNodes:
 
     def _report(self, error: SpecError, statement: Statement) -> None:
         """Adds an error, or a warning if a table is neither written nor read."""
-        if error.code != "unwritten-table" or self._is_read(statement):
+        if error.code != "unwritten-table":
             self.errors.append(error)
-        elif self._complete:
-            self.warnings.append(error)
+        elif not self._unread.may_write(statement):
+            (self.errors if self._is_read(statement) else self.warnings).append(error)
+        self._unread.skip(statement)
 
     def _is_read(self, table: Statement) -> bool:
         """Returns whether the name of a table is in a query."""
@@ -157,7 +159,7 @@ class ScriptNodes:
 
     def _add_insert(self, insert: Insert) -> None:
         table = self._tables.get(insert.table.value.lower())
-        if table is None and not self._complete:
+        if table is None and self._unread.missing.may_have(insert.table.value):
             return
         if table is None:
             raise SpecError(

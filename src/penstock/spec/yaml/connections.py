@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from penstock.core.errors import PenstockError, SpecError
 from penstock.core.text import did_you_mean
+from penstock.spec.front_end import MissingParts
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.nodes import Entry, MappingNode, Node, ScalarNode
 
@@ -15,26 +16,30 @@ _USERS = {"sources": "source", "sinks": "sink"}
 def apply_connections(document: Document) -> tuple[Document, list[PenstockError]]:
     """Returns the document with the options of connections in nodes, and the errors."""
     errors: list[PenstockError] = []
-    known = document.root.get("connections")
+    known, missing = document.root.get("connections"), document.missing
     connections = known if isinstance(known, MappingNode) else None
     entries = []
     for entry in document.root.entries:
         value: Node = entry.value
         if entry.name in _USERS and isinstance(value, MappingNode):
             nodes = tuple(
-                Entry(node.key, _with_defaults(node.value, node.name, connections, errors))
+                Entry(node.key, _with_defaults(node.value, node.name, connections, errors, missing))
                 for node in value.entries
             )
             value = replace(value, entries=nodes)
         elif entry.name == "dead_letter":
-            value = _with_defaults(value, entry.name, connections, errors)
+            value = _with_defaults(value, entry.name, connections, errors, missing)
         entries.append(Entry(entry.key, value))
     root = replace(document.root, entries=tuple(entries))
     return replace(document, root=root), errors
 
 
 def _with_defaults(
-    node: Node, name: str, connections: MappingNode | None, errors: list[PenstockError]
+    node: Node,
+    name: str,
+    connections: MappingNode | None,
+    errors: list[PenstockError],
+    missing: MissingParts | None,
 ) -> Node:
     if not isinstance(node, MappingNode):
         return node
@@ -47,7 +52,8 @@ def _with_defaults(
         return node
     connection = connections.entry(reference.value) if connections else None
     if connection is None:
-        errors.append(_unknown(reference, connections))
+        if missing is None or not missing.others:
+            errors.append(_unknown(reference, connections))
         return _with_invalid(node, reference)
     if not isinstance(connection.value, MappingNode):
         return node

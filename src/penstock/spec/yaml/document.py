@@ -12,7 +12,7 @@ from penstock.core.location import Location
 from penstock.core.pipes import open_without_waiting
 from penstock.core.regular_files import check_regular_file
 from penstock.core.text import nearest_file
-from penstock.spec.front_end import Replacement, is_test_file
+from penstock.spec.front_end import MissingParts, Replacement, is_test_file
 from penstock.spec.source_map import Route, SourceValue
 from penstock.spec.yaml.composer import Composer
 from penstock.spec.yaml.nodes import (
@@ -47,7 +47,10 @@ class Document:
     replacements: tuple[Replacement, ...] = ()
     """The options that a file replaces in an earlier file."""
     errors: tuple[SpecError, ...] = ()
-    """The errors of keys that a file has twice. The tree has the first one."""
+    """The errors of keys that a file has twice, of which the tree has the first one, and of
+    statements of a script that are not in the tree."""
+    missing: MissingParts | None = None
+    """The parts of the files that are not in the tree; None if all are."""
 
     def find(self, route: Route) -> SourceValue | None:
         """Returns the value at `route`, or None if there is none."""

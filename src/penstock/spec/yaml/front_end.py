@@ -8,9 +8,16 @@ from collections.abc import Sequence as List
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.core.errors import PenstockError, SpecError, ValidationErrors, raise_all
-from penstock.spec.front_end import SCRIPT_SUFFIX, Overrides, ParsedPipeline
-from penstock.spec.script import parse_script
+from penstock.core.errors import PenstockError, SpecError, raise_all
+from penstock.spec.front_end import (
+    SCRIPT_SUFFIX,
+    MissingParts,
+    Overrides,
+    ParsedPipeline,
+    combine,
+    is_test_file,
+)
+from penstock.spec.script import parse_valid_part
 from penstock.spec.yaml.connections import apply_connections
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.include import IncludeReader
@@ -36,9 +43,7 @@ class YamlFrontEnd:
         document, errors = read_documents(paths, overrides=overrides, env=env)
         if document is None:
             return ParsedPipeline(errors=errors)
-        return ParsedPipeline(
-            document.root.data(), document, errors, document.warnings, document.replacements
-        )
+        return _parsed(document, errors)
 
 
 def load(
@@ -67,15 +72,34 @@ def read_documents(
 ) -> tuple[Document | None, list[PenstockError]]:
     """Reads documents as `load` does, and returns errors instead of raising them.
 
-    The document is None if a file cannot be read.
+    The document lacks the files and statements that cannot be read. It is None if no file can be
+    read, or if a file may replace an option of another one.
     """
     variables = os.environ if env is None else env
     reader = IncludeReader(variables)
     files = reader.read(paths)
-    if reader.errors or not files:
-        doubled = (e for documents in files for each in documents for e in each.errors)
+    documents = [each for file in files for each in file]
+    missing = MissingParts(others=True) if reader.errors else None
+    if not files or (combine([missing, *(each.missing for each in documents)]) and _replace(paths)):
+        doubled = (error for each in documents for error in each.errors)
         return None, [*reader.errors, *doubled]
-    return _complete(files, overrides, variables)
+    if missing is not None:
+        files[0][0] = replace(files[0][0], missing=missing | files[0][0].missing)
+    document, errors = _complete(files, overrides, variables)
+    return document, [*reader.errors, *errors]
+
+
+def _replace(paths: List[str | Path] | List[str]) -> bool:
+    """Returns whether one of the files may replace options of another one."""
+    additive = [Path(path).suffix == SCRIPT_SUFFIX or is_test_file(path) for path in paths]
+    return additive.count(False) > 1
+
+
+def _parsed(document: Document, errors: List[PenstockError]) -> ParsedPipeline:
+    return ParsedPipeline(
+        document.root.data(), document, errors, document.warnings, document.replacements,
+        document.missing,
+    )  # fmt: skip
 
 
 def read_script(
@@ -86,11 +110,10 @@ def read_script(
     Messages use `name` as the name of the file. Errors are in the result.
     """
     try:
-        script = parse_script(text, name, Path.cwd())
-    except (SpecError, ValidationErrors) as error:
+        script = parse_valid_part(text, name, Path.cwd())
+    except SpecError as error:
         return ParsedPipeline(errors=[error])
-    document, errors = _complete([[script]], overrides, os.environ if env is None else env)
-    return ParsedPipeline(document.root.data(), document, errors, document.warnings)
+    return _parsed(*_complete([[script]], overrides, os.environ if env is None else env))
 
 
 def _complete(

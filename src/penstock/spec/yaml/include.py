@@ -28,7 +28,7 @@ from penstock.core.errors import PenstockError, SpecError, ValidationErrors
 from penstock.core.location import Location
 from penstock.core.text import shorten
 from penstock.spec.front_end import SCRIPT_SUFFIX
-from penstock.spec.script import parse_script
+from penstock.spec.script import parse_valid_part
 from penstock.spec.yaml.document import Document, missing_file_error, read_document, read_text
 from penstock.spec.yaml.interpolate import Interpolator
 from penstock.spec.yaml.nodes import Node, ScalarNode, SequenceNode
@@ -123,7 +123,7 @@ def _read(path: str, where: Location | None) -> Document:
     """Returns the document of a YAML file or a SQL script."""
     if Path(path).suffix.lower() != SCRIPT_SUFFIX:
         return read_document(path, where)
-    return parse_script(read_text(Path(path), where), path, Path(path).absolute().parent)
+    return parse_valid_part(read_text(Path(path), where), path, Path(path).absolute().parent)
 
 
 def _fixed_directory(path: Path) -> Path:

@@ -6,11 +6,12 @@ from collections.abc import Sequence as List
 from dataclasses import replace
 
 from penstock.core.errors import PenstockError
+from penstock.spec.front_end import combine
 from penstock.spec.yaml.composer import duplicate_key_error
 from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.nodes import Entry, MappingNode, ScalarNode, SequenceNode
 
-_NAMED = {
+NAMED = {
     "sources": "source",
     "transforms": "transform",
     "sinks": "sink",
@@ -35,15 +36,16 @@ def merge_documents(documents: List[Document]) -> tuple[Document, list[PenstockE
     files = tuple(name for document in documents for name in document.files)
     warnings = tuple(each for document in documents for each in document.warnings)
     replacements = tuple(each for document in documents for each in document.replacements)
-    return Document(root, files, warnings, replacements), errors
+    missing = combine(document.missing for document in documents)
+    return Document(root, files, warnings, replacements, missing=missing), errors
 
 
 def _merge_entries(first: Entry, second: Entry, errors: list[PenstockError]) -> Entry:
     left, right = first.value, second.value
     if is_empty(left) or is_empty(right):
         return second if is_empty(left) else first
-    if isinstance(left, MappingNode) and isinstance(right, MappingNode) and first.name in _NAMED:
-        noun = _NAMED[first.name]
+    if isinstance(left, MappingNode) and isinstance(right, MappingNode) and first.name in NAMED:
+        noun = NAMED[first.name]
         return Entry(first.key, _merge_maps(left, right, errors, noun, deep=False))
     if isinstance(left, MappingNode) and isinstance(right, MappingNode) and first.name in _DEEP:
         return Entry(first.key, _merge_maps(left, right, errors, "option", deep=True))

@@ -6,7 +6,7 @@ from collections.abc import Sequence as List
 from dataclasses import replace
 
 from penstock.core.errors import PenstockError
-from penstock.spec.front_end import SCRIPT_SUFFIX, Replacement
+from penstock.spec.front_end import SCRIPT_SUFFIX, Replacement, combine
 from penstock.spec.source_map import Route
 from penstock.spec.yaml.composer import duplicate_key_error
 from penstock.spec.yaml.document import Document
@@ -39,6 +39,7 @@ def _apply(base: Document, overlay: Document, errors: list[PenstockError]) -> Do
         (*base.files, *overlay.files),
         (*base.warnings, *overlay.warnings),
         (*base.replacements, *replaced),
+        missing=combine((base.missing, overlay.missing)),
     )
 
 

@@ -13,6 +13,7 @@ from penstock.core.text import did_you_mean
 from penstock.spec.front_end import Overrides
 from penstock.spec.yaml.composer import Composer
 from penstock.spec.yaml.document import Document
+from penstock.spec.yaml.merge import NAMED
 from penstock.spec.yaml.nodes import Entry, File, MappingNode, Node, ScalarNode, SequenceNode, Span
 
 _STEP = re.compile(r'"([^"]*)"|\'([^\']*)\'|([^.="\']+)')
@@ -40,11 +41,20 @@ def apply_overrides(
     for text in texts:
         try:
             override = _parse(text)
+            if document.missing and _names_unknown_node(document, override.steps):
+                continue
             root = _set_value(root, override.steps, override.value, override)
         except SpecError as error:
             errors.append(error)
     assert isinstance(root, MappingNode)
     return replace(document, root=root), errors
+
+
+def _names_unknown_node(document: Document, steps: list[ScalarNode]) -> bool:
+    """Returns whether an override is of a node that may be in a part that could not be read."""
+    if len(steps) < 3 or steps[0].written not in NAMED:
+        return False
+    return document.node((steps[0].written, steps[1].written)) is None
 
 
 def _parse(text: str) -> _Override:
