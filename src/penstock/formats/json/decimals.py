@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 
 from penstock.sdk.columns.conversion import cast
-from penstock.sdk.columns.text_values import Times
+from penstock.sdk.columns.text_values import Times, fits_decimal
 
 Decimals = Literal["number", "string", "bytes"]
 """The form of decimals. `bytes` is that of Kafka Connect: base64 of the unscaled value, as a two's
@@ -51,8 +51,10 @@ def canonical_bytes(text: str, type_: pa.DataType, *, is_number: bool) -> str | 
     """Returns the form `bytes` of a number or of such a text; None if it is invalid."""
     try:
         value = Decimal(text) if is_number else decode(text, type_.scale)
-        pa.array([value], type_)
+        fits = value.is_finite() and fits_decimal(value, type_)
     except (ArithmeticError, ValueError):
+        return None
+    if not fits:
         return None
     return _encode(value, type_.scale)
 

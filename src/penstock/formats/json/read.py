@@ -3,8 +3,8 @@
 arrow-json truncates 1.5 to the integer 1 and 1.239 to the decimal 1.23, accepts numbers as
 timestamps and dates, and reads binary as hexadecimal. Therefore it reads wider types (`_wide`),
 which are narrowed by exact casts. arrow-json also aborts the process if the text of an error
-contains NUL or a value nested a million levels deep: such payloads bypass arrow-json
-(`_is_risky`).
+contains NUL or a value nested a million levels deep, and confuses escaped characters from U+20000:
+such payloads bypass arrow-json (`_is_risky`), as do numbers with more digits than `_wide` has.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ import pyarrow.compute as pc
 
 from penstock.core.panics import panics_as_exceptions
 from penstock.formats.json.decimals import Decimals, read_decimals
+from penstock.formats.json.digits import (
+    FRACTION_DIGITS,
+    has_confused_characters,
+    may_lose_digits,
+)
 from penstock.formats.json.spelling import respell
 from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
 from penstock.sdk.columns.conform import conform, is_list, leaf_types
@@ -33,6 +38,8 @@ _WIDE = pa.decimal128(38, 19)
 _WIDE_NANOS = pa.decimal128(38, 16)
 _DEEP = 10_000
 _EXACT = float(2**53)
+_EXACT_TIMES = {"seconds": float(2**33), "millis": 2**33 * 1e3}
+"""The numbers, of the year 2242, from which a float of a time with microseconds may be whole."""
 _SPACE = np.zeros(256, bool)
 _SPACE[[9, 10, 13, 32]] = True
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -58,6 +65,8 @@ class Reader:
         if _is_risky(text, offsets) or not _is_framed(text, offsets):
             raise Suspect
         view, count = memoryview(text.data), len(payloads)
+        if may_lose_digits(text, self.schema, self.form.times, self.decimals):
+            raise Suspect
         wide = self._read_wide(view, count, self.schema)
         respelled = respell(self.schema, wide, view)
         while respelled is not None:
@@ -122,9 +131,10 @@ class Reader:
         has_times = self.form.times != "iso" and any(map(pa.types.is_timestamp, kinds))
         if not has_times and pa.int64() not in kinds:
             return False
+        bound = _EXACT_TIMES.get(self.form.times, _EXACT) if has_times else _EXACT
         leaves = [leaf for leaf in _leaf_arrays(approximate) if pa.types.is_floating(leaf.type)]
         return any(
-            pc.any(pc.greater_equal(pc.abs(leaf), _EXACT)).as_py()
+            pc.any(pc.greater_equal(pc.abs(leaf), bound)).as_py()
             or (has_times and pc.any(pc.not_equal(pc.floor(leaf), leaf)).as_py())
             for leaf in leaves
         )
@@ -146,8 +156,10 @@ def _read_json(text: memoryview | bytes, schema: pa.Schema, count: int) -> pa.Re
 def _is_risky(text: Bytes, offsets: npt.NDArray[np.int32]) -> bool:
     if (text == 0).any():
         return True
-    if (text == 92).any() and b"\\u0000" in text.tobytes():
-        return True
+    if (text == 92).any():
+        content = text.tobytes()
+        if b"\\u0000" in content or has_confused_characters(content):
+            return True
     lengths = np.diff(offsets)
     return any(
         _is_deep(text[offsets[index] : offsets[index + 1]].tobytes())
@@ -203,7 +215,7 @@ def _count_following_objects(text: Bytes, positions: npt.NDArray[np.intp]) -> in
 def _wide_decimal(type_: pa.DataType) -> pa.DataType:
     digits = type_.precision - type_.scale
     scale = 38 - digits
-    return pa.decimal128(38, scale) if scale - type_.scale >= 6 else pa.decimal256(76, 76 - digits)
+    return pa.decimal128(38, scale) if scale >= FRACTION_DIGITS else pa.decimal256(76, 76 - digits)
 
 
 def _is_infinite(array: pa.Array) -> bool:

@@ -161,9 +161,15 @@ def payloads(
 
 def _writable(array: pa.Array, times: Times, decimals: Decimals) -> pa.Array:
     array = _in_whole_units(array, times)
+    try:
+        return _as_written(array, times, decimals, far=False)
+    except pa.ArrowInvalid:
+        return _as_written(array, times, decimals, far=True)
 
+
+def _as_written(array: pa.Array, times: Times, decimals: Decimals, far: bool) -> pa.Array:
     def leaf_type(leaf: pa.DataType) -> pa.DataType:
-        return pa.string() if is_text(leaf, decimals) else text_type(leaf, times)
+        return pa.string() if is_text(leaf, decimals) else text_type(leaf, times, far=far)
 
     def write_leaf(values: pa.Array, type_: pa.DataType) -> pa.Array:
         if is_text(values.type, decimals):

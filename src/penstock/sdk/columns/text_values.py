@@ -97,11 +97,13 @@ def _decimal(text: str, type_: pa.DataType) -> str | None:
     value = number(text)
     if value is None:
         return None
-    try:
-        pa.array([value], type_)
-    except pa.ArrowInvalid:
-        return None
-    return format(value, "f")
+    return format(value.normalize(_EXACT), "f") if fits_decimal(value, type_) else None
+
+
+def fits_decimal(value: Decimal, type_: pa.DataType) -> bool:
+    """Returns whether a finite number has no more digits than a DECIMAL type."""
+    unscaled = value.scaleb(type_.scale, _EXACT)
+    return unscaled == unscaled.to_integral_value() and unscaled.copy_abs() < 10**type_.precision
 
 
 def _time_number(text: str, form: TimeForm) -> str | None:
