@@ -29,7 +29,7 @@ SERVERS = {
 LIGHT = ("modbus", "peer_program", "pushing", "web_server")
 """Fixtures of servers that each process may start."""
 SERVER_FIXTURES = {*LIGHT, *(name for names in SERVERS.values() for name in names)}
-DIRECTORIES = ("chaos", "docs", "integration", "contract", "golden", "unit")
+DIRECTORIES = ("chaos", "docs", "golden", "integration", "contract", "unit")
 """Below `tests/`, from those whose modules take longest."""
 
 

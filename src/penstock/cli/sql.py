@@ -51,20 +51,21 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
         for file in files:
             _load(shell, file)
         if not sys.stdin.isatty():
+            text = sys.stdin.read()
             with _session(shell):
-                return _execute_input(shell)
+                return _execute_input(shell, text)
         print("Enter statements with ; at the end, \\? for the commands, Ctrl-D to leave.")
         while not _converse(shell):
             shell.spark = Future()
         return 0
 
 
-def _execute_input(shell: Shell) -> int:
-    """Executes the standard input. Returns the exit code."""
+def _execute_input(shell: Shell, text: str) -> int:
+    """Executes the text of standard input. Returns the exit code."""
     from penstock.cli.shell.commands import EndOfShell
 
     try:
-        return respond(shell, sys.stdin.read())
+        return respond(shell, text)
     except EndOfShell as end:
         return end.code
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import resource
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from command_line import CommandLine
 from penstock.core.errors import OutputClosed, OutputError, PenstockError
-from penstock.core.standard_streams import output_errors
+from penstock.core.standard_streams import _ClosedInput, output_errors
+from penstock.engine import session
 from penstock.engine.descriptors import require_descriptors
 from penstock.engine.jvm_log import log_settings
 
@@ -56,6 +59,20 @@ def test_closed_standard_input_of_the_shell() -> None:
         "error[input-closed]: standard input is closed\n  hint: Redirect the input, as in < FILE.\n"
     )
     assert done.returncode == 2
+
+
+def test_the_shell_reads_standard_input_before_it_starts_java(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    closed = io.TextIOWrapper(io.BufferedReader(_ClosedInput(0, closefd=False)))
+    monkeypatch.setattr("sys.stdin", closed)
+    started: list[object] = []
+    monkeypatch.setattr(session, "session", started.append)
+    done = CommandLine()(tmp_path, "sql")
+    assert started == []
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2, "error[input-closed]: standard input is closed"
+    )  # fmt: skip
 
 
 def test_errors_of_writing() -> None:

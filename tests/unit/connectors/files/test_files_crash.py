@@ -188,17 +188,17 @@ OPTIONS = {
 }
 
 
-EVERY = pytest.mark.parametrize("remote", [False, True], ids=["local", "pyarrow"])
-FORMS = pytest.mark.parametrize("form", ["lines", "blocks"])
-PAIRS = pytest.mark.parametrize(
+KILLED = pytest.mark.parametrize(
+    ("form", "remote"), [("blocks", False), ("lines", True)], ids=["blocks-local", "lines-pyarrow"]
+)
+FAILED = pytest.mark.parametrize(
     ("form", "remote"), [("lines", False), ("blocks", True)], ids=["lines-local", "blocks-pyarrow"]
 )
-"""After an error the process goes on, so each storage and each format is enough once."""
+"""Each storage and each format once; kills and errors together have all pairs."""
 CASES = pytest.mark.parametrize("options", list(OPTIONS.values()), ids=list(OPTIONS))
 
 
-@EVERY
-@FORMS
+@KILLED
 @CASES
 def test_a_kill_at_every_operation(
     tmp_path: Path, request: Any, monkeypatch: Any, options: Any, form: str, remote: bool
@@ -234,7 +234,7 @@ def kill_everywhere(root: Path, form: Any, remote: bool, options: dict[str, Any]
         world.check_end()
 
 
-@PAIRS
+@FAILED
 @CASES
 def test_an_error_at_every_operation(
     tmp_path: Path, request: Any, monkeypatch: Any, options: Any, form: str, remote: bool
