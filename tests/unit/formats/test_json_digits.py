@@ -19,6 +19,9 @@ TYPES: list[pa.DataType] = [
     pa.int8(), pa.int32(), pa.int64(), pa.decimal128(18, 4), pa.decimal128(32, 0),
     pa.decimal128(38, 10), pa.decimal128(38, 38),
 ]  # fmt: skip
+EXPONENTS = [
+    "", "", "e0", "e1", "E+3", "e-1", "e-9", "e-16", "e-20", "e-330", "e18", "e-000330",
+]  # fmt: skip
 _digits = st.sampled_from(["", "0", "9", "00", "1", "5", "12", "0" * 6, "9" * 7, "0" * 15, "40961"])
 _fractions = st.lists(_digits, max_size=4).map("".join)
 _numbers = st.builds(
@@ -28,7 +31,7 @@ _numbers = st.builds(
     st.sampled_from(["", "-"]),
     st.integers(0, 2**64).map(str) | st.sampled_from(["0", "1", "127", "17198438400", str(2**63)]),
     _fractions,
-    st.sampled_from(["", "", "e0", "e1", "E+3", "e-1", "e-9", "e-16", "e-20", "e-330", "e18"]),
+    st.sampled_from(EXPONENTS),
 )
 
 
