@@ -111,10 +111,17 @@ class Kafka(Server):
         return self._admin
 
     def create_topic(self, name: str | None = None, partitions: int = 1, **configs: Any) -> str:
-        """Makes a topic, with `cleanup_policy="compact"` as cleanup.policy; returns its name."""
+        """Makes a topic, with `cleanup_policy="compact"` as cleanup.policy; returns its name.
+
+        The broker knows the topic then.
+        """
         name = name or f"topic-{uuid.uuid4().hex[:12]}"
         config = {key.replace("_", "."): str(value) for key, value in configs.items()}
         _done(self.admin.create_topics([NewTopic(name, partitions, config=config)]))
+        until = time.monotonic() + _KNOWN_IN
+        while name not in self.admin.list_topics(timeout=10).topics:
+            assert time.monotonic() < until, f"{name} does not appear"
+            time.sleep(0.02)
         return name
 
     def delete_topic(self, name: str) -> None:

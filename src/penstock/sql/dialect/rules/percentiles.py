@@ -39,9 +39,10 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
 def _order(sql: Sql, call: Call) -> tuple[int, int] | None:
     """Returns the tokens of the value in `WITHIN GROUP (ORDER BY value)`, or None."""
     after = call.closing + 1
-    if not sql.words(after, "WITHIN", "GROUP") or not sql.words(after + 3, "ORDER", "BY"):
+    closing = sql.closing.get(after + 2)
+    if closing is None or not sql.words(after, "WITHIN", "GROUP"):
         return None
-    return after + 5, sql.closing[after + 2]
+    return (after + 5, closing) if sql.words(after + 3, "ORDER", "BY") else None
 
 
 def _of_order(sql: Sql, call: Call) -> list[Edit]:
