@@ -52,7 +52,7 @@ class UnreadStatements:
     @property
     def missing(self) -> MissingParts:
         """The names, as those of missing parts."""
-        return MissingParts(frozenset(self.defined), self.has_others)
+        return MissingParts(frozenset(self.defined | self.written), self.has_others)
 
 
 def _created_name(reader: TokenReader) -> str:
