@@ -25,6 +25,9 @@ Answers are compared by value: `2` is equal to `2.0`. Times have microseconds, a
 UTC. A function without a counterpart is an error of `penstock check` that names the expression to
 use instead.
 
+Windows of event time (`tumble`, `hop`, `session`, `calendar_window`) are in
+[Write a pipeline as a SQL script](../howto/sql.md).
+
 """
 ROWS = """The samples are computed on these rows:
 
