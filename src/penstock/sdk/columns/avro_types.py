@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.sdk.columns.avro_json import json_text
-from penstock.sdk.columns.conform import is_list, rebuild
+from penstock.sdk.columns.conform import rebuild
 from penstock.sdk.columns.conversion import cast
 from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.schema_errors import invalid_schema
+from penstock.sdk.columns.type_names import is_list
 
 _TYPES = {
     "null": pa.null(), "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(),
