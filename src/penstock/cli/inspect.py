@@ -115,8 +115,8 @@ def _parse_arguments(
 
 
 def _columns(table: pa.Table) -> list[dict[str, str]]:
-    from penstock.sdk.columns.conform import sql_name
     from penstock.sdk.columns.json_mark import is_json
+    from penstock.sdk.columns.type_names import sql_name
 
     return [
         {"name": field.name, "type": "VARIANT" if is_json(field) else sql_name(field.type)}

@@ -13,7 +13,7 @@ from penstock.core.errors import PlanError
 from penstock.plan.model import Node, Query
 from penstock.sdk import Capability, Source
 from penstock.sdk.changes import OPERATION_COLUMN, add_operation
-from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.type_names import sql_name
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 from penstock.sql.determinism import deterministic, samples_rows
 from penstock.sql.keyed_rows import KeyedRows

@@ -14,9 +14,9 @@ from penstock.plan.lookups import table_columns
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import registry
-from penstock.sdk.columns.conform import sql_name
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.predicates import conjunct_sql
+from penstock.sdk.columns.type_names import sql_name
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.plan.reached_watermarks import windows_have_watermarks
 from penstock.sdk import Capability
-from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.type_names import sql_name
 from penstock.spec.node_models import SourceSpec
 from penstock.sql.determinism import deterministic
 

@@ -19,7 +19,7 @@ from penstock.core.paths import UserPath
 from penstock.core.units import ByteSize, Duration, PositiveDuration, duration_text, size_text
 from penstock.sdk import registry
 from penstock.sdk.capability import Capability
-from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.component import Component
 from penstock.sdk.guarantees import DeliveryGuarantee, guarantees, variants
 from penstock.sdk.registry import Kind

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.type_names import sql_name
 
 _MANTISSA_BITS = {16: 11, 32: 24, 64: 53}
 

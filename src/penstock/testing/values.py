@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.text import did_you_mean, shorten
-from penstock.sdk.columns.conform import is_list, sql_name, with_article
 from penstock.sdk.columns.conversion import TextConversion
+from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 from penstock.spec.source_map import Route
 
 _TOLERANCE = 1e-9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -38,10 +39,13 @@ def file_of(values: list[bytes], nested: bool = False) -> bytes:
     return file
 
 
-def read(file: bytes, type_: str = "TIMESTAMP") -> tuple[list[int], list[tuple[int, str]]]:
+def read(
+    file: bytes, type_: str = "TIMESTAMP", **options: Any
+) -> tuple[list[int], list[tuple[int, str]]]:
     schema, request = arrow_schema(f"id INT, at {type_}"), Read()
     micros = []
-    for rows, _ in Parquet(ParquetConfig()).read_file(io.BytesIO(file), schema, "f", request):
+    format_ = Parquet(ParquetConfig(**options))
+    for rows, _ in format_.read_file(io.BytesIO(file), schema, "f", request):
         column = rows.column("at")
         flat = column.flatten() if pa.types.is_list(column.type) else column
         micros += flat.cast(pa.int64()).to_pylist()
@@ -64,3 +68,27 @@ def test_year_beyond_64_bits_costs_only_its_row() -> None:
 def test_nanoseconds_of_other_years_cost_only_their_row() -> None:
     file = file_of([int96(YEAR_9999), int96(YEAR_9999, 1), int96(YEAR_1)])
     assert read(file) == ([YEAR_9999 * 10**6, YEAR_1 * 10**6], [(2, "wrong-type")])
+
+
+def test_nanoseconds_of_any_year_are_truncated_by_an_option() -> None:
+    times = [YEAR_9999, YEAR_1, 0, -1]
+    for values in (times, times[:2], times[2:]):
+        file = file_of([int96(seconds, 1_999) for seconds in values])
+        exact = [seconds * 10**6 + 1 for seconds in values]
+        assert read(file, nanoseconds="truncate") == (exact, [])
+        assert read(file) == ([], [(row + 1, "wrong-type") for row in range(len(values))])
+
+
+def test_texts_of_times_do_not_depend_on_other_rows() -> None:
+    near = [int96(0, 1_000), int96(0, 123_000_000), int96(0, 123_456_789), int96(5)]
+    schema = arrow_schema("at STRING")
+    texts = []
+    for values in (near, [*near, int96(YEAR_9999)]):
+        read_file = Parquet(ParquetConfig()).read_file
+        batches = read_file(io.BytesIO(file_of(values)), schema, "f", Read())
+        texts.append([text for rows, _ in batches for text in rows.column("at").to_pylist()])
+    assert texts[0] == [
+        "1970-01-01T00:00:00.000001", "1970-01-01T00:00:00.123",
+        "1970-01-01T00:00:00.123456789", "1970-01-01T00:00:05",
+    ]  # fmt: skip
+    assert texts[1] == [*texts[0], "9999-12-31T23:59:59"]

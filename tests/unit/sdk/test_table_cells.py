@@ -13,10 +13,10 @@ from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructTy
 from penstock.engine.columns import sink_schema, to_arrow
 from penstock.formats.json import Json, JsonConfig
 from penstock.formats.json.schema import json_schema
-from penstock.sdk.columns.conform import sql_name
 from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.json_text import parsed_rows
 from penstock.sdk.columns.text_table import cell
+from penstock.sdk.columns.type_names import sql_name
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, 500_000, tzinfo=dt.UTC)
 MONEY = pa.decimal128(12, 2)

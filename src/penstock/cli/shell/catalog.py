@@ -39,7 +39,7 @@ def describe_query(shell: Shell, part: Part) -> None:
 
 
 def _print_columns(shell: Shell, query: Entry) -> None:
-    from penstock.sdk.columns.conform import sql_name
+    from penstock.sdk.columns.type_names import sql_name
 
     columns = shell.columns(query)
     print_table(("column", "type"), [(field.name, sql_name(field.type)) for field in columns])

@@ -19,9 +19,10 @@ from penstock.engine.functions.coroutines import NoResult, call_concurrently
 from penstock.engine.functions.load import describe, load_function
 from penstock.plan.functions.model import Function
 from penstock.sdk import isolate
-from penstock.sdk.columns.conform import leaf_types, sql_name
+from penstock.sdk.columns.conform import leaf_types
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.rows import array_of
+from penstock.sdk.columns.type_names import sql_name
 
 _LIMIT = 1000
 """The maximum characters of an error."""

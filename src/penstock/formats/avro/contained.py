@@ -15,7 +15,8 @@ from penstock.formats.avro.container import block, container_schema, header, rea
 from penstock.formats.avro.datum import codec, row_payload
 from penstock.formats.avro.plain import PlainAvro, declared_columns
 from penstock.formats.avro.rows import RowReader, Value
-from penstock.sdk.columns.avro_types import avro_schema, records_of
+from penstock.sdk.columns.avro_schemas import records_of
+from penstock.sdk.columns.avro_types import avro_schema
 from penstock.sdk.encoding.json_texts import COLUMNS
 from penstock.sdk.encoding.lines import MAX_LENGTH
 from penstock.sdk.record import Decoded, DecodeFailure, Encoded, Failure, Rows

@@ -51,7 +51,7 @@ def read_container(
         stream = io.BufferedReader(content, _BLOCK)
         header = fastavro.block_reader(stream)
         content.bounded = False
-        reader = make_reader(parse_schema(header.writer_schema))
+        reader = make_reader(_writer_schema(header))
         decompression = Decompression(header.codec, max_size)
         sync = cast(Any, header)._header["sync"]
         while (count := _read_varint(stream)) is not None:
@@ -123,7 +123,13 @@ def _skip_to_next(
 def container_schema(file: BinaryIO) -> Any:
     """Returns the schema in a container's header. Raises errors of fastavro, and DecodeError."""
     stream = io.BufferedReader(BoundedInput(_chunks(file)), _BLOCK)
-    return parse_schema(fastavro.block_reader(stream).writer_schema)
+    return _writer_schema(fastavro.block_reader(stream))
+
+
+def _writer_schema(header: Any) -> Any:
+    """Returns the parsed schema of a header, whose JSON may be the name of a type."""
+    schema = header.writer_schema
+    return parse_schema({"type": schema} if isinstance(schema, str) else schema)
 
 
 def header(datum: Any, compression: str) -> bytes:

@@ -14,7 +14,8 @@ from fastavro.schema import SchemaParseException
 
 from penstock.core.errors import DecodeError, EncodeError, OptionError, PlanError
 from penstock.core.regular_files import check_regular_file
-from penstock.sdk.columns.avro_types import from_arrow, records_of, without_times
+from penstock.sdk.columns.avro_schemas import records_of, without_times
+from penstock.sdk.columns.avro_values import from_arrow
 from penstock.sdk.columns.conform import decode_error, error_text
 from penstock.sdk.columns.schema_errors import invalid_schema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.formats.avro.datum import parse_schema
-from penstock.sdk.columns.avro_types import strip_parsed_keys
+from penstock.sdk.columns.avro_schemas import strip_parsed_keys
 from penstock.sdk.schema_registry import Registered, Registry
 
 

@@ -15,8 +15,10 @@ from penstock.formats.avro import datum as avro
 from penstock.formats.avro.plain import check_columns, declared_columns
 from penstock.formats.avro.references import inline_references
 from penstock.formats.avro.rows import RowReader
-from penstock.sdk.columns.avro_types import arrow_schema, avro_schema, strip_parsed_keys
-from penstock.sdk.columns.conform import collect_encoded, conform, is_list
+from penstock.sdk.columns.avro_schemas import strip_parsed_keys
+from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
+from penstock.sdk.columns.conform import collect_encoded, conform
+from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.component import Context
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.encoding.json_texts import COLUMNS

@@ -14,13 +14,9 @@ from penstock.core.errors import DecodeError
 from penstock.formats.avro.datum import codec, undecodable
 from penstock.formats.avro.defaults import convert_defaults
 from penstock.sdk.columns.avro_json import json_text
-from penstock.sdk.columns.avro_types import (
-    arrow_schema,
-    check_arrays,
-    is_recursive,
-    records_of,
-    to_arrow,
-)
+from penstock.sdk.columns.avro_schemas import check_arrays, is_recursive, records_of
+from penstock.sdk.columns.avro_types import arrow_schema
+from penstock.sdk.columns.avro_values import to_arrow
 from penstock.sdk.columns.conform import Leaf, collect_decoded, concat_batches, conform
 from penstock.sdk.columns.conversion import cast as exact
 from penstock.sdk.encoding.json_texts import text_rows

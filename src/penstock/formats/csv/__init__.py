@@ -21,7 +21,7 @@ from penstock.formats.csv.records import Dialect, read_records, remove_blank
 from penstock.formats.csv.records import Records as BlockRecords
 from penstock.formats.csv.write import Writer
 from penstock.sdk.columns.binary_arrays import decode_non_null, join_lines
-from penstock.sdk.columns.conform import collect_encoded, error_text, sql_name
+from penstock.sdk.columns.conform import collect_encoded, error_text
 from penstock.sdk.columns.inference import (
     column_of,
     infer_number_type,
@@ -29,6 +29,7 @@ from penstock.sdk.columns.inference import (
     merge_types,
 )
 from penstock.sdk.columns.names import check_distinct
+from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.encoding.fallback import decode_with_fallback
 from penstock.sdk.encoding.lines import Framing, sample, split_payloads
 from penstock.sdk.encoding.time_options import TimeOptions

@@ -16,7 +16,7 @@ from penstock.sdk.columns.binary_arrays import concatenated_values
 from penstock.sdk.columns.conversion import Conversion, cast
 from penstock.sdk.columns.text_output import to_text
 from penstock.sdk.columns.text_values import TimeForm, Times
-from penstock.sdk.columns.times import has_iso_text, iso_text
+from penstock.sdk.columns.times import has_iso_text
 
 _MARK = "\ufeff"
 """The byte order mark, which is skipped at the start of a file."""
@@ -117,7 +117,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 def _texts(array: pa.Array, times: Times) -> pa.StringArray:
     if has_iso_text(array.type) and (times == "iso" or not pa.types.is_timestamp(array.type)):
-        return iso_text(array)
+        return cast(array, pa.string())
     if pa.types.is_timestamp(array.type):
         digits = _DIGITS[times]
         numbers = Conversion(TimeForm(times))(array, pa.decimal128(30, digits)).cast(pa.string())

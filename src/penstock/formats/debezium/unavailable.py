@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from penstock.core.errors import DecodeError
 from penstock.sdk import Failure
-from penstock.sdk.columns.conform import is_list
+from penstock.sdk.columns.type_names import is_list
 
 PLACEHOLDER = "__debezium_unavailable_value"
 """The value of Debezium for such values: a text, its bytes, or an array or a map of these."""

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.json.decimals import Forms
-from penstock.sdk.columns.conform import is_list, rebuild
+from penstock.sdk.columns.conform import rebuild
 from penstock.sdk.columns.json_mark import is_json, json_field
+from penstock.sdk.columns.type_names import is_list
 
 Schema = dict[str, Any]
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from penstock.core.errors import DecodeError
 from penstock.formats.json.decimals import decode, read_decimals
-from penstock.sdk.columns.conform import conform, is_list
+from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.text_values import Times
+from penstock.sdk.columns.type_names import is_list
 
 Schema = Mapping[str, Any]
 _CONNECT, _DEBEZIUM = "org.apache.kafka.connect.data.", "io.debezium.time."

@@ -13,7 +13,6 @@ import pyarrow as pa
 from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
 from penstock.formats.json.decimals import Decimals, canonical_bytes
-from penstock.sdk.columns.conform import is_list, sql_name, with_article
 from penstock.sdk.columns.conversion import is_number
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import check_json
@@ -25,6 +24,7 @@ from penstock.sdk.columns.text_values import (
     canonical,
     time_hint,
 )
+from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_FINITE = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}

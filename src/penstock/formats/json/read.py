@@ -29,10 +29,11 @@ from penstock.formats.json.digits import (
 )
 from penstock.formats.json.spelling import respell
 from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
-from penstock.sdk.columns.conform import conform, is_list, leaf_types
+from penstock.sdk.columns.conform import conform, leaf_types
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.json_mark import has_json
 from penstock.sdk.columns.text_values import ISO, TimeForm
+from penstock.sdk.columns.type_names import is_list
 
 _WIDE = pa.decimal128(38, 19)
 _WIDE_NANOS = pa.decimal128(38, 16)

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.formats.json.decimals import Forms
-from penstock.sdk.columns.conform import is_list
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.schema_errors import invalid_schema
 from penstock.sdk.columns.text_values import Times
+from penstock.sdk.columns.type_names import is_list
 
 _TYPES = {
     "string": pa.string(),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.sdk.columns.conform import is_list
+from penstock.sdk.columns.type_names import is_list
 
 
 def respell(schema: pa.Schema, rows: pa.RecordBatch, text: memoryview | bytes) -> pa.Schema | None:

@@ -76,7 +76,7 @@ class Parquet(FileFormat[ParquetConfig]):
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read
     ) -> Iterator[pa.RecordBatch | Unreadable]:
         try:
-            content = Content(file)
+            content = Content(file, truncate=self.config.nanoseconds == "truncate")
             check_file_columns(content.schema, schema, origin)
             needed = match_fields(content.schema, project_schema(schema, read))
             yield from read_row_groups(content, [name for name, _ in needed])

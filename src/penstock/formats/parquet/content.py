@@ -16,9 +16,13 @@ ROWS = 65_536
 
 
 class Content:
-    """An opened Parquet file. Raises errors of PyArrow for a damaged one."""
+    """An opened Parquet file. Raises errors of PyArrow for a damaged one.
 
-    def __init__(self, file: BinaryIO) -> None:
+    With `truncate` INT96 timestamps lose digits below a microsecond where nanoseconds do not fit.
+    """
+
+    def __init__(self, file: BinaryIO, *, truncate: bool) -> None:
+        self._truncate = truncate
         self._file = parquet.ParquetFile(file, pre_buffer=False)
         self._units = [
             parquet.ParquetFile(
@@ -44,7 +48,7 @@ class Content:
             return
         others = [self._read(file, group, times) for file in self._units]
         for nanos, micros, seconds in zip(batches, *others, strict=True):
-            yield split_times(nanos, micros, seconds)
+            yield split_times(nanos, micros, seconds, truncate=self._truncate)
 
     @staticmethod
     def _read(

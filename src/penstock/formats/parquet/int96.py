@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError
+from penstock.sdk.columns.text_values import TRUNCATE_HINT
 from penstock.sdk.encoding.arrow_files import Unreadable
 from penstock.sdk.encoding.arrow_validity import Mask, any_leaf, any_of
 
@@ -18,14 +19,14 @@ MAX_MICRO_SECONDS = 9_223_372_036_853
 
 
 def split_times(
-    nanos: pa.RecordBatch, micros: pa.RecordBatch, seconds: pa.RecordBatch
+    nanos: pa.RecordBatch, micros: pa.RecordBatch, seconds: pa.RecordBatch, *, truncate: bool
 ) -> list[pa.RecordBatch | Unreadable]:
     """Returns the rows of a batch with exact timestamps.
 
     `nanos` is the batch, whose INT96 columns overflow in other years than 1678 to 2261. `micros`
     and `seconds` are these columns in other units. A batch with other years has microseconds. A row
-    with a fraction of a microsecond in these years is unreadable, as is one of a year that
-    microseconds cannot hold.
+    with a fraction of a microsecond in these years is unreadable, unless `truncate` is set, as is
+    one of a year that microseconds cannot hold.
     """
     far = _any(seconds, _beyond(MAX_NANO_SECONDS))
     if not far.any():
@@ -34,7 +35,7 @@ def split_times(
     exact = nanos
     for name, column in zip(micros.schema.names, micros.columns, strict=True):
         exact = exact.set_column(exact.schema.get_field_index(name), name, column)
-    kind = np.where(outside, 3, np.where(fine, np.where(far, 2, 1), 0))
+    kind = np.where(outside, 3, np.where(fine, np.where(far, 0 if truncate else 2, 1), 0))
     parts: list[pa.RecordBatch | Unreadable] = []
     starts = np.flatnonzero(np.diff(kind, prepend=-1))
     for start, stop in zip(starts, [*starts[1:], len(kind)], strict=True):
@@ -48,7 +49,9 @@ def split_times(
 
 
 _ERRORS = {
-    2: DecodeError("a timestamp has nanoseconds; expected microseconds", code="wrong-type"),
+    2: DecodeError(
+        "a timestamp has nanoseconds; expected microseconds", code="wrong-type", hint=TRUNCATE_HINT
+    ),
     3: DecodeError("a timestamp is out of range", code="wrong-type"),
 }
 

@@ -17,10 +17,13 @@ class Protobuf(PlainProtobuf):
 
     Fields are columns, by name: `int32` INT, `int64` BIGINT, `uint32` BIGINT, `uint64`
     DECIMAL(20, 0), `bytes` BINARY, an enum STRING with its name (or its number, if it has no
-    name), `repeated` ARRAY, messages and groups STRUCT, `google.protobuf.Timestamp` TIMESTAMP.
-    proto2, proto3 and editions are read. Only the fields of declared columns, and the declared
-    fields within them, are decoded. A recursive message, such as `google.protobuf.Struct`, is no
-    column: declare other columns, some levels of its fields, or set `as_json`.
+    name), `repeated` ARRAY, messages and groups STRUCT, `google.protobuf.Timestamp` TIMESTAMP,
+    `google.type.Date` DATE. `google.protobuf.Duration` and `google.type.TimeOfDay` are declared as
+    STRING, which has ISO 8601 text, or, as other times, as STRUCT of their fields: such as
+    `STRUCT<seconds: BIGINT, nanos: INT>` for times with nanoseconds. proto2, proto3 and editions
+    are read. Only the fields of declared columns, and the declared fields within them, are decoded.
+    A recursive message, such as `google.protobuf.Struct`, is no column: declare other columns, some
+    levels of its fields, or set `as_json`.
 
     A field without presence (proto3 without `optional`) is never null: an absent field has its
     default, and a null is not written. Other absent fields are null. An empty payload is a message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from penstock.core.errors import MissingExtra, PlanError
 from penstock.core.panics import Panic, panics_as_exceptions
 from penstock.formats.protobuf.groups import Fields, with_groups, without_groups
 from penstock.formats.protobuf.projection import Projection
-from penstock.sdk.columns.conform import is_list
+from penstock.sdk.columns.type_names import is_list
 
 
 @dataclass(frozen=True)
@@ -23,20 +23,15 @@ class Codec:
     groups: Fields
 
     @classmethod
-    def create(
-        cls, projection: Projection, unit: Literal["us", "ns"], *, names_of_enums: bool
-    ) -> Codec:
-        """Returns the codec of a projection, with timestamps of a unit.
-
-        Raises PlanError for an unsupported message.
-        """
+    def create(cls, projection: Projection, *, names_of_enums: bool) -> Codec:
+        """Returns the codec of a projection. Raises PlanError for an unsupported message."""
         try:
             import ptars
         except ModuleNotFoundError as error:
             raise MissingExtra.of("protobuf", "ptars") from error
         config = ptars.PtarsConfig(
             list_value_name="element",
-            timestamp_unit=unit,
+            timestamp_unit="us",
             duration_unit="us",
             time_unit="us",
             enum_repr="string" if names_of_enums else "int32",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,18 +14,13 @@ from penstock.core.text import did_you_mean
 from penstock.formats.protobuf.codec import Codec
 from penstock.formats.protobuf.depth import check_depth
 from penstock.formats.protobuf.json_text import json_texts
-from penstock.formats.protobuf.nanoseconds import convert_in_range, has_saturated_times
 from penstock.formats.protobuf.projection import project
+from penstock.formats.protobuf.times import convert_with_times
 from penstock.sdk.columns.binary_arrays import decode_non_null
-from penstock.sdk.columns.conform import (
-    collect_encoded,
-    conform,
-    decode_error,
-    error_text,
-    is_list,
-)
+from penstock.sdk.columns.conform import collect_encoded, conform, decode_error, error_text
 from penstock.sdk.columns.conversion import Conversion, cast
 from penstock.sdk.columns.names import find_name
+from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.encoding.arrow_files import spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.encoding.json_texts import COLUMNS as TEXT_COLUMNS
@@ -60,15 +55,15 @@ class Message:
         return _find(self)
 
     @cached_property
-    def _codecs(self) -> dict[tuple[pa.Schema | None, str], Codec]:
+    def _codecs(self) -> dict[tuple[pa.Schema | None, bool], Codec]:
         return {}
 
-    def _codec(self, columns: pa.Schema | None, unit: Literal["us", "ns"] = "us") -> Codec:
+    def _codec(self, columns: pa.Schema | None, *, native_times: bool) -> Codec:
         """Returns the codec of columns; without columns that of all fields. Raises PlanError."""
-        key = columns, unit
+        key = columns, native_times
         if key not in self._codecs:
-            projection = project(self._message, columns)
-            self._codecs[key] = Codec.create(projection, unit, names_of_enums=self.names_of_enums)
+            projection = project(self._message, columns, native_times=native_times)
+            self._codecs[key] = Codec.create(projection, names_of_enums=self.names_of_enums)
         return self._codecs[key]
 
     @property
@@ -76,39 +71,31 @@ class Message:
         """The columns of the message."""
         if self.as_json:
             return TEXT_COLUMNS
-        return spark_compatible(self._codec(None).columns)
+        return spark_compatible(self._codec(None, native_times=True).columns)
 
     def check_columns(self, columns: pa.Schema) -> None:
         """Raises PlanError if messages cannot be decoded to rows of these columns."""
         if self.as_json:
             check_text_column(columns, _FORMAT)
         else:
-            self._codec(columns)
+            self._codec(columns, native_times=False)
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         """Decodes payloads to rows of `schema`."""
         descriptor = self._message
-        if not self.as_json:
-            self._codec(schema)
+        codec = None if self.as_json else self._codec(schema, native_times=False)
+        convert = partial(convert_with_times, self.conversion)
 
         def read(part: pa.BinaryArray) -> pa.RecordBatch:
             check_depth(part, descriptor)
-            if not self.as_json:
-                return self._rows(part, schema)
+            if codec is not None:
+                return conform(codec.decode(part), schema, convert)
             texts = json_texts(part, descriptor, names_of_enums=self.names_of_enums)
             return text_rows(texts, schema, _FORMAT)
 
         return decode_non_null(
             payloads, lambda present: decode_in_parts(present, schema, read, _undecodable)
         )
-
-    def _rows(self, payloads: pa.BinaryArray, schema: pa.Schema) -> pa.RecordBatch:
-        """Returns rows whose timestamps are read with nanoseconds, if they are in their range."""
-        rows = self._codec(schema, "ns").decode(payloads)
-        exact = conform(rows, schema, partial(convert_in_range, self.conversion))
-        if not any(map(has_saturated_times, rows.columns)):
-            return exact
-        return conform(self._codec(schema).decode(payloads), schema, self.conversion)
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Encodes rows. Raises PlanError for a column without a field."""
@@ -117,7 +104,7 @@ class Message:
         if unknown:
             message = f'the message {self.name} has no field "{unknown[0]}"'
             raise PlanError(message, code="unknown-column", hint=did_you_mean(unknown[0], known))
-        codec = self._codec(rows.schema)
+        codec = self._codec(rows.schema, native_times=True)
         _check_names(pa.struct(list(rows.schema)), pa.struct(list(codec.columns)), self.name)
         fields = [field for field in self._message.fields if field.name in codec.columns.names]
 

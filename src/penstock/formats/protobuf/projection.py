@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.formats.protobuf.groups import Fields, Nested
-from penstock.sdk.columns.conform import is_list
+from penstock.formats.protobuf.times import TIMES, mark
+from penstock.sdk.columns.type_names import is_list
 
 _NATIVE = {
     "google.protobuf": {
@@ -38,16 +39,17 @@ class Projection:
     groups: Fields
 
 
-def project(message: Any, columns: pa.Schema | None) -> Projection:
+def project(message: Any, columns: pa.Schema | None, *, native_times: bool) -> Projection:
     """Returns the projection of a message to columns; to all its fields without columns.
 
-    Raises PlanError if a field of the projection is recursive.
+    With `native_times` the native library converts messages of times. Otherwise they have marked
+    fields (see `times`). Raises PlanError if a field of the projection is recursive.
     """
-    projector = _Projector("proto2")
+    projector = _Projector("proto2", native_times)
     projection = projector.project(message, columns)
     if not projector.has_defaults:
         return projection
-    return _Projector("proto3").project(message, columns)
+    return _Projector("proto3", native_times).project(message, columns)
 
 
 class _Projector:
@@ -56,7 +58,7 @@ class _Projector:
     Enums are in a file of their own, whose syntax allows a first value other than 0.
     """
 
-    def __init__(self, syntax: str) -> None:
+    def __init__(self, syntax: str, native_times: bool) -> None:
         from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
         self._enums = FileDescriptorProto(
@@ -67,6 +69,7 @@ class _Projector:
             dependency=[self._enums.name],
         )  # fmt: skip
         self.has_defaults = False
+        self._native_times = native_times
         self._imported: dict[str, Any] = {}
         self._enum_names: dict[str, str] = {}
 
@@ -125,22 +128,35 @@ class _Projector:
         added = target.field.add(name=field.name, number=field.number, label=label, type=kind)
         if kind == _ENUM:
             added.type_name = self._enum(field.enum_type)
-        if kind != _MESSAGE:
-            return None
-        message = field.message_type
-        if message.name in _NATIVE.get(message.file.package, ()):
+        return (
+            self._add_message(target, path, field, declared, within) if kind == _MESSAGE else None
+        )
+
+    def _add_message(
+        self, target: Any, path: str, field: Any, declared: pa.DataType | None,
+        within: tuple[str, ...],
+    ) -> Nested | None:  # fmt: skip
+        """Adds the message of the last field. Returns the field if it is or contains a group."""
+        added, message, is_group = target.field[-1], field.message_type, field.type == _GROUP
+        is_map = message.GetOptions().map_entry
+        inner = _inner(declared, is_map=is_map)
+        is_time = message.full_name in TIMES
+        is_native = message.name in _NATIVE.get(message.file.package, ())
+        if is_native and not (is_time and (inner is not None or not self._native_times)):
             self._import(message.file)
             added.type_name = f".{message.full_name}"
-            return None
-        is_map = message.GetOptions().map_entry
+            return Nested(is_group) if is_group else None
         name = message.name if is_map else f"T{field.number}"
         added.type_name = f"{path}.{name}"
         nested = target.nested_type.add(name=name)
         if is_map:
             nested.options.map_entry = True
-        inner = _inner(declared, is_map=is_map)
+        if is_time and inner is None:
+            for part in message.fields:
+                marked = mark(message.full_name, part.name)
+                nested.field.add(name=marked, number=part.number, label=_OPTIONAL, type=part.type)
+            return Nested(is_group) if is_group else None
         groups = self._add_fields(nested, added.type_name, message, inner, within)
-        is_group = field.type == _GROUP
         return Nested(is_group, groups) if is_group or groups else None
 
     def _enum(self, enum: Any) -> str:

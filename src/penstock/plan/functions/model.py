@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from penstock.core.location import Location
-from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.type_names import sql_name
 from penstock.sql.canonical import canonical_sql
 
 FunctionKind = Literal["scalar", "aggregate", "table"]

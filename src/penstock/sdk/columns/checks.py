@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from penstock.core.errors import OptionError
 from penstock.core.text import did_you_mean
-from penstock.sdk.columns.conform import sql_name
+from penstock.sdk.columns.type_names import sql_name
 
 
 def check_columns(names: list[str], columns: pa.Schema, option: str) -> Iterator[OptionError]:

@@ -1,4 +1,4 @@
-"""Conversion of rows to a schema, collection of decoded rows, and SQL names of types."""
+"""Conversion of rows to a schema, and collection of decoded rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from penstock.sdk.columns.conversion import cast, is_number
 from penstock.sdk.columns.names import AmbiguousName, find_name
 from penstock.sdk.columns.plain_arrays import from_list_view, is_list_view, storage_values
 from penstock.sdk.columns.text_values import TRUNCATE_HINT, UNIT_HINT
+from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
 
 Leaf = Callable[[pa.Array, pa.DataType], pa.Array]
@@ -57,13 +58,10 @@ def rebuild(array: pa.Array, type_: pa.DataType, leaf: Leaf = cast) -> pa.Array:
 def _convert(array: pa.Array, type_: pa.DataType, leaf: Leaf) -> pa.Array:
     try:
         return leaf(array, type_)
+    except WrongType:
+        raise
     except pa.ArrowException as error:
         raise WrongType(array, type_, leaf) from error
-
-
-def is_list(type_: pa.DataType) -> bool:
-    """Returns whether the type is a list with 32-bit or 64-bit offsets."""
-    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
 
 
 def _offsets(array: pa.Array) -> tuple[pa.Array, pa.Array | None, slice]:
@@ -131,17 +129,30 @@ class WrongType(pa.ArrowInvalid):  # type: ignore[misc]
 
     def __str__(self) -> str:
         column = f'column "{".".join(self.path)}": ' if self.path else ""
-        target = with_article(sql_name(self.type))
-        return f"{column}{self._value()} ({sql_name(self.array.type)}) is not {target}"
+        index = self.index
+        text = "the value" if index is None else shorten(self.value_text(index), 100)
+        return f"{column}{text} ({self.source}) is not {with_article(sql_name(self.type))}"
 
-    def _value(self) -> str:
-        """Returns the text of the first value that cannot be converted."""
+    @property
+    def index(self) -> int | None:
+        """The index of the first value that cannot be converted."""
         for index in range(len(self.array)):
             try:
                 self.leaf(self.array.slice(index, 1), self.type)
             except Exception:
-                return shorten(_text(self.array[index]), 100)
-        return "the value"
+                return index
+        return None
+
+    def value_text(self, index: int) -> str:
+        """Returns the text of a value of the array."""
+        return _text(self.array[index])
+
+    @property
+    def source(self) -> str:
+        """The name of the type of the values."""
+        type_ = self.array.type
+        is_fine = pa.types.is_timestamp(type_) and type_.unit == "ns"
+        return f"{sql_name(type_)} of nanoseconds" if is_fine else sql_name(type_)
 
     @property
     def hint(self) -> str | None:
@@ -274,43 +285,6 @@ def concat_batches(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.R
             [pa.array([], field.type) for field in schema], schema=schema
         )
     return pa.concat_batches(batches)
-
-
-_NAMES = {
-    pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT",
-    pa.int64(): "BIGINT", pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.string(): "STRING",
-    pa.binary(): "BINARY", pa.date32(): "DATE", pa.timestamp("us"): "TIMESTAMP_NTZ",
-    pa.null(): "VOID",
-}  # fmt: skip
-
-
-def sql_name(type_: pa.DataType) -> str:
-    """Returns the name of a type in Spark SQL."""
-    if pa.types.is_timestamp(type_):
-        return "TIMESTAMP" if type_.tz else "TIMESTAMP_NTZ"
-    if pa.types.is_decimal(type_):
-        return f"DECIMAL({type_.precision}, {type_.scale})"
-    if is_list(type_):
-        return f"ARRAY<{sql_name(type_.value_type)}>"
-    if pa.types.is_map(type_):
-        return f"MAP<{sql_name(type_.key_type)}, {sql_name(type_.item_type)}>"
-    if is_variant(type_):
-        return "VARIANT"
-    if pa.types.is_struct(type_):
-        return f"STRUCT<{', '.join(f'{field.name}: {sql_name(field.type)}' for field in type_)}>"
-    return _NAMES.get(type_, str(type_).upper())
-
-
-def is_variant(type_: pa.DataType) -> bool:
-    """Returns whether a type is that of Spark for VARIANT: a struct with a marked field."""
-    return pa.types.is_struct(type_) and any(
-        (field.metadata or {}).get(b"variant") == b"true" for field in type_
-    )
-
-
-def with_article(name: str) -> str:
-    """Returns a name with its indefinite article: `an INT`, `a DOUBLE`."""
-    return f"{'an' if name[:1] in 'AEIOaeio' else 'a'} {name}"
 
 
 def leaf_types(type_: pa.DataType) -> Iterable[pa.DataType]:

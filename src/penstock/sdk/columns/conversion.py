@@ -73,7 +73,7 @@ class Conversion:
     def _convert_times(self, array: pa.Array, type_: pa.DataType) -> pa.Array:
         source = array.type
         if pa.types.is_string(type_):
-            return duration_text(array) if pa.types.is_duration(source) else iso_text(array)
+            return duration_text(array) if pa.types.is_duration(source) else _iso_text(array)
         if pa.types.is_timestamp(type_):
             return self._to_timestamps(array, type_)
         if pa.types.is_string(source):
@@ -187,6 +187,12 @@ def _is_kind_of_time(source: pa.DataType, target: pa.DataType) -> bool:
 def _is_plain(texts: pa.StringArray) -> bool:
     """Returns whether all texts are numbers in plain digits."""
     return pc.all(pc.match_substring_regex(texts, _PLAIN_NUMBER)).as_py() is not False
+
+
+def _iso_text(times: pa.Array) -> pa.StringArray:
+    texts = iso_text(times)
+    _check_all(pc.invert(pc.starts_with(texts, "<")))  # Arrow's text of a value out of range
+    return texts
 
 
 def _canonical(text: str | None, type_: pa.DataType, form: TimeForm) -> str | None:

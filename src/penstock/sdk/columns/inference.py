@@ -8,9 +8,9 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from penstock.sdk.columns.conform import is_list
 from penstock.sdk.columns.names import ambiguous_names, fold
 from penstock.sdk.columns.times import UTC, parse_timestamps
+from penstock.sdk.columns.type_names import is_list
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")

@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.sdk.columns.conform import is_list, rebuild
+from penstock.sdk.columns.conform import rebuild
 from penstock.sdk.columns.json_mark import has_json, is_json
 from penstock.sdk.columns.row_json import key_text
+from penstock.sdk.columns.type_names import is_list
 
 _MAX_DEPTH = 500
 _MAX_DIGITS = 900

@@ -7,9 +7,9 @@ from functools import reduce
 
 import pyarrow as pa
 
-from penstock.sdk.columns.conform import is_list
 from penstock.sdk.columns.inference import INEXACT_AS_DOUBLE
 from penstock.sdk.columns.names import fold
+from penstock.sdk.columns.type_names import is_list
 
 
 def union_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:

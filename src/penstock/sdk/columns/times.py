@@ -50,7 +50,7 @@ def has_iso_text(type_: pa.DataType) -> bool:
 def iso_text(column: pa.Array) -> pa.StringArray:
     """Converts dates, times and timestamps to ISO 8601 text, as JSON has them.
 
-    Seconds have 0, 3 or 6 digits of a fraction. Years after 9999 have the sign `+`.
+    Seconds have 0, 3, 6 or 9 digits of a fraction. Years after 9999 have the sign `+`.
     """
     texts = column.cast(pa.string())
     if not pa.types.is_time(column.type):
@@ -59,7 +59,7 @@ def iso_text(column: pa.Array) -> pa.StringArray:
         return texts
     texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
     texts = pc.replace_substring_regex(texts, r"\.0+(Z?)$", r"\1")
-    return pc.replace_substring_regex(texts, r"(\.\d{3})0+(Z?)$", r"\1\2")
+    return pc.replace_substring_regex(texts, r"(\.(?:\d{3}){1,2}?)(?:000)+(Z?)$", r"\1\2")
 
 
 def duration_text(column: pa.Array) -> pa.StringArray:

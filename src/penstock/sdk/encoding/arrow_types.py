@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.sdk.columns.conform import Leaf, is_list, rebuild
+from penstock.sdk.columns.conform import Leaf, rebuild
 from penstock.sdk.columns.plain_arrays import from_list_view, is_list_view, storage_values
+from penstock.sdk.columns.type_names import is_list
 
 _MAX_PRECISION = 38
 

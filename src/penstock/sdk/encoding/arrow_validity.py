@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError
-from penstock.sdk.columns.conform import error_text, is_list
+from penstock.sdk.columns.conform import error_text
+from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.isolate import isolate
 
 Mask = npt.NDArray[np.bool_]

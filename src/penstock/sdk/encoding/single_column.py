@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from penstock.core.errors import DecodeError, EncodeError, PlanError
 from penstock.sdk.columns.binary_arrays import decode_non_null
-from penstock.sdk.columns.conform import collect_decoded, conform, sql_name
+from penstock.sdk.columns.conform import collect_decoded, conform
+from penstock.sdk.columns.type_names import sql_name
 from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Failure
 
