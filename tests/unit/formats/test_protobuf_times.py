@@ -145,7 +145,9 @@ def numbers(rows: pa.RecordBatch, type_: pa.DataType) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("truncate", [False, True], ids=["reject", "truncate"])
-@pytest.mark.parametrize(("type_", "value"), [(UTC, micros), (pa.string(), text)], ids=["time", "text"])
+@pytest.mark.parametrize(
+    ("type_", "value"), [(UTC, micros), (pa.string(), text)], ids=["timestamp", "text"]
+)
 @settings(max_examples=30, deadline=None)
 @example([
     {"at": (NANO_BOUND, 854_775_807), "list": [], "map": {}, "inner": None},
