@@ -43,6 +43,7 @@ def producer(limits: TopicLimits) -> RecordProducer:
     records.producer = Producer()  # type: ignore[assignment]
     records.tracker = SimpleNamespace()  # type: ignore[assignment]
     records._partition_counts, records._topic_errors = {}, {}
+    records._batch_size, records._pending = 0, {}
     return records
 
 
@@ -73,8 +74,7 @@ def test_a_null_key_of_a_compacted_topic(
     assert len(records.producer.sent) == 3 - len(rejected)  # type: ignore[attr-defined]
 
 
-def test_an_unknown_topic_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.connectors.kafka.writer._CREATION_TIMEOUT", 0)
+def test_an_unknown_topic_of_a_row() -> None:
     config = KafkaSinkConfig.model_validate({"brokers": "b:1", "topic": "{topic}"})
     records = producer(TopicLimits(known=False))
     fields = RecordMapping(config, ()).fields(ROWS)
