@@ -341,7 +341,7 @@ def test_bad_records_go_to_the_dead_letters(place: Place) -> None:
     assert told == {
         ("orders", "decode", "not-json", 2),
         ("orders", "decode", "wrong-type", 4),
-        ("unit", "transform", "divide-by-zero", None),
+        ("unit", "transform", "divide-by-zero", 3),
         ("step", "transform", "rejected", None),
     }
 

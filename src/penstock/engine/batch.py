@@ -26,6 +26,7 @@ from penstock.engine.failing_row_errors import FailingRowErrors
 from penstock.engine.fallible import is_fallible
 from penstock.engine.late_rows import LateRows
 from penstock.engine.offset_log import OffsetLog
+from penstock.engine.places import FailingRowPlaces
 from penstock.engine.reusable_plan import ReusablePlan
 from penstock.engine.sink import SinkTask
 from penstock.engine.sink_preparation import prepare
@@ -59,6 +60,7 @@ class BatchRunner:
     `error` keeps an exception of the run, because its type is lost in the JVM. `lock` is held while
     a batch is in progress. `late` finds the late rows of each batch, `watermarks` advances
     the watermarks of its sources. `kept_rows` is the state of the deduplications of the stream.
+    `places` finds the places of failing rows in their sources.
     `written` is the number of the last batch that all sinks committed.
     """
 
@@ -69,6 +71,7 @@ class BatchRunner:
     late: LateRows | None = None
     watermarks: SourceWatermarks | None = None
     kept_rows: KeptRows | None = None
+    places: FailingRowPlaces | None = None
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -122,6 +125,15 @@ class BatchRunner:
             self.late.report(batch.number)
         if self.watermarks is not None:
             self.watermarks.advance(batch.query, batch.number)
+        self._find_places(root, batch)
+
+    def _find_places(self, root: DataFrame, batch: BatchId) -> None:
+        """Finds the places of failing rows. A failure leaves their dead letters without places."""
+        if self.places is not None:
+            try:
+                self.places.find(root.sparkSession, batch.number)
+            except Exception as error:
+                self.observer.on_unknown_places(self.query, batch.number, error)
 
     def _write_batch(self, root: DataFrame, batch: BatchId) -> StateVersion | None:
         """Writes a batch to the sinks that have not committed the batch in an earlier attempt.

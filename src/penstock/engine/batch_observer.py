@@ -53,5 +53,8 @@ class BatchObserver(Protocol):
     def on_state(self, query: Query, rows: int, size: int) -> None:
         """Handles the state of updating transforms after the batch: its rows and its bytes."""
 
+    def on_unknown_places(self, query: Query, number: int, error: Exception) -> None:
+        """Handles a failure of the search for the places of failing rows in their sources."""
+
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of the batch by all sinks."""

@@ -12,7 +12,7 @@ from penstock.core.errors import PenstockError
 from penstock.engine.analysis import locate_constant_errors, locate_errors, sql_texts
 from penstock.engine.columns import to_spark
 from penstock.engine.computed_event_time import add_computed_watermark
-from penstock.engine.datasource import NAME, PenstockDataSource
+from penstock.engine.datasource import NAME, TASK, PenstockDataSource
 from penstock.engine.derivation import Derivation, Derive
 from penstock.engine.late_search import late_capture
 from penstock.engine.merged import divide, merge
@@ -101,6 +101,20 @@ class Builder(TableReader, Derivation):
                 )
         return frames
 
+    def output(self, node: Node, input_: DataFrame, query: Query) -> DataFrame:
+        """Returns the output of a node with one stream for rows of that input, in their session.
+
+        The input of a source are its rows before the event time is computed.
+        """
+        if node.kind == "source":
+            return add_event_time(input_, node.watermark)
+        frames = {}
+        for name in node.inputs:
+            static = self.plan.nodes[name].static
+            frames[name] = self.read_table(name, query) if static else input_
+            create_view(frames[name], name)
+        return self.derive(node, frames, query, input_.sparkSession)
+
     def typed_frames(self, query: Query, errors: dict[str, PenstockError]) -> dict[str, DataFrame]:
         """Returns the frames of a query without rows. Adds the errors of nodes to `errors`."""
         frames: dict[str, DataFrame] = {}
@@ -176,7 +190,7 @@ class Builder(TableReader, Derivation):
             self.session.dataSource.register(PenstockDataSource)
             reader = self.session.readStream.format(NAME).schema(to_spark(task.rows))
             reader = reader.name(node.name).option(NODE, node.name)
-            frame = mark_variants(reader.option("secret.task", task.pack()).load(), task.rows)
+            frame = mark_variants(reader.option(TASK, task.pack()).load(), task.rows)
             watermark = node.watermark
             if watermark is not None and watermark.expression is not None:
                 self.register_functions(self.session)

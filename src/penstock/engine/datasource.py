@@ -52,8 +52,8 @@ from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.registry import Kind
 
 NAME = "penstock"
-_TASK = "secret.task"
-_DATA_SOURCE_OPTIONS = {"type", "format", "schema", "state", "metadata", "on_error", "node", _TASK}
+TASK = "secret.task"
+_DATA_SOURCE_OPTIONS = {"type", "format", "schema", "state", "metadata", "on_error", "node", TASK}
 _SPARK_OPTIONS = {"checkpointlocation", "queryname"}
 _FORMAT, _SECRET = "format.", "secret."
 
@@ -108,7 +108,7 @@ class PenstockDataSource(DataSource):
         return StreamWriter(sink, SinkTask.of(sink, spool), batch)
 
     def _source_task(self, schema: StructType | None) -> SourceTask:
-        packed = self.options.get(_TASK)
+        packed = self.options.get(TASK)
         if packed:
             return SourceTask.unpack(packed)
         source = self._component("source")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.core.errors import RecordError, Rejected
@@ -15,8 +15,6 @@ from penstock.engine.columns import to_arrow
 from penstock.engine.failing_rows import failing_nodes, read_failing_rows, remove_failing_rows
 from penstock.engine.row_checks import find_checks
 from penstock.engine.stream_checks import stage_of
-from penstock.engine.views import create_view
-from penstock.engine.watermark import add_event_time
 from penstock.plan.model import Node, Query
 from penstock.sdk.columns.row_json import row_payload
 
@@ -58,22 +56,12 @@ class FailingRowErrors:
             StructType([*columns.fields, StructField(ROW, LongType())]),
         )
         input_ = numbered.drop(ROW)
+        output = self.builder.output(node, input_, self.query)
         errors: dict[int, RecordError] = {}
-        for check in find_checks(self._output(node, input_), input_, numbered):
+        for check in find_checks(output, input_, numbered):
             for number, error in check.errors(0, table.num_rows):
                 errors.setdefault(number, error)
         return [errors.get(number) or _unknown_error() for number in range(table.num_rows)]
-
-    def _output(self, node: Node, input_: DataFrame) -> DataFrame:
-        """Returns the output of a node for rows of its input."""
-        if node.kind == "source":
-            return add_event_time(input_, node.watermark)
-        frames = {}
-        for name in node.inputs:
-            static = self.builder.plan.nodes[name].static
-            frames[name] = self.builder.read_table(name, self.query) if static else input_
-            create_view(frames[name], name)
-        return self.builder.derive(node, frames, self.query, self.session)
 
 
 def _unknown_error() -> RecordError:

@@ -165,7 +165,10 @@ class SourceTask:
             columns = frozenset(name for name in source_columns if name in self._columns)
         conjuncts = () if self.event_time is not None else self.pushdown.conjuncts
         pushed = tuple(conjunct for conjunct in conjuncts if conjunct.column in source_columns)
-        return Read(columns, pushed, tuple(self.metadata.values()))
+        metadata = tuple(self.metadata.values())
+        if Capability.BYTES in self.source.capabilities:
+            metadata = tuple(name for name in metadata if name not in PAYLOAD.names)
+        return Read(columns, pushed, metadata)
 
     @property
     def _columns(self) -> frozenset[str]:

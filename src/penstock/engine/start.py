@@ -15,12 +15,14 @@ from penstock.engine.batch import BatchRunner
 from penstock.engine.batch_observer import BatchObserver
 from penstock.engine.build import Builder
 from penstock.engine.checked_queries import has_checks
+from penstock.engine.datasource import TASK
 from penstock.engine.deduplication.plan import by_event_time_of_stream
 from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.distinct import by_distinct_values
 from penstock.engine.idle import IdleSources, IdleTime
 from penstock.engine.late_search import find_late_rows
 from penstock.engine.panes import by_panes
+from penstock.engine.places import FailingRowPlaces
 from penstock.engine.pushdown import NODE
 from penstock.engine.shared_sources import SHARED_SETTINGS, read_once
 from penstock.engine.source_watermarks import source_watermarks
@@ -85,8 +87,9 @@ def start(
         )
         watermarks = source_watermarks(builder, query, builder.watermark_ids)
         separate, kept = executed_stream(frames[query.root], checkpoint)
-        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, kept)
         stream = read_once(separate)
+        places = FailingRowPlaces(builder, query, checkpoint, _source_tasks(stream))
+        runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, kept, places)
         if any(builder.plan.nodes[name].stateful for name in query.stream_nodes):
             check_stream_state(query, separate, checkpoint)
             record_stream_state(separate, checkpoint)
@@ -120,9 +123,14 @@ def executed_stream(root: DataFrame, checkpoint: Path) -> tuple[DataFrame, KeptR
 
 def _source_order(frame: DataFrame) -> tuple[str, ...]:
     """Returns the sources of a streaming DataFrame in the order of Spark's progress reports."""
+    return tuple(_source_tasks(frame))
+
+
+def _source_tasks(frame: DataFrame) -> dict[str, str]:
+    """Returns the packed tasks of the sources of a streaming DataFrame, in the same order."""
     nodes = scala_items(analyzed_plan(frame).collectLeaves())
-    streams = [node for node in nodes if "Streaming" in class_name(node)]
-    return tuple(dict.fromkeys(stream.extraOptions().get(NODE) for stream in streams))
+    options = [node.extraOptions() for node in nodes if "Streaming" in class_name(node)]
+    return {each.get(NODE): each.get(TASK) for each in options}
 
 
 def _idle_times(builder: Builder, query: Query) -> tuple[IdleTime, ...]:

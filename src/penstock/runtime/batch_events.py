@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
+from penstock.core.text import shorten
 from penstock.engine.batch_observer import Written
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics, StateSize
@@ -67,6 +69,14 @@ class BatchEvents:
     def on_state(self, query: Query, rows: int, size: int) -> None:
         """Handles the state of updating transforms after a batch."""
         self.metrics.updating[query.name] = StateSize(rows, size)
+
+    def on_unknown_places(self, query: Query, number: int, error: Exception) -> None:
+        """Handles a failure of the search for the places of failing rows in their sources."""
+        cause = error if isinstance(error, PenstockError) else decode(str(error))
+        reason = cause.message if cause is not None else shorten(str(error))
+        self.log.warning(
+            "dead letters without position", query=query.name, batch=number, reason=reason
+        )
 
     def on_end(self, query: Query, number: int) -> None:
         """Handles the commit of a batch by all sinks."""

@@ -24,12 +24,12 @@ from penstock.core.durable import (
 from penstock.core.errors import StateError
 from penstock.core.units import size_text
 from penstock.engine.late_candidates import CANDIDATES
+from penstock.engine.letter_files import first_of_each_id, read_batch, read_letters
 from penstock.engine.sink import SinkTask, write
 from penstock.engine.spool import (
     COUNT,
     DEAD_LETTER,
     Spool,
-    assign_unique_ids,
     conceal_messages,
     write_letters,
 )
@@ -72,7 +72,7 @@ class DeadLetters:
         """Returns all letters without duplicates, in order of arrival (schema `DEAD_LETTER`)."""
         tables = [read_file(path) for path in self.files()]
         table = pa.concat_tables(tables) if tables else DEAD_LETTER.empty_table()
-        return _unique(table)
+        return first_of_each_id(table)
 
     def count(self) -> int:
         """Returns the number of letters."""
@@ -123,19 +123,11 @@ class DeadLetters:
             )
 
 
-def _unique(letters: pa.Table) -> pa.Table:
-    """Keeps the first letter of each ID."""
-    first: dict[str, int] = {}
-    for index, identity in enumerate(letters.column("id").to_pylist()):
-        first.setdefault(identity, index)
-    return letters.take(pa.array(list(first.values()), pa.int64()))
-
-
 def read_file(path: Path) -> pa.Table:
     """Reads the letters of a file. Files of earlier versions lack the last columns."""
     try:
-        with reading(path), pa.memory_map(str(path)) as source:
-            table: pa.Table = pa.ipc.open_file(source).read_all()
+        with reading(path):
+            return read_letters(path)
     except pa.ArrowInvalid as error:
         raise StateError(
             f"{path} is damaged",
@@ -143,10 +135,6 @@ def read_file(path: Path) -> pa.Table:
             detail=str(error),
             hint="Remove the file. Its dead letters are lost.",
         ) from error
-    for column in DEAD_LETTER:
-        if column.name not in table.column_names:
-            table = table.append_column(column, pa.nulls(len(table), column.type))
-    return table.cast(DEAD_LETTER)
 
 
 @dataclass
@@ -201,7 +189,7 @@ class Collector:
         for number, folder in self._batches(query):
             if through is None or number > through:
                 continue
-            letters = self._letters(folder)
+            letters = read_batch(folder, read_file)
             if letters.num_rows:
                 self._move(query, number, letters)
                 counts.update(letters.column("node").to_pylist())
@@ -243,14 +231,6 @@ class Collector:
             folders = [path for path in root.iterdir() if path.name.isdigit()]
             for folder in sorted(folders, key=lambda path: int(path.name)):
                 yield int(folder.name), folder
-
-    def _letters(self, folder: Path) -> pa.Table:
-        by_folder: dict[Path, list[pa.Table]] = {}
-        for path in sorted(folder.rglob("*.arrow")):
-            if not path.name.startswith("."):
-                by_folder.setdefault(path.parent, []).append(read_file(path))
-        tables = [assign_unique_ids(pa.concat_tables(parts)) for parts in by_folder.values()]
-        return _unique(pa.concat_tables([DEAD_LETTER.empty_table(), *tables]))
 
     def _move(self, query: str, number: int, letters: pa.Table) -> None:
         sink, letters = self.plan.dead_letter, conceal_messages(letters)

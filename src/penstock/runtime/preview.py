@@ -106,6 +106,9 @@ class PreviewRun:
     def on_written(self, query: Query, number: int, sink: str, written: Written) -> None:
         """Handles a captured batch."""
 
+    def on_unknown_places(self, query: Query, number: int, error: Exception) -> None:
+        pass
+
     def on_state(self, query: Query, rows: int, size: int) -> None:
         pass
 

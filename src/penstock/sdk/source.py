@@ -57,6 +57,10 @@ class Source(Component[C]):
     metadata_columns: Mapping[str, str] = {}
     """The metadata name of each requested metadata column."""
 
+    locates_rows: ClassVar[bool] = False
+    """Whether `read` returns the origin and the position of each row, as the metadata columns
+    `origin` and `position`, if `Read.metadata` lists them. For sources that declare ROWS."""
+
     def default_format(self) -> str | None:
         """Returns the format type of a node without `format`; None without a default."""
         return "json" if Capability.BYTES in self.capabilities else None
@@ -142,7 +146,7 @@ class ReplayableSource(Source[C]):
     `initial_offset`, `latest_offset`, `limit_batch` and `partitions` are called in one process per
     query, `commit` in another process, all on the driver's machine; `read` is called on copies in
     tasks. `initial_offset`, `latest_offset` and `lag` may be called on another copy, to count the
-    unread records before a run and during long batches.
+    unread records before a run and during long batches; `partitions` also, to read a batch again.
     """
 
     acknowledges: str | None = None

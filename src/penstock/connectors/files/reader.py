@@ -23,7 +23,7 @@ from penstock.sdk import FileFormat, Read
 from penstock.sdk.columns.names import AmbiguousName, check_distinct, find_name
 from penstock.sdk.columns.rows import column
 from penstock.sdk.forked import CRASHED, iterate_forked
-from penstock.sdk.record import BadRecord
+from penstock.sdk.record import PAYLOAD, BadRecord
 
 METADATA = pa.schema(
     [
@@ -34,6 +34,7 @@ METADATA = pa.schema(
         pa.field("position", pa.int64()),
     ]
 )
+ORIGIN = PAYLOAD.field("origin")
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _HIVE = re.compile(r"([^/=]+)=([^/]*)\Z")
 _CORRUPT = (
@@ -270,6 +271,7 @@ class FileReader:
             for field in self.columns
         ]
         metadata = {
+            ORIGIN.name: range_.origin,
             "path": range_.display_path,
             "name": PurePosixPath(range_.display_path).name,
             "modified": range_.modified // 1000,
@@ -279,9 +281,8 @@ class FileReader:
             if name == "position":
                 columns.append(pc.add(positions, range_.line))
             else:
-                columns.append(
-                    pa.repeat(pa.scalar(metadata[name], METADATA.field(name).type), count)
-                )
+                type_ = ORIGIN.type if name == ORIGIN.name else METADATA.field(name).type
+                columns.append(pa.repeat(pa.scalar(metadata[name], type_), count))
         names = [*self.columns.names, *read.metadata]
         return pa.record_batch(columns, names=names)
 

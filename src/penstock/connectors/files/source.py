@@ -74,6 +74,7 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         }
     )
     lag_unit = "bytes"
+    locates_rows = True
     _log: DiscoveryLog | None = None
     _listing_pace: ListingPace | None = None
     _end: int | None = None
