@@ -7,15 +7,41 @@ windows. The groups of a window are computed as a stream, in a transform of thei
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Set
+from dataclasses import replace
+from typing import NamedTuple
 
 from penstock.spec.script.tokens import Text
 from penstock.sql.dialect.lineage import is_aggregate, window_calls
-from penstock.sql.dialect.query import Part, Query, Select, read_query, subqueries
+from penstock.sql.dialect.query import (
+    Part,
+    Query,
+    Select,
+    column_name,
+    read_query,
+    subqueries,
+)
 from penstock.sql.dialect.tokens import Sql, read_sql
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS
 
+_WINDOWS = (*SPARK_WINDOWS, "calendar_window")
 _NO_BLANK = re.compile(r"[^\r\n]")
+
+
+class _Windowed(NamedTuple):
+    """A windowed query that becomes a transform.
+
+    `prefix` is the last token of the table expressions that it reads, or None. `form` is the text
+    that reads the transform in its place. `start` is the first token that this text replaces.
+    """
+
+    part: Part
+    start: int
+    form: str
+    prefix: int | None
+
+
+_TABLE, _QUERY, _DISTINCT = "{}", "SELECT * FROM {}", "* FROM {}"
 
 
 def lift_windows(query: Text, name: Text) -> tuple[Text, list[tuple[Text, Text]]]:
@@ -29,25 +55,31 @@ def lift_windows(query: Text, name: Text) -> tuple[Text, list[tuple[Text, Text]]
         return query, []
     parts: list[tuple[Text, Text]] = []
     text = query.value
-    for number, (part, is_table, prefix) in enumerate(_windowed(sql, clauses), 1):
-        start, end = sql[part[0]].start, sql[part[1] - 1].end
+    for number, lifted in enumerate(_windowed(sql, clauses), 1):
+        is_table = lifted.form == _TABLE
+        last = lifted.part[1] - 1 + is_table
+        start, end = sql[lifted.start].start, sql[last].end
         helper = f"{name.value}_windows" + (f"_{number}" if number > 1 else "")
-        reference = helper if is_table else f"SELECT * FROM {helper}"
+        reference = lifted.form.format(helper)
         if len(reference) > end - start:
             return query, []
-        first, last = (part[0] + 1, part[1] - 1) if is_table else part
-        inner = _inner_query(sql, query, text, (first, last), prefix)
+        inner = _inner_query(sql, query, text, lifted)
         parts.append((inner._replace(value=helper), inner))
         text = text[:start] + reference + _blanks(text[start + len(reference) : end]) + text[end:]
     return query._replace(value=text), parts
 
 
-def _inner_query(sql: Sql, query: Text, text: str, part: Part, prefix: int | None) -> Text:
-    """Returns a windowed query, after the table expressions up to the token `prefix`."""
-    start, end = sql[part[0]].start, sql[part[1] - 1].end
+def _inner_query(sql: Sql, query: Text, text: str, lifted: _Windowed) -> Text:
+    """Returns a windowed query, after the table expressions that it reads."""
+    first, last = lifted.part
+    start, end = sql[first].start, sql[last - 1].end
     value = query.value[start:end]
-    if prefix is not None:
-        ctes = sql[prefix].end
+    if lifted.form == _DISTINCT:
+        select = sql[first].end - start
+        items = sql[lifted.start].start - start
+        value = value[:select] + _blanks(value[select:items]) + value[items:]
+    if lifted.prefix is not None:
+        ctes = sql[lifted.prefix].end
         value = text[:ctes] + _blanks(text[ctes:start]) + value
         start = 0
     return Text(value, query.start + start, query.start + end)
@@ -72,19 +104,15 @@ def _window_names(sql: Sql, query: Query) -> set[str]:
     names = {"window"}
     for select in reversed([*query.walk()]):
         for item in select.items:
-            tokens = sql.tokens[slice(*item.expression)]
-            is_window = any(window_calls(sql, item.expression, *SPARK_WINDOWS)) or any(
-                token.value.lower() in names for token in tokens
-            )
-            if item.name and is_window:
+            if item.name and _is_window(sql, item.expression, names):
                 names.add(item.name.lower())
     return names
 
 
 def _combines_windows(sql: Sql, select: Select, windows: set[str]) -> bool:
     """Returns whether a select groups or joins rows, but not by windows."""
-    if any(window_calls(sql, select.part, *SPARK_WINDOWS)):
-        return False
+    if any(window_calls(sql, select.part, *_WINDOWS)):
+        return select.distinct and bool(select.groups)
     if any(subqueries(sql, select)):
         return True
     if select.groups or select.distinct or is_aggregate(sql, select):
@@ -94,60 +122,89 @@ def _combines_windows(sql: Sql, select: Select, windows: set[str]) -> bool:
 
 
 def _is_window(sql: Sql, key: Part, windows: set[str]) -> bool:
-    """Returns whether a key is a window, or its start or end, and no expression of them."""
-    tokens = sql.tokens[slice(*key)]
-    names = {token.value.lower() for token in tokens}
-    return not names.isdisjoint({*windows, "*"}) and "(" not in names
+    """Returns whether an expression is a window, or its start or end, or all columns."""
+    first, last = key
+    while first < last and sql.is_sign(first, "(") and sql.closing.get(first) == last - 1:
+        first, last = first + 1, last - 1
+    call = next(window_calls(sql, (first, last), *_WINDOWS), None)
+    if call is not None and call.name == first:
+        return call.closing + 1 == last or column_name(sql, (call.closing, last)) is not None
+    if sql.is_sign(last - 1, "*"):
+        return last - first == 1 or sql.is_sign(last - 2, ".")
+    names = {sql[index].value.lower() for index in range(first, last, 2)}
+    return column_name(sql, (first, last)) is not None and not names.isdisjoint(windows)
 
 
-def _windowed(sql: Sql, clauses: Query) -> Iterator[tuple[Part, bool, int | None]]:
-    """Yields the outermost windowed queries that need no complete windows.
-
-    They are tables in parentheses, or table expressions. The number is the last token of the table
-    expressions that a query reads.
-    """
+def _windowed(sql: Sql, clauses: Query) -> Iterator[_Windowed]:
+    """Yields the outermost windowed queries that need no complete windows, in their order."""
     last = None
     for cte in clauses.ctes.values():
         if _is_windowed(sql, cte) and not cte.ctes:
-            yield cte.part, False, last if _reads(sql, cte, clauses) else None
+            prefix = last if _reads(sql, cte.part, clauses.ctes) else None
+            yield _Windowed(cte.part, cte.part[0], _QUERY, prefix)
         else:
             yield from _windowed_tables(sql, cte, clauses, last)
         last = cte.part[1]
         while sql.is_sign(last + 1, ")"):
             last += 1
-    yield from _windowed_tables(sql, clauses, clauses, last)
+    yield from _windowed_tables(sql, replace(clauses, ctes={}), clauses, last)
 
 
 def _windowed_tables(
-    sql: Sql, query: Query, clauses: Query, last: int | None
-) -> Iterator[tuple[Part, bool, int | None]]:
+    sql: Sql, query: Query, clauses: Query, last: int | None, hidden: Set[str] = frozenset()
+) -> Iterator[_Windowed]:
+    """Yields the windowed queries within a query.
+
+    `last` is the last token of the table expressions of `clauses` before. A query that reads one of
+    the `hidden` table expressions cannot be moved.
+    """
+
+    def windowed(part: Part, start: int, form: str) -> _Windowed | None:
+        if _reads(sql, part, hidden):
+            return None
+        return _Windowed(part, start, form, last if _reads(sql, part, clauses.ctes) else None)
+
+    hidden = {*hidden, *query.ctes}
+    for cte in query.ctes.values():
+        found = windowed(cte.part, cte.part[0], _QUERY) if _is_windowed(sql, cte) else None
+        yield from [found] if found else _windowed_tables(sql, cte, clauses, last, hidden)
+    is_compared = any("ALL" not in each for each in query.operators)
     for select in query.selects:
+        if _groups_by_windows(sql, select) and (is_compared or select.distinct):
+            start, form = select.part[0], _QUERY
+            if select.distinct:
+                start, form = select.first_item, _DISTINCT
+            if not _has_over(sql, select.part) and (found := windowed(select.part, start, form)):
+                yield found
+                continue
         for subquery in subqueries(sql, select):
-            yield from _windowed_tables(sql, subquery, clauses, last)
+            yield from _windowed_tables(sql, subquery, clauses, last, hidden)
         for source in select.sources:
             if source.query is None:
                 continue
+            opening, found = source.part[0], None
             if _is_windowed(sql, source.query):
-                closing = sql.closing[source.part[0]]
-                prefix = last if _reads(sql, source.query, clauses) else None
-                yield (source.part[0], closing + 1), True, prefix
-            else:
-                yield from _windowed_tables(sql, source.query, clauses, last)
+                part = (opening + 1, sql.closing[opening])
+                found = windowed(part, opening, _TABLE)
+            yield from (
+                [found] if found else _windowed_tables(sql, source.query, clauses, last, hidden)
+            )
 
 
 def _is_windowed(sql: Sql, query: Query) -> bool:
     """Returns whether a query groups by windows, and needs no complete windows itself."""
     if _needs_complete_windows(sql, query):
         return False
-    return any(
-        select.groups and any(window_calls(sql, select.part, *SPARK_WINDOWS))
-        for select in query.walk()
-    )
+    return any(_groups_by_windows(sql, select) for select in query.walk())
 
 
-def _reads(sql: Sql, query: Query, clauses: Query) -> bool:
+def _groups_by_windows(sql: Sql, select: Select) -> bool:
+    return bool(select.groups) and any(window_calls(sql, select.part, *_WINDOWS))
+
+
+def _reads(sql: Sql, part: Part, ctes: Collection[str]) -> bool:
     """Returns whether a query reads one of the table expressions."""
-    return any(token.value.lower() in clauses.ctes for token in sql.tokens[slice(*query.part)])
+    return any(token.value.lower() in ctes for token in sql.tokens[slice(*part)])
 
 
 def _has_over(sql: Sql, part: Part) -> bool:
