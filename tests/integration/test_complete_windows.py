@@ -55,6 +55,21 @@ QUERIES = {
         f"SELECT n, count(*) AS c FROM (SELECT a.n {LARGEST}) GROUP BY n",
         f"SELECT a.n, count(*) FROM counts a JOIN ({HOURS_OF_COUNTS}) b ON a.n = b.n GROUP BY 1",
     ),
+    "an alias of an expression of the start": (
+        f"SELECT l, sum(n) AS c FROM (SELECT date_trunc('hour', s) AS l, n FROM ({STARTED})) "
+        "GROUP BY l",
+        "SELECT date_trunc('hour', s), sum(n) FROM counts GROUP BY 1",
+    ),
+    "a comparison of the start": (
+        f"SELECT s > TIMESTAMP '2026-01-01 12:00:00' AS l, sum(n) AS c FROM ({STARTED}) GROUP BY "
+        "s > TIMESTAMP '2026-01-01 12:00:00'",
+        "SELECT s > TIMESTAMP '2026-01-01 12:00:00', sum(n) FROM counts GROUP BY 1",
+    ),
+    "a table expression within another": (
+        f"WITH a AS (WITH b AS ({STARTED}) SELECT k, n FROM b) SELECT n, count(*) AS c FROM a "
+        "GROUP BY n",
+        "SELECT n, count(*) FROM counts GROUP BY n",
+    ),
     "UNION": (
         f"SELECT n, count(*) AS c FROM (SELECT n FROM ({STARTED}) UNION SELECT m FROM ({SUMS})) "
         "GROUP BY n",

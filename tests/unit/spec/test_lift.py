@@ -39,6 +39,10 @@ def plain(text: Text) -> str:
         "SELECT n FROM (SELECT n FROM {} UNION SELECT n FROM names)",
         "SELECT n FROM (SELECT n FROM (SELECT DISTINCT n FROM {}) JOIN names USING (n))",
         "SELECT max(n) FROM {} GROUP BY date_trunc('hour', w.start)",
+        "SELECT date_trunc('hour', w.start) AS h, max(n) FROM {} GROUP BY h",
+        "SELECT max(n) FROM {} GROUP BY w.start > now()",
+        "SELECT max(n) FROM {} GROUP BY n * 2",
+        "SELECT DISTINCT n * 100 AS z FROM {}",
         "WITH m AS (SELECT k, max(n) AS n FROM {} GROUP BY k) SELECT n, count(*) FROM m GROUP BY n",
     ],
 )
@@ -46,6 +50,63 @@ def test_tables(query: str, counts: str) -> None:
     text, parts = lifted(query.format(f"({counts})"))
     assert text == query.format("out_query_windows")
     assert parts == [counts]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "part"),
+    [
+        (
+            f"{COUNTS} UNION SELECT w, k, n FROM other",
+            "SELECT * FROM out_query_windows UNION SELECT w, k, n FROM other",
+            COUNTS,
+        ),
+        (
+            COUNTS.replace("SELECT", "SELECT DISTINCT"),
+            "SELECT DISTINCT * FROM out_query_windows",
+            COUNTS,
+        ),
+        (
+            f"WITH a AS (WITH b AS ({COUNTS}) SELECT n FROM b) "
+            "SELECT n, count(*) FROM a GROUP BY n",
+            "WITH a AS (WITH b AS (SELECT * FROM out_query_windows) SELECT n FROM b) "
+            "SELECT n, count(*) FROM a GROUP BY n",
+            COUNTS,
+        ),
+        (
+            f"SELECT k FROM (WITH b AS ({COUNTS}) SELECT k, max(n) FROM b GROUP BY k)",
+            "SELECT k FROM (WITH b AS (SELECT * FROM out_query_windows) "
+            "SELECT k, max(n) FROM b GROUP BY k)",
+            COUNTS,
+        ),
+        (
+            f"SELECT l, sum(n) FROM (SELECT w.start::DATE AS l, n FROM ({COUNTS})) GROUP BY l",
+            "SELECT l, sum(n) FROM out_query_windows GROUP BY l",
+            f"SELECT w.start::DATE AS l, n FROM ({COUNTS})",
+        ),
+        (
+            f"SELECT DISTINCT l FROM (SELECT w.start > now() AS l FROM ({COUNTS}))",
+            "SELECT DISTINCT l FROM out_query_windows",
+            f"SELECT w.start > now() AS l FROM ({COUNTS})",
+        ),
+        (
+            "SELECT k, max(n) FROM (SELECT calendar_window(at, 'day') AS w, k, count(*) AS n "
+            "FROM e GROUP BY 1, 2) GROUP BY k",
+            "SELECT k, max(n) FROM out_query_windows GROUP BY k",
+            "SELECT calendar_window(at, 'day') AS w, k, count(*) AS n FROM e GROUP BY 1, 2",
+        ),
+    ],
+    ids=[
+        "UNION",
+        "DISTINCT",
+        "WITH in WITH",
+        "WITH in a table",
+        "a date",
+        "a comparison",
+        "calendar",
+    ],
+)
+def test_other_windowed_queries(query: str, text: str, part: str) -> None:
+    assert lifted(query) == (text, [part])
 
 
 def test_the_outermost_windowed_query() -> None:
