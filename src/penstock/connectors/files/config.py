@@ -106,8 +106,9 @@ class FilesSourceConfig(Config):
     files, use a pattern that includes their new names (`app.log*`): renamed files, copies
     (`copytruncate`) and compressed files are continued where the original was read. Such files are
     recognized by the inode, or by the first 256 bytes and the 4 KB before the last offset; copies
-    also by the directory and a longer name that starts alike. A compressed file of which no line
-    was read is skipped, with a warning if it is newer than the lines already read."""
+    also by the directory and a longer name that starts alike. A compressed file of which no
+    content was found before its compression is skipped, with a warning if it is newer than the
+    lines already read."""
     idle_timeout: Duration = Field(default=5.0, ge=0.001)
     """With `tail`, the time after which the last record of a file is complete, for a format whose
     records have several lines, such as `text` with `record_start`. Before, it is complete when the

@@ -10,6 +10,8 @@ from penstock.connectors.files.log import FileRange
 
 HEAD_BYTES = 256
 BLOCK_BYTES = 4096
+SHORT = "short"
+"""The hash of content that a file lacks."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,16 @@ def fingerprint(file: BinaryIO, stop: int) -> Fingerprint:
     """Returns the fingerprint of the content before `stop`."""
     head_size = min(HEAD_BYTES, stop)
     return Fingerprint(head_size, _hash(file, 0, head_size), _hash_block(file, stop))
+
+
+def head_fingerprint(file: BinaryIO, size: int) -> Fingerprint | None:
+    """Returns the fingerprint of the head of a file of `size` bytes of which nothing was read.
+
+    Returns None for an empty file, and for one that was truncated since `size` was found.
+    """
+    head_size = min(HEAD_BYTES, size)
+    head_hash = _hash(file, 0, head_size)
+    return Fingerprint(head_size, head_hash, "") if head_size and head_hash != SHORT else None
 
 
 def continues(file: BinaryIO, range_: FileRange) -> bool:
@@ -75,4 +87,4 @@ def _hash(file: BinaryIO, start: int, size: int) -> str:
     data = file.read(size)
     while data and len(data) < size and (more := file.read(size - len(data))):
         data += more
-    return hashlib.blake2b(data, digest_size=8).hexdigest() if len(data) == size else "short"
+    return hashlib.blake2b(data, digest_size=8).hexdigest() if len(data) == size else SHORT

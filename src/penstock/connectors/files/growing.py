@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, replace
 from typing import BinaryIO
 
 import structlog
 
-from penstock.connectors.files.compression import codec_of
-from penstock.connectors.files.content import open_content
-from penstock.connectors.files.fingerprint import (
-    continues,
-    fingerprint,
-    is_prefix,
-    may_be_rotated,
-    possible_prefixes,
-    rotation_prefix,
-)
+from penstock.connectors.files.copies import Copies, GrowingFile, longest_copied, read_archive
+from penstock.connectors.files.fingerprint import continues, fingerprint, head_fingerprint
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.connectors.files.segments import (
     End,
@@ -35,40 +26,14 @@ from penstock.sdk.format import START_BYTES
 logger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class GrowingFile:
-    """A file of a listing."""
-
-    storage: Storage
-    entry: Entry
-
-    @property
-    def url(self) -> str:
-        return self.storage.url(self.entry.path)
-
-    @property
-    def is_compressed(self) -> bool:
-        return codec_of(self.entry.path, "auto") is not None
-
-    def open(self) -> BinaryIO:
-        """Opens the decompressed content."""
-        return open_content(self.storage, self.entry.path)
-
-    def is_logged_as(self, range_: FileRange) -> bool:
-        """Returns whether the file is unchanged since the discovery of its last range."""
-        entry = self.entry
-        same_content = (entry.size, entry.modified) == (range_.size, range_.modified)
-        same_file = entry.inode == range_.inode and (bool(entry.inode) or self.url == range_.path)
-        return same_content and same_file and (self.is_compressed or self.url == range_.path)
-
-
 class GrowingFiles:
     """Finds the lines that were appended since the last listing.
 
     A file continues a logged range if it has the same inode or path and the same fingerprint.
     A file with another inode is a copy if it has the fingerprint and a name of rotation, and the
-    logged file no longer has this content. Any other file is read from its start, unless it is
-    compressed.
+    logged file no longer has this content. A compressed file that was read is not read again after
+    a change of its modification time, inode or compression. Any other file is read from its start,
+    unless it is compressed.
     """
 
     def __init__(
@@ -82,8 +47,7 @@ class GrowingFiles:
         self._is_divisible = is_divisible
         self._spanned = spanned
         self._files = [GrowingFile(storage, entry) for storage, entry in listing]
-        self._by_url = {file.url: file for file in self._files}
-        self._by_inode = {file.entry.inode: file for file in self._files if file.entry.inode}
+        self._copies = Copies(log.states, self._files)
 
     def changed(self, newest: int | None = None) -> list[GrowingFile]:
         """Returns the changed files that were last modified at `newest` or before."""
@@ -118,17 +82,29 @@ class GrowingFiles:
 
     def _read_ranges(self, file: GrowingFile, content: BinaryIO) -> Iterator[FileRange]:
         logged = self._logged(file)
-        if logged is not None and self._is_continued(file, content, logged):
+        is_continued = logged is not None and self._is_continued(file, content, logged)
+        archives = self._copies.read_archives(file, logged if is_continued else None)
+        originals = self._copies.originals(file) if archives or not is_continued else []
+        copied = read_archive(file, content, archives) if originals else None
+        if copied is None and logged is not None and is_continued:
             yield from self._ranges(file, content, logged)
             return
-        originals = self._originals(file)
-        if any(self._is_snapshot(file, content, range_) for range_ in originals):
+        if any(self._copies.is_snapshot(file, content, range_) for range_ in originals):
             return
-        copied = self._longest_copied(file, content, originals)
-        if copied is not None and self._current(copied) is None:
+        copied = copied or self._copied(file, content, originals)
+        if copied is not None:
             yield from self._copied_ranges(file, content, copied)
         else:
             yield from self._new_ranges(file, content, logged)
+
+    def _copied(
+        self, file: GrowingFile, content: BinaryIO, originals: Sequence[FileRange]
+    ) -> FileRange | None:
+        """Returns the range that an uncompressed copy continues."""
+        copied = longest_copied(file, content, originals)
+        if copied is None or self._copies.is_elsewhere(copied, file):
+            return None
+        return self._copies.rewritten(file, content, after=copied)
 
     def _new_ranges(
         self, file: GrowingFile, content: BinaryIO, logged: FileRange | None
@@ -151,28 +127,45 @@ class GrowingFiles:
 
         An empty range marks a file that continues none.
         """
-        originals = self._originals(file)
-        if all(self._current(range_) is not None for range_ in originals):
+        logged, originals = self._logged(file), self._copies.originals(file)
+        if logged is not None and (logged.inode != file.entry.inode or not logged.head_hash):
+            logged = None
+        all_exist = all(self._copies.is_elsewhere(range_, file) for range_ in originals)
+        if all_exist and logged is None and not self._copies.read_archives(file, None):
             return []
         try:
             with file.open() as content:
-                copied = self._longest_copied(file, content, originals)
+                if logged is not None and not continues(content, logged):
+                    logged = None
+                copied = read_archive(file, content, self._copies.read_archives(file, logged))
+                if copied is None and logged is not None:
+                    return list(self._marked_ranges(file, content, logged, logged.generation))
+                if copied is None:
+                    copied = longest_copied(file, content, originals)
+                    if copied is not None and self._copies.is_elsewhere(copied, file):
+                        return []
                 if copied is not None:
-                    waits = self._current(copied) is not None
-                    return [] if waits else list(self._copied_ranges(file, content, copied))
+                    return list(self._copied_ranges(file, content, copied))
         except DecodeError:
             return []
-        if file.entry.modified > max(range_.modified for range_ in originals):
+        return [] if all_exist else [self._skipped(file, originals)]
+
+    def _skipped(self, file: GrowingFile, originals: Sequence[FileRange]) -> FileRange:
+        """Returns the mark of a compressed file that continues no logged range."""
+        entry = file.entry
+        if entry.modified > max(range_.modified for range_ in originals):
             logger.warning(
                 f"skipping {file.url}: a compressed file is read only if it continues a file that "
-                "was partly read",
+                "was found before its compression",
                 hint="Decompress the file under another name that the pattern includes.",
             )
-        entry = file.entry
-        return [FileRange(file.url, entry.size, entry.modified, stop=0, inode=entry.inode)]
+        return FileRange(file.url, entry.size, entry.modified, stop=0, inode=entry.inode)
 
     def _ranges(self, file: GrowingFile, content: BinaryIO, last: FileRange) -> Iterator[FileRange]:
-        """Yields the ranges after `last`."""
+        """Yields the ranges after `last`.
+
+        An empty range marks a file without complete records: a copy of it is recognized.
+        """
         state = self._moved(file, last)
         if not last.stop:
             self._check_start(file, content)
@@ -188,6 +181,10 @@ class GrowingFiles:
                 **asdict(fingerprint(content, stop)),
             )
             yield state
+        if not state.stop and not file.is_compressed:
+            head = head_fingerprint(content, file.entry.size)
+            if head is not None and head.head_size > last.head_size:
+                yield replace(state, **asdict(head))
 
     def _segments(self, file: GrowingFile, content: BinaryIO, last: FileRange) -> Iterator[Segment]:
         start, size = last.stop or 0, sys.maxsize if file.is_compressed else file.entry.size
@@ -214,10 +211,15 @@ class GrowingFiles:
     ) -> Iterator[FileRange]:
         """Yields an empty range that marks a copy as continued, and the ranges after it."""
         logger.info("continuing a copied file", path=file.url, original=copied.path)
-        stop, line = copied.stop or 0, copied.line + copied.lines
         generation = self._new_generation(file).generation
+        yield from self._marked_ranges(file, content, copied, generation)
+
+    def _marked_ranges(
+        self, file: GrowingFile, content: BinaryIO, last: FileRange, generation: int
+    ) -> Iterator[FileRange]:
+        stop, line = last.stop or 0, last.line + last.lines
         mark = replace(
-            self._moved(file, copied), start=stop, line=line, lines=0, generation=generation
+            self._moved(file, last), start=stop, line=line, lines=0, generation=generation
         )
         yield mark
         yield from self._ranges(file, content, mark)
@@ -243,57 +245,3 @@ class GrowingFiles:
         previous = self._log.last_range(file.url)
         generation = previous.generation + 1 if previous else 0
         return FileRange(file.url, 0, 0, stop=0, generation=generation)
-
-    def _originals(self, file: GrowingFile) -> list[FileRange]:
-        """Returns the last ranges of the files of which rotation may make a file a copy."""
-        return [
-            range_
-            for prefix in possible_prefixes(file.url)
-            for range_ in self._states_by_prefix.get(prefix, ())
-            if may_be_rotated(range_.path, file.url)
-        ]
-
-    @cached_property
-    def _states_by_prefix(self) -> dict[str, list[FileRange]]:
-        states: dict[str, list[FileRange]] = {}
-        for range_ in self._log.states.values():
-            states.setdefault(rotation_prefix(range_.path), []).append(range_)
-        return states
-
-    def _longest_copied(
-        self, file: GrowingFile, content: BinaryIO, originals: Sequence[FileRange]
-    ) -> FileRange | None:
-        """Returns the last range whose content a file starts with."""
-        size = sys.maxsize if file.is_compressed else file.entry.size
-        longest_first = sorted(originals, key=lambda range_: range_.stop or 0, reverse=True)
-        copied = (
-            range_
-            for range_ in longest_first
-            if (range_.stop or 0) <= size and continues(content, range_)
-        )
-        return next(copied, None)
-
-    def _is_snapshot(self, file: GrowingFile, content: BinaryIO, range_: FileRange) -> bool:
-        """Returns whether a logged file, unchanged, starts with the content of a file.
-
-        Such a file is a copy, perhaps incomplete, of a file that is about to be truncated.
-        """
-        original = self._current(range_)
-        if original is None or original.url == file.url or original.is_compressed:
-            return False
-        if file.entry.size > original.entry.size:
-            return False
-        with original.open() as longer:
-            return is_prefix(content, file.entry.size, longer)
-
-    def _current(self, range_: FileRange) -> GrowingFile | None:
-        """Returns the file that still has the content of a range, under its own or a new name."""
-        file = self._by_inode.get(range_.inode) or self._by_url.get(range_.path)
-        if file is None or file.entry.inode != range_.inode:
-            return None
-        if file.is_logged_as(range_):
-            return file
-        if file.is_compressed or file.entry.size < (range_.stop or 0):
-            return None
-        with file.open() as content:
-            return file if continues(content, range_) else None

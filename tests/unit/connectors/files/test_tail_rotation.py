@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
 import random
 import shutil
 from pathlib import Path
@@ -224,6 +225,11 @@ def test_file_truncated_while_it_is_read(follower: Follower, log: Path) -> None:
     assert rows_of(source, partition) == [1, 2]
 
 
+def touch(path: Path) -> None:
+    modified = path.stat().st_mtime_ns + 1_000_000
+    os.utime(path, ns=(modified, modified))
+
+
 def rename_archives(log: Path) -> None:
     for number in range(9, 0, -1):
         for suffix in ("", ".gz"):
@@ -262,5 +268,7 @@ def test_copies_and_archives_at_any_time(follower: Follower, log: Path, seed: in
             if chance.random() < 0.5:
                 received += follower.ids()
             write()
+        if chance.random() < 0.5:
+            touch(chance.choice(sorted(log.parent.iterdir())))
     received += follower.ids()
     assert sorted(received) == [*range(written)]
