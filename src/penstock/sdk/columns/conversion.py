@@ -29,8 +29,10 @@ class Conversion:
 
     A value converts if it can be converted back: 1 and 0 to BOOLEAN, 1.0 to INT, midnight to DATE,
     0.1 to DECIMAL, 2^53 to DOUBLE. Text converts as in the format `json`, to the nearest FLOAT or
-    DOUBLE; with `nearest` so does a DOUBLE to FLOAT. `form` is that of timestamps in text and
-    numbers. Raises ArrowInvalid or ArrowNotImplementedError for another value.
+    DOUBLE; with `nearest` so does a DOUBLE to FLOAT. Binary is not a number, even if its bytes are
+    digits. Null converts to each type that is not nested. `form` is that of timestamps in text and
+    numbers. The result for a value does not depend on the other values of the array. Raises
+    ArrowInvalid or ArrowNotImplementedError for another value.
     """
 
     form: TimeForm = ISO
@@ -44,6 +46,10 @@ class Conversion:
         if pa.types.is_null(source):
             return pa.nulls(len(array), type_)
         if pa.types.is_nested(source) or pa.types.is_nested(type_):
+            raise pa.ArrowInvalid
+        if array.null_count == len(array):
+            return pa.nulls(len(array), type_)
+        if pa.types.is_binary(source) and (is_number(type_) or pa.types.is_boolean(type_)):
             raise pa.ArrowInvalid
         if pa.types.is_temporal(source) or pa.types.is_temporal(type_):
             return self._convert_times(array, type_)
