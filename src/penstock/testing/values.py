@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.core.text import did_you_mean, shorten
 from penstock.sdk.columns.conversion import TextConversion
+from penstock.sdk.columns.decimal_arrays import decimal_array
 from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 from penstock.spec.source_map import Route
 
@@ -109,7 +110,7 @@ def _convert_scalar(value: Any, type_: pa.DataType, route: Route) -> Any:
         if isinstance(value, Mapping | list):
             raise pa.ArrowInvalid
         if pa.types.is_decimal(type_) and not isinstance(value, bool):
-            return pa.scalar(Decimal(str(value)), type_).as_py()
+            return decimal_array([Decimal(str(value))], type_)[0].as_py()
         if pa.types.is_boolean(type_) != isinstance(value, bool):
             raise pa.ArrowInvalid
         if (pa.types.is_string(type_) or pa.types.is_temporal(type_)) != isinstance(value, str):

@@ -57,9 +57,11 @@ def test_a_value_of_another_type_is_the_error_of_its_row() -> None:
         (pa.timestamp("us", "UTC"), "return 5 + x"),
         (pa.date32(), "import datetime\nreturn datetime.datetime(2024, 1, x, 12)"),
         (pa.float32(), "return 1e300 * x"),
+        (pa.decimal128(8, 0), "import decimal\nreturn decimal.Decimal('5e-39')"),
+        (pa.decimal128(38, 18), "import decimal\nreturn decimal.Decimal(5 * 10**20)"),
         (pa.list_(pa.timestamp("us", "UTC")), "return [x]"),
     ],
-    ids=["number", "time of day", "out of range", "nested"],
+    ids=["number", "time of day", "out of range", "small decimal", "large decimal", "nested"],
 )
 def test_a_value_that_would_be_changed_is_the_error_of_its_row(
     type_: pa.DataType, code: str

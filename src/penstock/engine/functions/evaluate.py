@@ -259,4 +259,7 @@ def _row(value: Any, type_: pa.StructType) -> Any:
 def _may_lose(type_: pa.DataType) -> bool:
     """Returns whether Arrow converts some values of Python to a type with loss."""
     leaves = list(leaf_types(type_))
-    return any(pa.types.is_temporal(leaf) or pa.types.is_float32(leaf) for leaf in leaves)
+    return any(
+        pa.types.is_temporal(leaf) or pa.types.is_float32(leaf) or pa.types.is_decimal(leaf)
+        for leaf in leaves
+    )

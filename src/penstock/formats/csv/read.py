@@ -74,7 +74,7 @@ class Reader:
             name if name not in names[:index] else f"\0{index}" for index, name in enumerate(names)
         ]
         types = {
-            field.name: self._wide_type(field.type) for field in self.schema if field.name in unique
+            field.name: _read_type(field.type) for field in self.schema if field.name in unique
         }
         table = csv.read_csv(
             pa.BufferReader(text),
@@ -99,16 +99,12 @@ class Reader:
         )
         if table.num_rows != count:
             raise Suspect
-        return conform(table, self.schema, TextConversion(self.form))
+        return conform(table, self.schema, self._convert)
 
-    def _wide_type(self, type_: pa.DataType) -> pa.DataType:
-        if pa.types.is_decimal(type_):
-            return pa.decimal128(38, type_.scale)
-        if pa.types.is_integer(type_):
-            return pa.decimal128(38, 0)  # pyarrow parses 0xFF as an integer
-        if pa.types.is_timestamp(type_):
-            return pa.string()
-        return pa.string() if pa.types.is_binary(type_) or pa.types.is_time(type_) else type_
+    def _convert(self, array: pa.Array, type_: pa.DataType) -> pa.Array:
+        if pa.types.is_string(array.type) and not pa.types.is_string(type_):
+            array = pc.ascii_trim_whitespace(array)
+        return TextConversion(self.form)(array, type_)
 
     def normalize(self, record: bytes) -> bytes:
         """Returns the columns of `schema` as a record in normal form. Raises DecodeError."""
@@ -148,6 +144,21 @@ class Reader:
             hint = time_hint(value, field.type, self.form)
             raise DecodeError(message, code="wrong-type", hint=hint)
         return b'"' + normalized.encode().replace(b'"', b'""') + b'"'
+
+
+def _read_type(type_: pa.DataType) -> pa.DataType:
+    """Returns the type that pyarrow.csv reads for a type.
+
+    pyarrow.csv parses 0xFF as an integer, and some decimals that do not fit as other decimals.
+    """
+    is_text = (
+        pa.types.is_integer(type_)
+        or pa.types.is_decimal(type_)
+        or pa.types.is_timestamp(type_)
+        or pa.types.is_binary(type_)
+        or pa.types.is_time(type_)
+    )
+    return pa.string() if is_text else type_
 
 
 def _is_infinite(column: pa.Array) -> bool:

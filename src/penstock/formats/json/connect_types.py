@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from penstock.core.errors import DecodeError
 from penstock.formats.json.decimals import decode, read_decimals
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
+from penstock.sdk.columns.decimal_arrays import decimal_array
 from penstock.sdk.columns.text_values import Times
 from penstock.sdk.columns.type_names import is_list
 
@@ -163,7 +165,7 @@ def _logical_values(array: pa.Array, type_: pa.DataType) -> pa.Array:
     if array.type == type_:
         return array
     if pa.types.is_struct(array.type):
-        return pa.array([_variable_decimal(value) for value in array.to_pylist()], type_)
+        return decimal_array(map(_variable_decimal, array.to_pylist()), type_)
     if pa.types.is_decimal(type_):
         return read_decimals(array, type_)
     if pa.types.is_date(type_):
@@ -171,7 +173,7 @@ def _logical_values(array: pa.Array, type_: pa.DataType) -> pa.Array:
     return array.cast(pa.int64()).view(type_)
 
 
-def _variable_decimal(value: dict[str, Any] | None) -> Any:
+def _variable_decimal(value: dict[str, Any] | None) -> Decimal | None:
     if value is None or value["value"] is None:
         return None
     return decode(value["value"], value["scale"] or 0)

@@ -127,7 +127,7 @@ class PlainJson(LinesFormat[JsonConfig]):
             normalizer.normalize
             if closed
             else lambda payload: _canonical(payload, normalizer, reader),
-            lambda texts: reader.parse(b"\n".join(texts), len(texts)),
+            lambda texts: _read_canonical(texts, reader),
         )
 
     def infer_schema(self, payloads: pa.BinaryArray) -> pa.Schema | None:
@@ -215,8 +215,12 @@ def _read_start(file: BinaryIO) -> bytes:
     return start
 
 
+class _Original(bytes):
+    """A payload that only the bulk reader accepts, as `{"a": 1,}`. Its keys are not canonical."""
+
+
 def _canonical(payload: bytes, normalizer: Normalizer, reader: Reader) -> bytes:
-    """Returns the canonical form of a payload; the payload itself if only `reader` accepts it."""
+    """Returns the canonical form of a payload, or an `_Original`."""
     try:
         return normalizer.normalize(payload)
     except DecodeError as error:
@@ -226,7 +230,19 @@ def _canonical(payload: bytes, normalizer: Normalizer, reader: Reader) -> bytes:
             reader.read(pa.array([payload], pa.binary()))
         except Exception:
             raise error from None
-        return payload.strip()
+        return _Original(payload)
+
+
+def _read_canonical(texts: list[bytes], reader: Reader) -> pa.RecordBatch:
+    """Returns the rows of texts from `_canonical`. Raises Suspect for an `_Original` among several.
+
+    The caller then reads halves, so that an `_Original` is read alone.
+    """
+    if not any(isinstance(text, _Original) for text in texts):
+        return reader.parse(b"\n".join(texts), len(texts))
+    if len(texts) > 1:
+        raise Suspect
+    return reader.read(pa.array(texts, pa.binary()))
 
 
 def _always_fall_back(payloads: pa.BinaryArray) -> pa.RecordBatch:

@@ -51,9 +51,9 @@ class Parquet(FileFormat[ParquetConfig]):
     file without any declared column is an error, which ends the query. Only required columns
     are read, row group by row group. A type may differ from the declared type if the value is
     converted without loss: BIGINT to INT in range, DOUBLE to DECIMAL with all digits, TIMESTAMP
-    to DATE at midnight, STRING as in the format `json`. Another value is an error of its row,
-    which names both types. Numbers are timestamps only with the option `timestamps`. UUID is
-    converted to STRING or BINARY. INT96 may have any year.
+    to DATE at midnight, STRING as in the format `json`. BINARY is not converted to numbers. Another
+    value is an error of its row, which names both types. Numbers are timestamps only with the
+    option `timestamps`. UUID is converted to STRING or BINARY. INT96 may have any year.
 
     A text that is not UTF-8 is an error of its row. The rows of a row group that cannot be decoded
     are one error, as are those of a row group whose columns have different numbers of rows; other

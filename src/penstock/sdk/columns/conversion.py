@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.sdk.columns.decimal_arrays import as_decimal, reduce_scale, shift_point
+from penstock.sdk.columns.decimal_arrays import as_decimal, parse_plain, reduce_scale, shift_point
 from penstock.sdk.columns.text_values import ISO, TimeForm, canonical
 from penstock.sdk.columns.times import duration_text, iso_text, parse_timestamps
 
@@ -29,8 +29,10 @@ class Conversion:
 
     A value converts if it can be converted back: 1 and 0 to BOOLEAN, 1.0 to INT, midnight to DATE,
     0.1 to DECIMAL, 2^53 to DOUBLE. Text converts as in the format `json`, to the nearest FLOAT or
-    DOUBLE; with `nearest` so does a DOUBLE to FLOAT. `form` is that of timestamps in text and
-    numbers. Raises ArrowInvalid or ArrowNotImplementedError for another value.
+    DOUBLE; with `nearest` so does a DOUBLE to FLOAT. Binary is not a number, even if its bytes are
+    digits. Null converts to each type that is not nested. `form` is that of timestamps in text and
+    numbers. The result for a value does not depend on the other values of the array. Raises
+    ArrowInvalid or ArrowNotImplementedError for another value.
     """
 
     form: TimeForm = ISO
@@ -44,6 +46,10 @@ class Conversion:
         if pa.types.is_null(source):
             return pa.nulls(len(array), type_)
         if pa.types.is_nested(source) or pa.types.is_nested(type_):
+            raise pa.ArrowInvalid
+        if array.null_count == len(array):
+            return pa.nulls(len(array), type_)
+        if pa.types.is_binary(source) and (is_number(type_) or pa.types.is_boolean(type_)):
             raise pa.ArrowInvalid
         if pa.types.is_temporal(source) or pa.types.is_temporal(type_):
             return self._convert_times(array, type_)
@@ -62,13 +68,11 @@ class Conversion:
             return array.cast(type_)
         if not (is_number(type_) or pa.types.is_boolean(type_)):
             return array.cast(type_)
-        if not pa.types.is_boolean(type_) and _is_plain(array):
-            return array.cast(type_)
+        plain = _parse_plain(array, type_)
+        if plain is not None:
+            return plain
         texts = [_canonical(text, type_, self.form) for text in array.to_pylist()]
-        if not pa.types.is_floating(type_):
-            return pa.array(texts, pa.string()).cast(type_)
-        values = [None if text is None else float(text) for text in texts]
-        return pa.array(values, pa.float64()).cast(type_, safe=False)
+        return pa.array(texts, pa.string()).cast(type_)
 
     def _convert_times(self, array: pa.Array, type_: pa.DataType) -> pa.Array:
         source = array.type
@@ -104,7 +108,7 @@ class Conversion:
         return array.cast(pa.timestamp(type_.unit)).cast(type_)
 
     def _parse_numbers(self, texts: pa.StringArray, type_: pa.TimestampType) -> pa.TimestampArray:
-        if pc.all(pc.match_substring_regex(texts, _PLAIN_INTEGER)).as_py() is not False:
+        if _match(texts, _PLAIN_INTEGER):
             return self._from_numbers(texts.cast(pa.int64()), type_)
         scale = _WIDE_SCALE[self.form.times]
         return self._from_numbers(self._parse(texts, pa.decimal128(38, scale)), type_)
@@ -184,9 +188,20 @@ def _is_kind_of_time(source: pa.DataType, target: pa.DataType) -> bool:
     )
 
 
-def _is_plain(texts: pa.StringArray) -> bool:
-    """Returns whether all texts are numbers in plain digits."""
-    return pc.all(pc.match_substring_regex(texts, _PLAIN_NUMBER)).as_py() is not False
+def _parse_plain(texts: pa.StringArray, type_: pa.DataType) -> pa.Array | None:
+    """Converts numbers in plain digits; None if a text has another form."""
+    if pa.types.is_decimal(type_):
+        return parse_plain(texts, type_)
+    if pa.types.is_integer(type_) and _match(texts, _PLAIN_INTEGER):
+        return texts.cast(type_)
+    if pa.types.is_floating(type_) and _match(texts, _PLAIN_NUMBER):
+        return texts.cast(type_)
+    return None
+
+
+def _match(texts: pa.StringArray, pattern: str) -> bool:
+    """Returns whether all texts match a pattern."""
+    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
 
 
 def _iso_text(times: pa.Array) -> pa.StringArray:
@@ -212,8 +227,7 @@ def _to_boolean(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def _to_integer(array: pa.Array, type_: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(array.type):
-        whole = reduce_scale(array, 0)
-        return whole.cast(type_)
+        return as_decimal(array, _INTEGERS).cast(type_)
     return array.cast(type_)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from penstock.core.errors import DecodeError, UserError
 from penstock.sdk.columns.conform import rebuild
 from penstock.sdk.columns.conversion import Conversion
+from penstock.sdk.columns.decimal_arrays import decimal_array
 from penstock.sdk.columns.json_text import text_value
 from penstock.sdk.columns.names import AmbiguousName, check_distinct, fold
 
@@ -99,6 +101,8 @@ def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     except INVALID:
         if len(values) > 1:  # values of several types
             return pa.concat_arrays([array_of([value], type_) for value in values])
+        if pa.types.is_decimal(type_) and isinstance(values[0], Decimal):
+            return decimal_array(values, type_)
         return pa.array(values, type_)
     if _has_map(type_):
         return pa.array(values, type_)

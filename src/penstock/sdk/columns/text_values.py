@@ -37,7 +37,8 @@ _COMMON_TIME = re.compile(
 _INFINITY = re.compile(r"[+-]?inf(inity)?\Z", re.IGNORECASE)
 _MICROSECOND = {"seconds": -6, "millis": -3, "micros": 0, "nanos": 3}
 """A microsecond as a power of ten of the unit."""
-_EXACT = Context(prec=1000)
+EXACT = Context(prec=1000)
+"""A context for digits of all finite floats and of all decimals."""
 NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 """Texts of floats that JSON has no numbers for, by their text in Python and Arrow."""
 
@@ -97,12 +98,12 @@ def _decimal(text: str, type_: pa.DataType) -> str | None:
     value = number(text)
     if value is None:
         return None
-    return format(value.normalize(_EXACT), "f") if fits_decimal(value, type_) else None
+    return format(value.normalize(EXACT), "f") if fits_decimal(value, type_) else None
 
 
 def fits_decimal(value: Decimal, type_: pa.DataType) -> bool:
     """Returns whether a finite number has no more digits than a DECIMAL type."""
-    unscaled = value.scaleb(type_.scale, _EXACT)
+    unscaled = value.scaleb(type_.scale, EXACT)
     return unscaled == unscaled.to_integral_value() and unscaled.copy_abs() < 10**type_.precision
 
 
@@ -112,8 +113,8 @@ def _time_number(text: str, form: TimeForm) -> str | None:
     if value is None:
         return None
     microsecond = Decimal(1).scaleb(_MICROSECOND[form.times])
-    rounded = value.quantize(microsecond, ROUND_FLOOR, _EXACT)
-    micros = rounded.scaleb(-_MICROSECOND[form.times], _EXACT)
+    rounded = value.quantize(microsecond, ROUND_FLOOR, EXACT)
+    micros = rounded.scaleb(-_MICROSECOND[form.times], EXACT)
     in_range = -(2**63) <= micros < 2**63
     is_exact = rounded == value or form.nanoseconds == "truncate"
     return format(rounded, "f") if in_range and is_exact else None
