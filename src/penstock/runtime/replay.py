@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -34,6 +34,11 @@ MAX_FAILURES = 1000
 _MOVED = (
     "several statements of the script were changed, so the statement of this node is unknown; "
     "replay before you add statements that write the same table, or remove them for the replay"
+)
+
+_NO_PAYLOAD = (
+    "the records have no payload; read them again with penstock run FILE --fresh, which repeats "
+    "all rows of the sources, or remove the dead letters with penstock dead remove"
 )
 
 
@@ -115,7 +120,7 @@ class Replay:
         self, letters: list[DeadLetter], force: bool, result: ReplayResult
     ) -> list[DeadLetter]:
         by_entry: dict[tuple[str, str, str | None], list[DeadLetter]] = {}
-        for letter in self._find_nodes(letters, result):
+        for letter in self._find_payloads(self._find_nodes(letters, result), result):
             entry = letter["node"], letter["stage"], late_query(letter)
             by_entry.setdefault(entry, []).append(letter)
         replayable = []
@@ -140,6 +145,18 @@ class Replay:
             else:
                 yield {**letter, "node": node, "definition": definitions[node]}
         result.skipped += [SkippedNode(name, count, _MOVED) for name, count in lost.items()]
+
+    def _find_payloads(
+        self, letters: Iterable[DeadLetter], result: ReplayResult
+    ) -> Iterator[DeadLetter]:
+        """Yields letters with a payload. The others are skipped."""
+        lost: Counter[str] = Counter()
+        for letter in letters:
+            if letter["payload"] is None:
+                lost[letter["node"]] += 1
+            else:
+                yield letter
+        result.skipped += [SkippedNode(name, count, _NO_PAYLOAD) for name, count in lost.items()]
 
     def _obstacle(
         self, name: str, stage: str, name_of_query: str | None, force: bool
