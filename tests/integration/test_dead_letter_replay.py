@@ -273,7 +273,7 @@ sinks:
     replayed = cli(tmp_path, "dead", "replay", "shop.yaml")
     first, second = replayed.stdout.splitlines()
     assert (replayed.returncode, first) == (1, "1 dead letter replayed")
-    assert second.startswith("1 of b not replayed: the records have no payload; read them again")
+    assert second.startswith("1 of b not replayed: the dead letters have no payload that can")
     rows = [json.loads(line) for path in (tmp_path / "out").glob("*.jsonl")
             for line in path.read_text().splitlines()]  # fmt: skip
     assert [row for row in rows if row["id"] == "bad"] == [

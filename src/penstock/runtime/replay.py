@@ -37,8 +37,9 @@ _MOVED = (
 )
 
 _NO_PAYLOAD = (
-    "the records have no payload; read them again with penstock run FILE --fresh, which repeats "
-    "all rows of the sources, or remove the dead letters with penstock dead remove"
+    "the dead letters have no payload that can be decoded again; read the records again with "
+    "penstock run FILE --fresh, which repeats all rows of the sources, or remove the dead letters "
+    "with penstock dead remove"
 )
 
 
@@ -120,7 +121,7 @@ class Replay:
         self, letters: list[DeadLetter], force: bool, result: ReplayResult
     ) -> list[DeadLetter]:
         by_entry: dict[tuple[str, str, str | None], list[DeadLetter]] = {}
-        for letter in self._find_payloads(self._find_nodes(letters, result), result):
+        for letter in with_payload(self._find_nodes(letters, result), result):
             entry = letter["node"], letter["stage"], late_query(letter)
             by_entry.setdefault(entry, []).append(letter)
         replayable = []
@@ -145,18 +146,6 @@ class Replay:
             else:
                 yield {**letter, "node": node, "definition": definitions[node]}
         result.skipped += [SkippedNode(name, count, _MOVED) for name, count in lost.items()]
-
-    def _find_payloads(
-        self, letters: Iterable[DeadLetter], result: ReplayResult
-    ) -> Iterator[DeadLetter]:
-        """Yields letters with a payload. The others are skipped."""
-        lost: Counter[str] = Counter()
-        for letter in letters:
-            if letter["payload"] is None:
-                lost[letter["node"]] += 1
-            else:
-                yield letter
-        result.skipped += [SkippedNode(name, count, _NO_PAYLOAD) for name, count in lost.items()]
 
     def _obstacle(
         self, name: str, stage: str, name_of_query: str | None, force: bool
@@ -274,6 +263,21 @@ class Replay:
             "code": LATE if letter["code"] == LATE else error.code,
             "message": error.message.removeprefix(f"{letter['node']}: "),
         }
+
+
+def with_payload(letters: Iterable[DeadLetter], result: ReplayResult) -> Iterator[DeadLetter]:
+    """Yields the letters that have a payload for their stage. The others are skipped.
+
+    A decoded row that a source has rejected is in its letter as JSON, which has no origin and may
+    lack the columns that no query uses.
+    """
+    skipped: Counter[str] = Counter()
+    for letter in letters:
+        if letter["payload"] is None or (letter["stage"] == "decode" and letter["origin"] is None):
+            skipped[letter["node"]] += 1
+        else:
+            yield letter
+    result.skipped += [SkippedNode(name, count, _NO_PAYLOAD) for name, count in skipped.items()]
 
 
 def _to_record_error(error: Exception) -> RecordError:
