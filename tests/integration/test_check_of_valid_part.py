@@ -110,3 +110,27 @@ def test_check_reports_nodes_beside_a_missing_include(cli: Any, tmp_path: Path) 
     assert [(error["line"], error["code"]) for error in errors] == [
         (1, "no-such-file"), (6, "unknown-column"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        ("id INT, at TIMESTAMP", ("unknown-column", 3, 'did you mean "at"?')),
+        ("id INT, att STRING", ("wrong-type", 3, "Declare the column as TIMESTAMP.")),
+    ],
+)
+def test_check_reports_an_event_time_once(
+    cli: Any, tmp_path: Path, columns: str, error: tuple[str, int, str]
+) -> None:
+    """The files and Spark both have the error."""
+    (tmp_path / "shop.yaml").write_text(f"""sources:
+  orders: {{type: memory, rows: [], schema: "{columns}",
+    watermark: {{column: att, delay: 5s}}}}
+transforms:
+  ids: {{type: sql, sql: SELECT id FROM orders}}
+sinks:
+  out: {{type: blackhole, from: ids}}
+""")
+    run = cli(tmp_path, "check", "shop.yaml", "--json")
+    found = json.loads(run.stdout)["errors"]
+    assert [(each["code"], each["line"], each["hint"]) for each in found] == [error]

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from test_runs import ORDERS, QUICK, Place, ids, order, sink
@@ -249,3 +251,33 @@ def test_statements_before_the_one_that_failed(cli: CommandLine, tmp_path: Path)
     lines = "".join(path.read_text() for path in tmp_path.glob("units/part-*")).splitlines()
     rows = [json.loads(line) for line in lines]
     assert sorted(row["unit"] for row in rows) == [-1, 2]
+
+
+def test_replayed_metadata_and_records_without_payload(cli: CommandLine, tmp_path: Path) -> None:
+    """The position and the path are in the dead letter. A row of Parquet has no payload."""
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id": "bad"}\n{"id": 2}\n')
+    pq.write_table(pa.table({"id": ["1", "x"]}), tmp_path / "b.parquet")
+    file = tmp_path / "shop.yaml"
+    text = """
+sources:
+  a: {type: files, path: a.jsonl, schema: "id INT",
+      metadata: {file: name, line: position, at: modified}}
+  b: {type: files, path: b.parquet, schema: "id INT"}
+sinks:
+  out: {type: files, from: a, path: out, format: json}
+  rest: {type: blackhole, from: b}
+"""
+    file.write_text(text)
+    assert cli(tmp_path, "run", "shop.yaml").returncode == 0
+    file.write_text(text.replace('a.jsonl, schema: "id INT"', 'a.jsonl, schema: "id STRING"'))
+    replayed = cli(tmp_path, "dead", "replay", "shop.yaml")
+    first, second = replayed.stdout.splitlines()
+    assert (replayed.returncode, first) == (1, "1 dead letter replayed")
+    assert second.startswith("1 of b not replayed: the dead letters have no payload that can")
+    rows = [json.loads(line) for path in (tmp_path / "out").glob("*.jsonl")
+            for line in path.read_text().splitlines()]  # fmt: skip
+    assert [row for row in rows if row["id"] == "bad"] == [
+        {"id": "bad", "file": "a.jsonl", "line": 2}
+    ]
+    (letter,) = json.loads(cli(tmp_path, "dead", "list", "shop.yaml", "--json").stdout)["letters"]
+    assert (letter["node"], letter["attempt"]) == ("b", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,15 +70,27 @@ def output_errors(name: Name = "stdout") -> Iterator[None]:
 
 
 class _Output(io.FileIO):
-    """A standard stream whose errors are OutputErrors."""
+    """A standard stream whose errors are OutputErrors.
+
+    A write returns when all bytes are written. A system call writes a part of them if the stream
+    does not block, or if the reader of a pipe ends meanwhile, and an unbuffered TextIOWrapper
+    (`PYTHONUNBUFFERED`) would drop the remainder.
+    """
 
     def __init__(self, number: int, name: Name) -> None:
         super().__init__(number, "w", closefd=False)
         self._stream = name
 
     def write(self, data: ReadableBuffer, /) -> int:
+        remaining = memoryview(data).cast("B")
+        size = len(remaining)
         with output_errors(self._stream):
-            return super().write(data)
+            while remaining:
+                written = super().write(remaining)
+                if written is None:
+                    select.select([], [self], [])
+                remaining = remaining[written or 0 :]
+        return size
 
 
 class _ClosedInput(io.FileIO):

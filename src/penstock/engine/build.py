@@ -200,6 +200,7 @@ class Builder(TableReader, Derivation):
                 frame = self._check_rows(node, frame, raw, query)
                 frame = self._computed_event_time(node, watermark, frame, raw, query)
             elif watermark is not None:
+                check_event_time_column(node, frame.schema, watermark)
                 drops = self.sentinel_only or self.with_sentinel
                 frame = add_watermark(frame, watermark, drops_sentinel=drops)
                 self.watermark_ids[node.name] = watermark_id(frame)

@@ -138,9 +138,10 @@ class SourceTask:
         header: bytes | None = None,
         isolated: bool = False,
     ) -> pa.RecordBatch:
-        """Decodes a dead letter to rows with null metadata. Raises RecordError.
+        """Decodes a dead letter to rows. Raises RecordError.
 
-        With `isolated` a decoder that crashes does not end this process.
+        Metadata that `Source.record_metadata` does not return are null. With `isolated` a decoder
+        that crashes does not end this process.
         """
 
         def decode() -> pa.RecordBatch:
@@ -149,8 +150,11 @@ class SourceTask:
             return self.source.decode_with_header(payload, origin, position, header)
 
         rows = decode_record_isolated(decode) if isolated else decode()
-        for field in list(self.rows)[rows.num_columns :]:
-            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+        known = self.source.record_metadata(origin, position) if origin is not None else {}
+        fields = list(self.rows)[rows.num_columns :]
+        for field, name in zip(fields, self.metadata.values(), strict=True):
+            value = pa.scalar(known.get(name), field.type)
+            rows = rows.append_column(field, pa.repeat(value, rows.num_rows))
         return self._conform(rows)
 
     def sentinel(self) -> pa.RecordBatch:

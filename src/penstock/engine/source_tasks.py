@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import OptionError, PlanError
 from penstock.core.text import did_you_mean
 from penstock.engine.build_context import BuildContext
 from penstock.engine.columns import exchange_schema
@@ -33,8 +33,10 @@ def make_source_task(context: BuildContext, node: Node, query: Query) -> SourceT
     typed = typed_source(source, rows)
     watermark = None if node.computes_event_time else node.watermark
     if watermark is not None and watermark.column not in rows.names:
-        raise PlanError(
-            f'{node.label} has its watermark on "{watermark.column}", which is not a column',
+        raise OptionError.of(
+            "watermark", "column",
+            message=f'{node.label} has its watermark on "{watermark.column}", '
+            "which is not a column",
             code="unknown-column", hint=did_you_mean(watermark.column, rows.names),
         )  # fmt: skip
     return SourceTask(

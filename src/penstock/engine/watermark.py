@@ -13,7 +13,7 @@ from pyspark.sql.functions import col, expr, lit, spark_partition_id, when
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from penstock.core.error_codec import encode_errors
-from penstock.core.errors import PlanError
+from penstock.core.errors import OptionError, PlanError
 from penstock.core.text import did_you_mean
 from penstock.engine.arrow_map import map_in_arrow
 from penstock.engine.columns import to_arrow, to_spark
@@ -179,14 +179,21 @@ def sentinel_rows(sources: Sequence[DataFrame], columns: StructType, event_time:
 
 def check_event_time_column(node: Node, columns: StructType, watermark: Watermark) -> None:
     """Raises PlanError if the rows of a node have no event-time column of type TIMESTAMP."""
+    computed = watermark.expression is not None
+    option = ("watermark", "expression" if computed else "column")
     problem = f'{node.label} has its watermark on "{watermark.column}", which is'
     if watermark.column not in columns.names:
         hint = did_you_mean(watermark.column, columns.names)
-        raise PlanError(f"{problem} not a column", code="unknown-column", hint=hint)
+        raise OptionError.of(
+            *option, message=f"{problem} not a column", code="unknown-column", hint=hint
+        )
     type_ = columns[watermark.column].dataType
     if not isinstance(type_, TimestampType | TimestampNTZType):
-        raise PlanError(
-            f"{problem} {type_.simpleString().upper()}, not TIMESTAMP",
+        declared = node.kind == "source" and not computed
+        raise OptionError.of(
+            *option,
+            message=f"{problem} {type_.simpleString().upper()}, not TIMESTAMP",
             code="wrong-type",
-            hint="Convert the column, as in to_timestamp(text, 'dd/MM/yyyy HH:mm:ss').",
-        )
+            hint="Declare the column as TIMESTAMP." if declared
+            else "Convert the column, as in to_timestamp(text, 'dd/MM/yyyy HH:mm:ss').",
+        )  # fmt: skip

@@ -94,10 +94,10 @@ class Metrics:
         """Whether all queries have been started."""
         self._lock = threading.Lock()
 
-    def flow(self, name: str, kind: str, type_: str) -> Flow:
+    def flow(self, name: str, kind: str, type_: str, lag_unit: str = "records") -> Flow:
         """Returns the flow of a node, created on first use."""
         with self._lock:
-            return self.flows.setdefault(name, Flow(kind, type_))
+            return self.flows.setdefault(name, Flow(kind, type_, lag_unit=lag_unit))
 
     def resume(self, earlier: Mapping[str, Any], queries: Iterable[str]) -> None:
         """Sets the open windows and watermarks of queries to those of the run before.

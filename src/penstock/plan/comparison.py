@@ -40,7 +40,10 @@ class Change:
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """Returns the differences that affect the state, from the plan of the last run to this plan."""
+    """Returns the differences that affect the state, from the plan of the last run to this plan.
+
+    A change of a node that has the same effect on several queries is one difference.
+    """
     before, after = _normalized(before), _normalized(after)
     changes = list(_moved_sinks(before, after))
     for name, query in after["queries"].items():
@@ -54,7 +57,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
     for name in before["queries"]:
         if name not in after["queries"]:
             changes.append(Change(f'query "{name}"', "compatible", "removed, its state is unused"))
-    return [*changes, *_changed_stateless(before, after)]
+    return list(dict.fromkeys([*changes, *_changed_stateless(before, after)]))
 
 
 def _normalized(definition: Mapping[str, Any]) -> dict[str, Any]:

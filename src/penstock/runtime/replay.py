@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -34,6 +34,12 @@ MAX_FAILURES = 1000
 _MOVED = (
     "several statements of the script were changed, so the statement of this node is unknown; "
     "replay before you add statements that write the same table, or remove them for the replay"
+)
+
+_NO_PAYLOAD = (
+    "the dead letters have no payload that can be decoded again; read the records again with "
+    "penstock run FILE --fresh, which repeats all rows of the sources, or remove the dead letters "
+    "with penstock dead remove"
 )
 
 
@@ -115,7 +121,7 @@ class Replay:
         self, letters: list[DeadLetter], force: bool, result: ReplayResult
     ) -> list[DeadLetter]:
         by_entry: dict[tuple[str, str, str | None], list[DeadLetter]] = {}
-        for letter in self._find_nodes(letters, result):
+        for letter in with_payload(self._find_nodes(letters, result), result):
             entry = letter["node"], letter["stage"], late_query(letter)
             by_entry.setdefault(entry, []).append(letter)
         replayable = []
@@ -257,6 +263,21 @@ class Replay:
             "code": LATE if letter["code"] == LATE else error.code,
             "message": error.message.removeprefix(f"{letter['node']}: "),
         }
+
+
+def with_payload(letters: Iterable[DeadLetter], result: ReplayResult) -> Iterator[DeadLetter]:
+    """Yields the letters that have a payload for their stage. The others are skipped.
+
+    A decoded row that a source has rejected is in its letter as JSON, which has no origin and may
+    lack the columns that no query uses.
+    """
+    skipped: Counter[str] = Counter()
+    for letter in letters:
+        if letter["payload"] is None or (letter["stage"] == "decode" and letter["origin"] is None):
+            skipped[letter["node"]] += 1
+        else:
+            yield letter
+    result.skipped += [SkippedNode(name, count, _NO_PAYLOAD) for name, count in skipped.items()]
 
 
 def _to_record_error(error: Exception) -> RecordError:

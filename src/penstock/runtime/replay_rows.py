@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.core.errors import DecodeError
 from penstock.engine.build import Builder
 from penstock.engine.columns import sink_schema, text_columns, to_arrow, to_spark
 from penstock.engine.late_rows import CODE as LATE
@@ -94,9 +93,7 @@ class ReplayRows:
         return add_event_time(frame, node.watermark) if node.computes_event_time else frame
 
     def decode(self, node: Node, letter: DeadLetter) -> pa.RecordBatch:
-        """Returns the rows of a dead letter of a source. Raises RecordError."""
-        if letter["payload"] is None:
-            raise DecodeError(letter["message"], code=letter["code"])
+        """Returns the rows of a dead letter of a source that has a payload. Raises RecordError."""
         task = make_source_task(self.builder, node, self.query)
         return task.decode_again(
             letter["payload"],

@@ -93,7 +93,8 @@ class Supervisor:
         metrics.resume(state.read("status.json") or {}, [query.name for query in plan.queries])
         for node in plan.nodes.values():
             if node.kind != "transform" and (node.lookup is None or not node.static):
-                metrics.flow(node.name, node.kind, node.type)
+                unit = node.source.lag_unit if node.kind == "source" else "records"
+                metrics.flow(node.name, node.kind, node.type, unit)
 
     def run(self) -> Outcome:
         """Blocks until the end of the run. Raises PenstockError if the run cannot start."""

@@ -119,6 +119,14 @@ class Source(Component[C]):
         """Returns the available metadata columns under their short names (`topic`, `path`, ...)."""
         return pa.schema([])
 
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        """Returns the metadata of the record of a dead letter, by their short names.
+
+        Metadata that `origin` and `position` do not determine are missing. They are null in a
+        replay.
+        """
+        return {"origin": origin, "position": position}
+
     @property
     def guarantee(self) -> Level:
         """The delivery guarantee from the system to Penstock."""

@@ -12,7 +12,7 @@ from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.names import node_name_problem, pipeline_name_problem, sink_key
 from penstock.core.text import did_you_mean, shorten
-from penstock.spec.front_end import MissingParts
+from penstock.spec.front_end import SCRIPT_SUFFIX, MissingParts
 from penstock.spec.source_map import Route, SourceMap, SourceValue, find_map, find_texts
 from penstock.sql.facts import parse_facts
 
@@ -84,11 +84,15 @@ def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
             used |= _possible_inputs(node.data, known) - {node.name.casefold()}
     for node in nodes:
         if node.kind != "sink" and node.name.casefold() not in used:
+            where = source_map.key(node.route)
+            is_in_script = where.file.endswith(SCRIPT_SUFFIX)
             yield SpecError(
                 f'no node reads {node.kind} "{node.name}"',
                 code=f"unused-{node.kind}",
-                where=source_map.key(node.route),
-                hint=f'add "from: {node.name}" to a sink or a transform',
+                where=where,
+                hint=f"add a query with FROM {node.name}, or remove the statement"
+                if is_in_script
+                else f'add "from: {node.name}" to a sink or a transform',
             )
 
 

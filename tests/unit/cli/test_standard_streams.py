@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+import os
 import resource
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from command_line import CommandLine
 from penstock.core.errors import OutputClosed, OutputError, PenstockError
-from penstock.core.standard_streams import _ClosedInput, output_errors
+from penstock.core.standard_streams import _ClosedInput, _Output, output_errors
 from penstock.engine import session
 from penstock.engine.descriptors import require_descriptors
 from penstock.engine.jvm_log import log_settings
@@ -81,6 +83,58 @@ def test_errors_of_writing() -> None:
     assert closed.value.policy.exit_code == 141
     with pytest.raises(OutputError, match="No space left on device"), output_errors():
         raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+@pytest.mark.parametrize("unbuffered", [True, False])
+def test_all_bytes_of_a_write_reach_a_pipe(blocks: bool, unbuffered: bool) -> None:
+    read, write = os.pipe()
+    os.set_blocking(write, blocks)
+    stream = _text_stream(write, unbuffered)
+    received: list[bytes] = []
+
+    def receive() -> None:
+        while data := os.read(read, 4096):
+            received.append(data)
+
+    thread = threading.Thread(target=receive)
+    thread.start()
+    stream.write("x" * 500_000)
+    stream.flush()
+    os.close(write)
+    thread.join()
+    os.close(read)
+    assert b"".join(received) == b"x" * 500_000
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+@pytest.mark.parametrize("unbuffered", [True, False])
+def test_the_reader_of_a_pipe_ends_during_a_write(blocks: bool, unbuffered: bool) -> None:
+    """The system call has written a part, and returns its size without an error."""
+    read, write = os.pipe()
+    os.set_blocking(write, blocks)
+    stream = _text_stream(write, unbuffered)
+
+    def receive_a_part() -> None:
+        os.read(read, 4096)
+        os.close(read)
+
+    thread = threading.Thread(target=receive_a_part)
+    thread.start()
+    with pytest.raises(OutputClosed, match="the reader of standard output has ended"):
+        stream.write("x" * 500_000)
+    thread.join()
+    discarded = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(discarded, write)
+    stream.flush()
+    os.close(discarded)
+    os.close(write)
+
+
+def _text_stream(descriptor: int, unbuffered: bool) -> io.TextIOWrapper:
+    raw = _Output(descriptor, "stdout")
+    buffer = raw if unbuffered else io.BufferedWriter(raw)
+    return io.TextIOWrapper(buffer, "utf-8", write_through=unbuffered)  # type: ignore[arg-type]
 
 
 def test_a_low_limit_of_open_files_is_raised_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,10 @@ def test_payloads_with_a_record_on_each_line(tmp_path: Path) -> None:
     assert kept.column("payload").to_pylist() == [b'{"n": "x"}', b"no"]
     assert kept.column("position").to_pylist() == [2, 2]
     assert len(set(kept.column("id").to_pylist())) == 2
-    assert given.decode_again(b'{"n": 4}', "t", 2).column("n").to_pylist() == [4]
+    (again,) = given.decode_again(b'{"n": 4}', "t", 2).to_pylist()
+    assert (again["n"], again["place"]) == (4, None)
+    given = replace(given, metadata={"place": "position"})
+    assert given.decode_again(b'{"n": 4}', "t", 2).column("place").to_pylist() == [2]
 
 
 def test_rows_with_an_unknown_operation_are_bad_records() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from penstock import app
 from penstock.cli.summary import describe_unwritten
+from penstock.connectors.memory import MemorySource
 from penstock.core.errors import PenstockError, Permanent, Transient
 from penstock.core.log import Silent
 from penstock.observe.execution import Execution
@@ -129,6 +130,17 @@ def test_queries_that_end_are_caught_up(tmp_path: Path, monkeypatch: pytest.Monk
     outcome = Run(tmp_path, "stop_pipeline", "caught_up", starts)(monkeypatch)
     assert (outcome.ending, outcome.errors, outcome.exit_code) == ("caught_up", {}, 0)
     assert sorted(starts.calls) == [("hourly", "caught_up"), ("orders", "caught_up")]
+
+
+def test_the_lag_of_a_source_has_its_unit_before_the_first_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemorySource, "lag_unit", "bytes")
+    metrics = Run(tmp_path, "stop_pipeline", "caught_up", Starts({})).supervisor.metrics
+    nodes = metrics.snapshot()["nodes"]
+    assert {name: node["lag_unit"] for name, node in nodes.items()} == {
+        "orders": "bytes", "copy": "records", "counts": "records"
+    }  # fmt: skip
 
 
 def test_open_windows_of_the_run_before_are_named_without_a_new_batch(

@@ -36,6 +36,7 @@ METADATA = pa.schema(
 )
 ORIGIN = PAYLOAD.field("origin")
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_GENERATION = re.compile(r"#\d+\Z")
 _HIVE = re.compile(r"([^/=]+)=([^/]*)\Z")
 _CORRUPT = (
     RecordError, pa.ArrowException, OSError, EOFError, ValueError, LookupError, MemoryError,
@@ -272,8 +273,7 @@ class FileReader:
         ]
         metadata = {
             ORIGIN.name: range_.origin,
-            "path": range_.display_path,
-            "name": PurePosixPath(range_.display_path).name,
+            **path_metadata(range_.display_path, generations=False),
             "modified": range_.modified // 1000,
             "size": range_.size,
         }
@@ -285,6 +285,17 @@ class FileReader:
                 columns.append(pa.repeat(pa.scalar(metadata[name], type_), count))
         names = [*self.columns.names, *read.metadata]
         return pa.record_batch(columns, names=names)
+
+
+def path_metadata(origin: str, generations: bool) -> dict[str, str]:
+    """Returns the metadata that the path of a file determines.
+
+    With `generations` a path that ends in `#NUMBER` may be the origin of a truncated file, and has
+    no metadata.
+    """
+    if generations and _GENERATION.search(origin):
+        return {}
+    return {"path": origin, "name": PurePosixPath(origin).name}
 
 
 def hive_values(path: str) -> dict[str, str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -19,7 +19,7 @@ from penstock.connectors.files.listing import Location, parse_location
 from penstock.connectors.files.locating import check_unchanged, locate
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.connectors.files.pace import ListingPace
-from penstock.connectors.files.reader import METADATA, FileReader
+from penstock.connectors.files.reader import METADATA, FileReader, path_metadata
 from penstock.connectors.files.segments import SpannedLines
 from penstock.connectors.files.storage import Storage
 from penstock.core.errors import ConnectError, OptionError, Permanent, PlanError, Transient
@@ -185,6 +185,9 @@ class FilesSource(ReplayableSource[FilesSourceConfig]):
         self, payload: bytes, origin: str, position: int, header: bytes
     ) -> pa.RecordBatch:
         return self._decode(payload, origin, header)
+
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        return {"position": position, **path_metadata(origin, self.config.tail)}
 
     def _decode(self, payload: bytes, origin: str, header: bytes | None) -> pa.RecordBatch:
         if self.columns is None:

@@ -185,6 +185,10 @@ class KafkaSource(ReplayableSource[KafkaSourceConfig]):
             raise DecodeError(message, code="data-gone")
         return super().decode(payload, origin, position)
 
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        topic, _, number = origin.rpartition(":")
+        return {"topic": topic, "partition": int(number), "offset": position}
+
     def commit(self, end: Offset) -> None:
         if self._group is None:
             self._group = ConsumerGroup(self.config, self._group_name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -144,6 +144,9 @@ class StreamSource(ReplayableSource[NatsSourceConfig]):
         if payload is None:
             raise DecodeError(f"messages of {origin} were deleted", code="data-gone")
         return super().decode(payload, origin, position)
+
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        return {"sequence": position, "revision": position}
 
     def commit(self, end: Offset) -> None:
         consumer, sequence = self._progress, StreamOffset.parse(end).sequence

@@ -31,15 +31,18 @@ _PARTITION = re.compile(r"-partition-(\d+)$")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def partition_metadata(partition: str) -> dict[str, Any]:
+    """Returns the metadata that the name of a partition determines."""
+    match_ = _PARTITION.search(partition)
+    number = int(match_[1]) if match_ else None
+    return {"topic": _PARTITION.sub("", partition), "partition": number}
+
+
 def message_metadata(message: Message, name: str) -> Any:
     """Returns one field of METADATA."""
-    topic = message.topic_name()
     match name:
-        case "topic":
-            return _PARTITION.sub("", topic)
-        case "partition":
-            match_ = _PARTITION.search(topic)
-            return int(match_[1]) if match_ else None
+        case "topic" | "partition":
+            return partition_metadata(message.topic_name())[name]
         case "message_id":
             return str(MessagePosition.of(message.message_id()))
         case "key":

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from penstock.connectors.pulsar.client import use_client
 from penstock.connectors.pulsar.config import PulsarSourceConfig, PulsarStartAt
-from penstock.connectors.pulsar.metadata import METADATA, message_metadata, message_payload
+from penstock.connectors.pulsar.metadata import (
+    METADATA,
+    message_metadata,
+    message_payload,
+    partition_metadata,
+)
 from penstock.connectors.pulsar.offsets import (
     BEFORE_FIRST,
     MessagePosition,
@@ -163,6 +168,9 @@ class TopicSource(ReplayableSource[PulsarSourceConfig]):
         if payload is None:
             raise DecodeError(f"messages of {origin} were deleted", code="data-gone")
         return super().decode(payload, origin, position)
+
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        return partition_metadata(origin)
 
     def commit(self, end: Offset) -> None:
         if self.config.subscription is not None:

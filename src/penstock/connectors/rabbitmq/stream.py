@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -121,6 +121,9 @@ class RabbitmqStreamSource(ReplayableSource[RabbitmqStreamConfig]):
             message = f"messages from offset {position} were deleted"
             raise DecodeError(message, code="data-gone")
         return super().decode(payload, origin, position)
+
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        return {"offset": position}
 
     def lag(self, current: Offset, latest: Offset) -> int:
         return max(0, int(latest["offset"]) - int(current["offset"]))

@@ -42,13 +42,18 @@ def entry_metadata(
     stream: str, id_: EntryId, fields: Mapping[bytes, bytes], field: str
 ) -> dict[str, Any]:
     """Returns the metadata of an entry. Its `fields` exclude the payload's field."""
-    has_time = id_.milliseconds <= _MAX_MILLISECONDS
     names = [(_decode(name), value) for name, value in fields.items()]
+    kept = [(name, value) for name, value in names if name != field]
+    return {**identity_metadata(stream, id_), "fields": kept}
+
+
+def identity_metadata(stream: str, id_: EntryId) -> dict[str, Any]:
+    """Returns the metadata of an entry that its stream and ID determine."""
+    has_time = id_.milliseconds <= _MAX_MILLISECONDS
     return {
         "stream": stream,
         "id": str(id_),
         "timestamp": _EPOCH + timedelta(milliseconds=id_.milliseconds) if has_time else None,
-        "fields": [(name, value) for name, value in names if name != field],
     }
 
 

@@ -40,6 +40,11 @@ class EntryId(NamedTuple):
         """The sequence number as a signed 64-bit integer."""
         return self.sequence if self.sequence < 2**63 else self.sequence - 2**64
 
+    @classmethod
+    def at_position(cls, milliseconds: int, position: int) -> Self:
+        """Returns the ID of a time and a `position`."""
+        return cls(milliseconds, position % 2**64)
+
     @property
     def previous(self) -> EntryId:
         """The ID directly below this ID."""

@@ -11,7 +11,13 @@ import pyarrow as pa
 
 from penstock.connectors.redis.client import connection, pooled_connection
 from penstock.connectors.redis.config import RedisSourceConfig, RedisStartAt, split_names
-from penstock.connectors.redis.metadata import METADATA, entry_metadata, entry_payload, entry_size
+from penstock.connectors.redis.metadata import (
+    METADATA,
+    entry_metadata,
+    entry_payload,
+    entry_size,
+    identity_metadata,
+)
 from penstock.connectors.redis.offsets import ZERO, EntryId, ids_of, offset_of
 from penstock.connectors.redis.page_size import PageSize
 from penstock.sdk import Capability, DecodeError, Offset, Permanent, Read, ReplayableSource
@@ -125,6 +131,10 @@ class StreamSource(ReplayableSource[RedisSourceConfig]):
     def partition_offsets(self, offset: Offset) -> Mapping[str, str]:
         streams: Mapping[str, str] = offset["streams"]
         return streams
+
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        stream, _, milliseconds = origin.rpartition(":")
+        return identity_metadata(stream, EntryId.at_position(int(milliseconds), position))
 
     def partition_of(self, origin: str) -> str:
         return origin.rpartition(":")[0]

@@ -135,10 +135,20 @@ class SourceHarness(ComponentContract):
                 assert batch.schema.names == [*columns.names, *metadata.names]
                 assert pa.schema(list(batch.schema)[len(columns) :]).types == metadata.types
                 count += batch.num_rows
+                if self._carries_bytes:
+                    self._assert_record_metadata(source, batch)
                 if source.partitioned:
                     names = {*map(source.partition_of, batch.column("origin").unique().to_pylist())}
                     assert names <= source.partition_offsets(end).keys()
         return count
+
+    @staticmethod
+    def _assert_record_metadata(source: Any, batch: pa.RecordBatch) -> None:
+        """Checks that the origin and the position of a record determine the same metadata."""
+        for row in batch.to_pylist():
+            known = source.record_metadata(row["origin"], row["position"])
+            known = {name: value for name, value in known.items() if name in row}
+            assert known == {name: row[name] for name in known}
 
     def assert_ordered(self, source: Any, first: Any, second: Any) -> None:
         """Checks that the second offset is at or after the first offset."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -142,6 +142,10 @@ class KinesisSource(ReplayableSource[KinesisSourceConfig]):
     def partition_of(self, origin: str) -> str:
         _, shard, _ = origin.rsplit("/", 2)
         return shard
+
+    def record_metadata(self, origin: str, position: int) -> Mapping[str, Any]:
+        _, shard, number = origin.rsplit("/", 2)
+        return {"shard": shard, "sequence_number": number}
 
     def close(self) -> None:
         if self._client is not None:
