@@ -26,6 +26,7 @@ from confluent_kafka import (
     Consumer,
     IsolationLevel,
     KafkaError,
+    KafkaException,
     Message,
     TopicPartition,
 )
@@ -117,7 +118,12 @@ class Kafka(Server):
         """
         name = name or f"topic-{uuid.uuid4().hex[:12]}"
         config = {key.replace("_", "."): str(value) for key, value in configs.items()}
-        _done(self.admin.create_topics([NewTopic(name, partitions, config=config)]))
+        try:
+            _done(self.admin.create_topics([NewTopic(name, partitions, config=config)]))
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._TIMED_OUT:
+                raise
+            _done(self.admin.create_topics([NewTopic(name, partitions, config=config)]))
         until = time.monotonic() + _KNOWN_IN
         while name not in self.admin.list_topics(timeout=10).topics:
             assert time.monotonic() < until, f"{name} does not appear"
