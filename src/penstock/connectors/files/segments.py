@@ -161,7 +161,7 @@ class _RecordScan:
         self.stop, self.stop_lines = self.position, self.lines
 
     def segment(self) -> Segment:
-        """Returns the range before `stop`, and goes on after it."""
+        """Returns the range before `stop`. The next range starts there."""
         segment = Segment(self.start, self.stop, self.stop_lines, self.inside)
         self.start, self.lines, self.stop_lines = self.stop, self.lines - self.stop_lines, 0
         return segment
