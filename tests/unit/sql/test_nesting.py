@@ -10,6 +10,7 @@ from penstock import app
 from penstock.core.errors import PenstockError, flatten_errors
 from penstock.sql.dialect.nesting import MAX_NESTING, check_nesting
 from penstock.sql.dialect.text import DialectError
+from penstock.sql.dialect.translate import translate
 
 TABLE = "CREATE TABLE k (t STRING) WITH (connector='files', path='in.json', format='json');\n"
 
@@ -65,3 +66,19 @@ def only_error(path: Path) -> PenstockError:
         app.plan(path)
     (error,) = flatten_errors(caught.value)
     return error
+
+
+def test_computed_keys_of_json_grow_in_proportion() -> None:
+    short, long = (len(translate(f"json_get_str(b{', k' * n})").text) for n in (5, 40))
+    assert long < 10 * short
+
+
+@pytest.mark.parametrize("call", ["lcm({}, b)", "array_slice(a, {}, 2)", "array_cat({}, c)"])
+def test_nested_calls_of_a_repeated_argument_are_limited(call: str) -> None:
+    text = "x"
+    for _ in range(30):
+        text = call.format(text)
+    with pytest.raises(DialectError) as caught:
+        translate(f"SELECT 1, {text} FROM t")
+    assert caught.value.code == "too-deep"
+    assert caught.value.start >= len("SELECT 1, ")

@@ -16,9 +16,11 @@ from penstock.sql.dialect.json_path import path_of
 _NOT_IN_PATHS = re.compile(r"['?*\"\\]|^\s|\s$|^$")
 """Keys that functions of Spark read in different ways in paths."""
 _ELEMENT = (
-    "CASE WHEN typeof({key}) = 'string' THEN element_at({map}, CAST({key} AS STRING)) "
-    "ELSE get({array}, try_cast({key} AS INT)) END"
+    "get(transform(array(struct({value} AS value, {key} AS key)), step -> "
+    "CASE WHEN typeof(step.key) = 'string' THEN element_at({map}, CAST(step.key AS STRING)) "
+    "ELSE get({array}, try_cast(step.key AS INT)) END), 0)"
 )
+"""Names the value and the key once each: repeated, nested calls grow exponentially."""
 
 
 def typed(steps: Sequence[Step], type_: str) -> str:
@@ -73,11 +75,14 @@ def _is_in_paths(step: str | int) -> bool:
 
 def _element(value: str, path: list[str | int], step: Step) -> str:
     """Returns the element of the value at a path."""
-    elements = _variant(value, path, "map<string,variant>")
     if not isinstance(step, Computed):
+        elements = _variant(value, path, "map<string,variant>")
         return f"element_at({elements}, {_literal(str(step))})"
     return _ELEMENT.format(
-        key=f"{{{step.part}}}", map=elements, array=_variant(value, path, "array<variant>")
+        value=value,
+        key=f"{{{step.part}}}",
+        map=_variant("step.value", path, "map<string,variant>"),
+        array=_variant("step.value", path, "array<variant>"),
     )
 
 

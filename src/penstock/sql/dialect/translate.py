@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from penstock.sql.dialect.nesting import check_nesting
+from penstock.sql.dialect.nesting import TOO_DEEP, check_nesting
 from penstock.sql.dialect.rules import RULES
-from penstock.sql.dialect.text import DialectError, Translation, without_overlaps
+from penstock.sql.dialect.text import DialectError, Edit, Translation, without_overlaps
 from penstock.sql.dialect.tokens import read_sql
 
 _MAX_ROUNDS = 200
 """More than the depth of nested calls in any query."""
 _MAX_ARGUMENTS = 4
 """The most arguments of a function with a fixed number of them."""
+_MAX_GROWTH = 20
+"""Of the text. A rule may repeat an argument, and nested calls of it grow exponentially."""
+_GROWN_FROM = 5_000
+"""Characters below which a text may grow more."""
 
 
 @lru_cache(maxsize=1024)
@@ -35,9 +39,18 @@ def translate(text: str) -> Translation:
                 raise error.moved(translation) from None
             if not edits:
                 break
-            translation = translation.edit(edits)
+            edited = translation.edit(edits)
+            if len(edited.text) > _MAX_GROWTH * max(len(text), _GROWN_FROM):
+                raise _too_long(edits[0]).moved(translation)
+            translation = edited
             sql = read_sql(translation.text)
     return translation
+
+
+def _too_long(edit: Edit) -> DialectError:
+    message = "the translation of the nested calls is too long"
+    hint = "Compute the inner calls in a subquery."
+    return DialectError(message, edit.start, edit.end, hint, TOO_DEEP)
 
 
 def is_translated(function: str) -> bool:
