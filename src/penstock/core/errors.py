@@ -154,6 +154,11 @@ class RecordError(PenstockError):
     default_code = "bad-record"
     policy = ErrorPolicy(1, False, False, "warning", 422)
 
+    @property
+    def reason(self) -> str:
+        """The message and the hint in one text, as dead letters have it."""
+        return f"{self.message}. {self.hint}" if self.hint else self.message
+
 
 class DecodeError(RecordError):
     default_code = "undecodable"

@@ -156,7 +156,7 @@ class DeadLetterWriter:
                 "node": spool.node,
                 "stage": spool.stage,
                 "code": error.code,
-                "message": error.message,
+                "message": error.reason,
                 "payload": payload,
                 "origin": origin,
                 "position": position,

@@ -261,7 +261,7 @@ class Replay:
             **letter,
             "attempt": letter["attempt"] + 1,
             "code": LATE if letter["code"] == LATE else error.code,
-            "message": error.message.removeprefix(f"{letter['node']}: "),
+            "message": error.reason.removeprefix(f"{letter['node']}: "),
         }
 
 

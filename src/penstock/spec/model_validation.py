@@ -172,8 +172,15 @@ class ErrorFormatter:
             f'{holder} has no option "{name}"' if holder else f'unknown key "{name}"',
             code="unknown-option" if holder else "unknown-key",
             where=self.source_map.key((*finding.route, name)),
-            hint=did_you_mean_one_of(similar) or names,
+            hint=did_you_mean_one_of(similar) or self._comma_in_text(finding, value) or names,
         )
+
+    def _comma_in_text(self, finding: Finding, value: SourceValue | None) -> str | None:
+        """Returns a hint for a key that is the rest of a text: `{sql: SELECT a, b FROM c}`."""
+        holder = self.source_map.find(finding.route)
+        if value is None or not value.is_empty or holder is None or not holder.inline:
+            return None
+        return "Put texts with a comma in quotes: a comma separates the options within {...}."
 
     def _missing_key(self, finding: Finding) -> SpecError | None:
         if self._has_wrong_connection(finding.route):

@@ -60,8 +60,28 @@ def test_a_value_of_another_type_is_the_error_of_its_row() -> None:
         (pa.decimal128(8, 0), "import decimal\nreturn decimal.Decimal('5e-39')"),
         (pa.decimal128(38, 18), "import decimal\nreturn decimal.Decimal(5 * 10**20)"),
         (pa.list_(pa.timestamp("us", "UTC")), "return [x]"),
+        (INT, "return x + 0.5"),
+        (pa.map_(pa.string(), INT), "return {'a': x + 0.5}"),
+        (pa.list_(pa.map_(pa.string(), pa.float32())), "return [{'a': 1e300 * x}]"),
+        (pa.struct([("m", pa.map_(INT, INT))]), "return {'m': {x + 0.5: 1}}"),
+        (
+            pa.map_(pa.string(), pa.decimal128(38, 9)),
+            "import decimal\nreturn {'a': decimal.Decimal('5e-39')}",
+        ),
     ],
-    ids=["number", "time of day", "out of range", "small decimal", "large decimal", "nested"],
+    ids=[
+        "number",
+        "time of day",
+        "out of range",
+        "small decimal",
+        "large decimal",
+        "nested",
+        "fraction",
+        "fraction in a map",
+        "maps in a list",
+        "key",
+        "decimal in a map",
+    ],
 )
 def test_a_value_that_would_be_changed_is_the_error_of_its_row(
     type_: pa.DataType, code: str
@@ -69,6 +89,18 @@ def test_a_value_that_would_be_changed_is_the_error_of_its_row(
     function = Function("f", parameters=X, returns=type_, code=code)
     ((value, error),) = evaluated(function, pa.array([1]))
     assert value is None and error is not None and "expected " in error
+
+
+def test_maps_within_values_are_converted() -> None:
+    maps = pa.map_(pa.string(), INT)
+    type_ = pa.struct([("m", maps), ("l", pa.list_(maps))])
+    code = "return [None, {'l': [None, {'a': 2.0}, {}]}, {'m': {'b': None}, 'l': None}][x]"
+    function = Function("f", parameters=X, returns=type_, code=code)
+    assert evaluated(function, pa.array([0, 1, 2])) == [
+        (None, None),
+        ({"m": None, "l": [None, [("a", 2)], []]}, None),
+        ({"m": [("b", None)], "l": None}, None),
+    ]
 
 
 @pytest.mark.parametrize("is_async", [False, True])

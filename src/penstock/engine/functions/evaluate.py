@@ -258,8 +258,8 @@ def _row(value: Any, type_: pa.StructType) -> Any:
 
 def _may_lose(type_: pa.DataType) -> bool:
     """Returns whether Arrow converts some values of Python to a type with loss."""
-    leaves = list(leaf_types(type_))
     return any(
-        pa.types.is_temporal(leaf) or pa.types.is_float32(leaf) or pa.types.is_decimal(leaf)
-        for leaf in leaves
-    )
+        pa.types.is_integer(leaf) or pa.types.is_temporal(leaf) or pa.types.is_float32(leaf)
+        or pa.types.is_decimal(leaf)
+        for leaf in leaf_types(type_)
+    )  # fmt: skip

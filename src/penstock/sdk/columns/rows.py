@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -96,6 +97,9 @@ def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
 
 def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     """Converts values to an array of a type without loss. Raises errors of `INVALID`."""
+    if _has_map(type_):
+        pa.array(values, type_)  # raises an error for values of another shape
+        return _nested_array(values, type_)
     try:
         array = pa.array(values)
     except INVALID:
@@ -104,8 +108,6 @@ def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         if pa.types.is_decimal(type_) and isinstance(values[0], Decimal):
             return decimal_array(values, type_)
         return pa.array(values, type_)
-    if _has_map(type_):
-        return pa.array(values, type_)
     return rebuild(array, type_, Conversion(nearest=True))
 
 
@@ -113,3 +115,28 @@ def _has_map(type_: pa.DataType) -> bool:
     return pa.types.is_map(type_) or any(
         _has_map(type_.field(index).type) for index in range(type_.num_fields)
     )
+
+
+def _nested_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """Converts the parts of lists, structs and maps, whose types Arrow does not infer."""
+    mask = pa.array([value is None for value in values], pa.bool_())
+    if pa.types.is_struct(type_):
+        rows = [{} if value is None else dict(value) for value in values]
+        children = [array_of([row.get(field.name) for row in rows], field.type) for field in type_]
+        return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
+    lists = [_entries(value) for value in values]
+    parts = [part for each in lists for part in each]
+    offsets = pa.array(accumulate(map(len, lists), initial=0), pa.int32())
+    if pa.types.is_list(type_):
+        return pa.ListArray.from_arrays(
+            offsets, array_of(parts, type_.value_type), type=type_, mask=mask
+        )
+    keys = array_of([key for key, _ in parts], type_.key_type)
+    items = array_of([item for _, item in parts], type_.item_type)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=type_, mask=mask)
+
+
+def _entries(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value.items() if isinstance(value, Mapping) else value)

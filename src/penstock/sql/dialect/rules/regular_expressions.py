@@ -20,6 +20,8 @@ from penstock.sql.dialect.text import DialectError, Edit
 from penstock.sql.dialect.tokens import Call, Sql
 
 _FUNCTIONS = ("regexp_count", "regexp_instr", "regexp_like", "regexp_match", "regexp_replace")
+_OF_SPARK = ("regexp", "regexp_extract", "regexp_extract_all", "regexp_substr", "rlike", "split")
+"""Functions of Spark with a pattern as second argument, besides `_FUNCTIONS`."""
 _LOST_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*(\\)(?=[dDwWsSbBpPxAz.+*?()\[\]{}|^$/-])")
 """A backslash before a character that Spark reads without it, as in `'\\d'`."""
 _REFERENCE = re.compile(r"\\{1,2}(\d)|\$\{(\d+)\}")
@@ -62,7 +64,10 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
         if rewritten is not None:
             yield rewrite_call(sql, call, *rewritten)
         elif len(call.arguments) > 1:
-            yield from _backslashes(sql, call.arguments[1])
+            yield from _backslashes(sql, call.arguments[1][0])
+    for call in sql.calls(*_OF_SPARK):
+        if len(call.arguments) > 1:
+            yield from _backslashes(sql, call.arguments[1][0])
 
 
 def _rewritten(sql: Sql, call: Call) -> _Rewritten | None:
@@ -88,9 +93,9 @@ def _text_from(sql: Sql, call: Call) -> str:
     return "{0}" if sql.slice(*call.arguments[2]) == "1" else "substr({0}, {2})"
 
 
-def _backslashes(sql: Sql, part: tuple[int, int]) -> Iterator[list[Edit]]:
+def _backslashes(sql: Sql, index: int) -> Iterator[list[Edit]]:
     """Yields a second backslash for those that Spark removes from a pattern in quotes."""
-    token = sql[part[0]]
+    token = sql[index]
     if token.kind == "string" and sql.text[token.start] in "'\"":
         found = _LOST_BACKSLASH.finditer(sql.text[token.start : token.end])
         places = [token.start + match.start(1) for match in found]
@@ -102,6 +107,8 @@ def _operators(sql: Sql) -> Iterator[list[Edit]]:
     for index, token in enumerate(sql.tokens):
         if sql.words(index, "SIMILAR", "TO"):
             yield [Edit(token.start, sql[index + 1].end, "RLIKE")]
+        if sql.word(index) in ("RLIKE", "REGEXP") and index + 1 < len(sql):
+            yield from _backslashes(sql, index + 1)
         if token.kind != "sign" or token.value not in ("~", "~*"):
             continue
         first = index - 1 if sql.is_sign(index - 1, "!") else index
