@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,66 @@ def test_all_unknown_columns_are_reported_at_once(tmp_path: Path, cli: Any) -> N
         (5, '"idd"'), (5, '"o.xx"'), (5, '"y"'), (5, '"yyyy"'), (6, '"aa"'), (6, '"bb"'),
         (7, '"idd"'), (7, '"xx"'), (7, '"y"'),
     ]  # fmt: skip
+
+
+NAMES = """
+sources:
+  orders: {type: memory, rows: [],
+    schema: "id LONG, price DOUBLE, item STRING, place STRUCT<x: INT>"}
+transforms:
+  groups: {type: sql, sql: "SELECT uppr(itm) AS i, smu(prise) AS s, qq(zz) AS q
+    FROM orders GROUP BY uppr(itm)"}
+  qualified: {type: sql, sql: "SELECT o.idd, o.place.xx, o.prise, p.idd AS i
+    FROM orders o JOIN orders p ON o.id = p.id AND asb(o.id) > 1"}
+  nested: {type: sql, sql: "SELECT s.idd, s.idd + 1 AS k, s.pp
+    FROM (SELECT idd, price FROM orders) s"}
+  having: {type: sql, sql: "SELECT p FROM (SELECT id, price AS p FROM orders)
+    GROUP BY id HAVING qq(p) > 1"}
+  where: {type: filter, from: orders, where: "uppr(itm) = 'a' AND qq() > id AND idd > 3"}
+  columns: {type: select, from: orders, columns: {a: uppr(itm), b: "place.x + place.y"}}
+  window: {type: sql, scope: batch, sql: "SELECT smu(idd) OVER (PARTITION BY zz) AS n FROM orders"}
+  duplicates: {type: dedupe, from: orders, keys: [idd, id, itm], within: forever}
+sinks:
+  out: {type: blackhole, from: orders}
+"""
+
+
+def test_all_unknown_names_of_a_query_are_reported_at_once(tmp_path: Path, cli: Any) -> None:
+    (tmp_path / "x.yaml").write_text(NAMES)
+    (tmp_path / "x.sql").write_text(
+        "CREATE TABLE t (id BIGINT) WITH (connector = 'files', path = 'a.json', format = 'json');\n"
+        "CREATE VIEW v AS SELECT uppr(id) AS u,\n"
+        "  idd AS a, t.iid AS b, json_gett('{}', '$.x') AS c FROM t;\n"
+        "SELECT smu(\"ids\") FROM t GROUP BY tmble(interval '1 minute');\n"
+    )
+    assert _unknown_names(cli(tmp_path, "check", "x.yaml", "--json")) == [
+        (6, 36, "uppr", "upper"), (6, 41, "itm", "item"), (6, 52, "smu", "sum"),
+        (6, 56, "prise", "price"), (6, 69, "qq", None), (6, 72, "zz", None),
+        (8, 39, "o.idd", "o.id"), (8, 54, "xx", None), (8, 58, "o.prise", "o.price"),
+        (8, 67, "p.idd", "p.id"), (9, 52, "asb", "abs"),
+        (10, 59, "s.pp", None), (11, 18, "idd", "id"), (13, 24, "qq", None),
+        (14, 47, "uppr", "upper"), (14, 52, "itm", "item"), (14, 67, "qq", None),
+        (14, 81, "idd", "id"),
+        (15, 54, "uppr", "upper"), (15, 59, "itm", "item"), (15, 85, "y", None),
+        (16, 50, "smu", "sum"), (16, 54, "idd", "id"), (16, 78, "zz", None),
+        (17, 51, "idd", "id"), (17, 60, "itm", "item"),
+    ]  # fmt: skip
+    assert _unknown_names(cli(tmp_path, "check", "x.sql", "--json")) == [
+        (2, 25, "uppr", "upper"), (3, 3, "idd", "id"), (3, 13, "t.iid", "t.id"),
+        (3, 25, "json_gett", None), (4, 8, "smu", "sum"), (4, 13, "ids", "id"),
+        (4, 35, "tmble", "tumble"),
+    ]  # fmt: skip
+
+
+def _unknown_names(run: Any) -> list[tuple[int, int, str, str | None]]:
+    """Returns line, column and name of each error, and the nearest name."""
+    found = []
+    for error in json.loads(run.stdout)["errors"]:
+        nearest = re.fullmatch(r'did you mean "(.*)"\?', error["hint"] or "")
+        name = re.fullmatch(r'.*there is no \w+ "(.*)"', error["message"])
+        assert name is not None, error
+        found.append((error["line"], error["column"], name[1], nearest[1] if nearest else None))
+    return found
 
 
 SCRIPT = """
