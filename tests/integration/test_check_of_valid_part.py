@@ -79,6 +79,42 @@ def test_all_unknown_columns_are_reported_at_once(tmp_path: Path, cli: Any) -> N
     ]  # fmt: skip
 
 
+BELOW = """
+sources:
+  orders: {type: memory, rows: [], schema: id LONG}
+  broken: {type: memory, rows: [], schema: id LONGG}
+functions:
+  twice: {sql: x + x, args: {x: BIGNT}}
+transforms:
+  wrong: {type: sql, sql: "SELECT idd, twice(id) AS t FROM orders"}
+  functions: {type: sql, sql: "SELECT uppr(nope) AS u, twice(nope) AS t, qq() AS q FROM wrong
+    JOIN orders"}
+  syntax: {type: filter, from: functions, where: nope > > 3}
+  rows: {type: sql, sql: "SELECT * FROM orders JOIN rowss(3) JOIN syntax"}
+  untimed: {type: sql, sql: "SELECT count(*) AS n FROM orders GROUP BY tumble(interval '1 minute')"}
+  nothing: {type: filter, from: untimed, where: uppr(nope) > 3}
+  columns: {type: select, from: broken, columns: {a: lowr(id), b: "twice(id)", c: "id / / 2"}}
+  windows: {type: sql, sql: "SELECT smu(id) AS s FROM broken GROUP BY tumble(interval '1 minute')"}
+sinks:
+  out: {type: blackhole, from: syntax}
+"""
+
+
+def test_check_reports_syntax_and_functions_below_an_error(cli: Any, tmp_path: Path) -> None:
+    """A function with an error is none that is unknown."""
+    (tmp_path / "shop.yaml").write_text(BELOW)
+    run = cli(tmp_path, "check", "shop.yaml", "--json")
+    found = [
+        (each["line"], each["column"], each["code"]) for each in json.loads(run.stdout)["errors"]
+    ]
+    assert found == [
+        (4, 47, "unknown-type"), (6, 33, "unknown-type"), (8, 35, "unknown-column"),
+        (9, 39, "unknown-function"), (9, 74, "unknown-function"), (11, 57, "sql-syntax"),
+        (12, 53, "unknown-function"), (13, 72, "no-event-time"), (14, 49, "unknown-function"),
+        (15, 54, "unknown-function"), (15, 89, "sql-syntax"), (16, 37, "unknown-function"),
+    ]  # fmt: skip
+
+
 NAMES = """
 sources:
   orders: {type: memory, rows: [],

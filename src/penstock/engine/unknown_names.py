@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException
@@ -12,15 +12,18 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.core.errors import PenstockError
 from penstock.engine.analysis import error_context, translate
 from penstock.engine.name_errors import REPLACEMENT, function_name, nearest_function
-from penstock.engine.syntax import QUERY
 from penstock.plan.model import Node, Plan
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.dialect.text import Edit, Translation
+from penstock.sql.dialect.window_calls import WINDOWS
 
+QUERY = ("sql",)
+"""The route of a text that is a query. Others are expressions or queries."""
 _LIMIT = 50
 """The maximum number of unknown names of a text."""
 _COLUMNS = ("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND")
-_FUNCTIONS = "UNRESOLVED_ROUTINE"
+_TABLE_FUNCTIONS = "UNRESOLVABLE_TABLE_VALUED_FUNCTION"
+_CALLS = ("UNRESOLVED_ROUTINE", _TABLE_FUNCTIONS)
 _GROUPS = re.compile(r"\b(GROUP|HAVING)\b", re.IGNORECASE)
 _SELECT = re.compile(r"\bSELECT\b", re.IGNORECASE)
 _NAME = re.compile(r"[^(]+")
@@ -39,14 +42,28 @@ def unknown_names(
     the first one; no errors are returned if it has another reason.
     """
     condition = error.getCondition() or ""
-    if not condition.startswith((*_COLUMNS, _FUNCTIONS)) or node.relation is None:
+    if not condition.startswith((*_COLUMNS, *_CALLS)) or node.relation is None:
         return []
+    texts = node.relation.sql_texts()
+    repairs = (_Repair(plan, node, sql, inputs, session) for sql in texts)
+    return _each_once(error for repair in repairs for error in repair.errors())
+
+
+def unknown_functions(
+    plan: Plan, node: Node, sql: SqlText, session: SparkSession
+) -> list[PenstockError]:
+    """Returns the errors of the unknown functions in a text whose input is unknown."""
+    repair = _Repair(plan, node, sql, {"": session.sql("SELECT 1")}, session, has_inputs=False)
+    return _each_once(repair.errors())
+
+
+def _each_once(errors: Iterable[PenstockError]) -> list[PenstockError]:
+    """Returns of several errors with the same message the first in the file."""
     found: dict[str, PenstockError] = {}
-    for sql in node.relation.sql_texts():
-        for each in _Repair(plan, node, sql, inputs, session).errors():
-            first = found.setdefault(each.message.casefold(), each)
-            if _place(each) < _place(first):
-                found[each.message.casefold()] = each
+    for error in errors:
+        first = found.setdefault(error.message.casefold(), error)
+        if _place(error) < _place(first):
+            found[error.message.casefold()] = error
     return list(found.values())
 
 
@@ -68,6 +85,8 @@ class _Repair:
     sql: SqlText
     inputs: Mapping[str, DataFrame]
     session: SparkSession
+    has_inputs: bool = True
+    """Whether the inputs are known. Without them only unknown functions are found."""
     _text: Translation = field(init=False)
     _names: set[str] = field(default_factory=set)
     """The last parts of the names of unknown columns."""
@@ -86,11 +105,12 @@ class _Repair:
             index, fragment = error_context(error)
             if self._text.text[index : index + len(fragment)] != fragment:
                 return
-            if condition.startswith(_COLUMNS):
+            if condition.startswith(_COLUMNS) and self.has_inputs:
                 is_consequence = self._is_consequence(error, condition)
                 edits = [Edit(index, index + len(fragment), REPLACEMENT)]
-            elif condition.startswith(_FUNCTIONS):
-                is_consequence, edits = False, self._new_function(error, index, fragment)
+            elif condition.startswith(_CALLS):
+                is_consequence = function_name(error).lower() in WINDOWS  # not translated yet
+                edits = self._new_function(error, index, fragment)
             else:
                 return
             if is_consequence is None or not self._is_written(edits):
@@ -99,6 +119,8 @@ class _Repair:
                 place = self.sql.position(self._text.origin(index))
                 where = self.plan.inside((*self.node.route, *self.sql.route), *place)
                 yield translate(self.plan, self.node, error, where)
+            if condition.startswith(_TABLE_FUNCTIONS):
+                return
             self._text = self._text.edit(edits)
 
     def _analyze(self) -> AnalysisException | None:
