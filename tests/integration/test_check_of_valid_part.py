@@ -183,6 +183,7 @@ CREATE VIEW broken SELECT 1;
 SELECT * FROM broken WHERE nope > 1;
 SELECT twice(id) FROM visits;
 SELECT thrice(id) FROM visits;
+INSERT INTO gone SELECT idd FROM visits;
 """
 
 
@@ -191,6 +192,7 @@ def test_check_reports_statements_beside_one_that_cannot_be_read(cli: Any, tmp_p
     errors = json.loads(cli(tmp_path, "check", "x.sql", "--json").stdout)["errors"]
     assert [(error["line"], error["code"]) for error in errors] == [
         (3, "invalid-sql"), (4, "unknown-column"), (5, "invalid-sql"), (8, "unknown-function"),
+        (9, "unknown-table"), (9, "unknown-column"),
     ]  # fmt: skip
 
 
