@@ -22,6 +22,7 @@ from penstock.plan.explain import Column, explain
 from penstock.plan.make import PartialPlan
 from penstock.plan.model import Plan
 from penstock.spec.front_end import MissingParts, Overrides
+from penstock.spec.source_map import find_map
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,10 +107,11 @@ def _check(
         _connect(result, partial, timeout)
     if depth >= LEVELS.index("plan") and _has_plan(partial):
         with _Collector(result), app.session(plan) as spark:
-            with _Collector(result, plan.pipeline.missing):
+            missing = _missing_functions(partial)
+            with _Collector(result, missing):
                 _columns(result, plan, spark)
-            with _Collector(result):
-                _syntax(partial, spark)
+            with _Collector(result, missing):
+                _texts(partial, spark)
             if level == "sample" and not result.errors:
                 _sample(result, plan, spark, rows, timeout)
     if result.changes:
@@ -175,10 +177,31 @@ def _columns(result: CheckResult, plan: Plan, spark: SparkSession) -> None:
     app.pushdowns(plan, spark)  # finds the errors of constants
 
 
-def _syntax(partial: PartialPlan, spark: SparkSession) -> None:
-    from penstock.engine.syntax import syntax_errors
+def _texts(partial: PartialPlan, spark: SparkSession) -> None:
+    from penstock.engine.build import Builder
+    from penstock.engine.syntax import text_errors
 
-    raise_all(syntax_errors(partial.plan, partial.unread, spark))
+    Builder(partial.plan, spark).register_functions(spark)
+    raise_all(text_errors(partial.plan, partial.unread, spark))
+
+
+def _missing_functions(partial: PartialPlan) -> MissingParts:
+    """Returns the parts that may have the functions that the plan lacks.
+
+    A function with an error is in no plan. The names in a file of functions with an error are not
+    known.
+    """
+    pipeline = partial.plan.pipeline
+    source_map = pipeline.source_map
+    count = len(pipeline.spec.function_files)
+    files = [source_map.value(("function_files", *index)) for index in ((), *zip(range(count)))]
+    others = any(
+        error.where in files or error.where.file.endswith(".py")
+        for error in partial.errors
+        if error.where is not None
+    )
+    names = frozenset(find_map(source_map, ("functions",)))
+    return MissingParts(names, others) | pipeline.missing
 
 
 def _sample(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,102 @@ def test_all_unknown_columns_are_reported_at_once(tmp_path: Path, cli: Any) -> N
     ]  # fmt: skip
 
 
+BELOW = """
+sources:
+  orders: {type: memory, rows: [], schema: id LONG}
+  broken: {type: memory, rows: [], schema: id LONGG}
+functions:
+  twice: {sql: x + x, args: {x: BIGNT}}
+transforms:
+  wrong: {type: sql, sql: "SELECT idd, twice(id) AS t FROM orders"}
+  functions: {type: sql, sql: "SELECT uppr(nope) AS u, twice(nope) AS t, qq() AS q FROM wrong
+    JOIN orders"}
+  syntax: {type: filter, from: functions, where: nope > > 3}
+  rows: {type: sql, sql: "SELECT * FROM orders JOIN rowss(3) JOIN syntax"}
+  untimed: {type: sql, sql: "SELECT count(*) AS n FROM orders GROUP BY tumble(interval '1 minute')"}
+  nothing: {type: filter, from: untimed, where: uppr(nope) > 3}
+  columns: {type: select, from: broken, columns: {a: lowr(id), b: "twice(id)", c: "id / / 2"}}
+  windows: {type: sql, sql: "SELECT smu(id) AS s FROM broken GROUP BY tumble(interval '1 minute')"}
+sinks:
+  out: {type: blackhole, from: syntax}
+"""
+
+
+def test_check_reports_syntax_and_functions_below_an_error(cli: Any, tmp_path: Path) -> None:
+    """A function with an error is none that is unknown."""
+    (tmp_path / "shop.yaml").write_text(BELOW)
+    run = cli(tmp_path, "check", "shop.yaml", "--json")
+    found = [
+        (each["line"], each["column"], each["code"]) for each in json.loads(run.stdout)["errors"]
+    ]
+    assert found == [
+        (4, 47, "unknown-type"), (6, 33, "unknown-type"), (8, 35, "unknown-column"),
+        (9, 39, "unknown-function"), (9, 74, "unknown-function"), (11, 57, "sql-syntax"),
+        (12, 53, "unknown-function"), (13, 72, "no-event-time"), (14, 49, "unknown-function"),
+        (15, 54, "unknown-function"), (15, 89, "sql-syntax"), (16, 37, "unknown-function"),
+    ]  # fmt: skip
+
+
+NAMES = """
+sources:
+  orders: {type: memory, rows: [],
+    schema: "id LONG, price DOUBLE, item STRING, place STRUCT<x: INT>"}
+transforms:
+  groups: {type: sql, sql: "SELECT uppr(itm) AS i, smu(prise) AS s, qq(zz) AS q
+    FROM orders GROUP BY uppr(itm)"}
+  qualified: {type: sql, sql: "SELECT o.idd, o.place.xx, o.prise, p.idd AS i
+    FROM orders o JOIN orders p ON o.id = p.id AND asb(o.id) > 1"}
+  nested: {type: sql, sql: "SELECT s.idd, s.idd + 1 AS k, s.pp
+    FROM (SELECT idd, price FROM orders) s"}
+  having: {type: sql, sql: "SELECT p FROM (SELECT id, price AS p FROM orders)
+    GROUP BY id HAVING qq(p) > 1"}
+  where: {type: filter, from: orders, where: "uppr(itm) = 'a' AND qq() > id AND idd > 3"}
+  columns: {type: select, from: orders, columns: {a: uppr(itm), b: "place.x + place.y"}}
+  window: {type: sql, scope: batch, sql: "SELECT smu(idd) OVER (PARTITION BY zz) AS n FROM orders"}
+  duplicates: {type: dedupe, from: orders, keys: [idd, id, itm], within: forever}
+sinks:
+  out: {type: blackhole, from: orders}
+"""
+
+
+def test_all_unknown_names_of_a_query_are_reported_at_once(tmp_path: Path, cli: Any) -> None:
+    (tmp_path / "x.yaml").write_text(NAMES)
+    (tmp_path / "x.sql").write_text(
+        "CREATE TABLE t (id BIGINT) WITH (connector = 'files', path = 'a.json', format = 'json');\n"
+        "CREATE VIEW v AS SELECT uppr(id) AS u,\n"
+        "  idd AS a, t.iid AS b, json_gett('{}', '$.x') AS c FROM t;\n"
+        "SELECT smu(\"ids\") FROM t GROUP BY tmble(interval '1 minute');\n"
+    )
+    assert _unknown_names(cli(tmp_path, "check", "x.yaml", "--json")) == [
+        (6, 36, "uppr", "upper"), (6, 41, "itm", "item"), (6, 52, "smu", "sum"),
+        (6, 56, "prise", "price"), (6, 69, "qq", None), (6, 72, "zz", None),
+        (8, 39, "o.idd", "o.id"), (8, 54, "xx", None), (8, 58, "o.prise", "o.price"),
+        (8, 67, "p.idd", "p.id"), (9, 52, "asb", "abs"),
+        (10, 59, "s.pp", None), (11, 18, "idd", "id"), (13, 24, "qq", None),
+        (14, 47, "uppr", "upper"), (14, 52, "itm", "item"), (14, 67, "qq", None),
+        (14, 81, "idd", "id"),
+        (15, 54, "uppr", "upper"), (15, 59, "itm", "item"), (15, 85, "y", None),
+        (16, 50, "smu", "sum"), (16, 54, "idd", "id"), (16, 78, "zz", None),
+        (17, 51, "idd", "id"), (17, 60, "itm", "item"),
+    ]  # fmt: skip
+    assert _unknown_names(cli(tmp_path, "check", "x.sql", "--json")) == [
+        (2, 25, "uppr", "upper"), (3, 3, "idd", "id"), (3, 13, "t.iid", "t.id"),
+        (3, 25, "json_gett", None), (4, 8, "smu", "sum"), (4, 13, "ids", "id"),
+        (4, 35, "tmble", "tumble"),
+    ]  # fmt: skip
+
+
+def _unknown_names(run: Any) -> list[tuple[int, int, str, str | None]]:
+    """Returns line, column and name of each error, and the nearest name."""
+    found = []
+    for error in json.loads(run.stdout)["errors"]:
+        nearest = re.fullmatch(r'did you mean "(.*)"\?', error["hint"] or "")
+        name = re.fullmatch(r'.*there is no \w+ "(.*)"', error["message"])
+        assert name is not None, error
+        found.append((error["line"], error["column"], name[1], nearest[1] if nearest else None))
+    return found
+
+
 SCRIPT = """
 CREATE TABLE visits (id BIGINT) WITH (connector = 'generate', rows = 3, fields.id = 'sequence');
 CREATE FUNCTION twice(x BIGINT AS x * 2;
@@ -86,6 +183,7 @@ CREATE VIEW broken SELECT 1;
 SELECT * FROM broken WHERE nope > 1;
 SELECT twice(id) FROM visits;
 SELECT thrice(id) FROM visits;
+INSERT INTO gone SELECT idd FROM visits;
 """
 
 
@@ -94,6 +192,7 @@ def test_check_reports_statements_beside_one_that_cannot_be_read(cli: Any, tmp_p
     errors = json.loads(cli(tmp_path, "check", "x.sql", "--json").stdout)["errors"]
     assert [(error["line"], error["code"]) for error in errors] == [
         (3, "invalid-sql"), (4, "unknown-column"), (5, "invalid-sql"), (8, "unknown-function"),
+        (9, "unknown-table"), (9, "unknown-column"),
     ]  # fmt: skip
 
 

@@ -106,6 +106,8 @@ class OptionError(PlanError):
     default_code = "invalid-option"
     option: tuple[str | int, ...] = ()
     line_and_column: tuple[int, int] | None = None
+    length: int = 1
+    of_key: bool = False
 
     @classmethod
     def of(
@@ -115,14 +117,27 @@ class OptionError(PlanError):
         code: str | None = None,
         hint: str | None = None,
         line_and_column: tuple[int, int] | None = None,
+        length: int = 1,
+        of_key: bool = False,
     ) -> OptionError:
         """Returns the error of the value at `option`: an option's name, then keys and indexes.
 
-        `line_and_column` count from 1 within the value's text. The default is the whole value.
+        `line_and_column` count from 1 within the value's text, of which `length` characters are
+        marked. The default is the whole value, with `of_key` the last key in `option`.
         """
         error = cls(message, code=code, hint=hint)
-        error.option, error.line_and_column = option, line_and_column
+        error.option, error.line_and_column, error.length = option, line_and_column, length
+        error.of_key = of_key
         return error
+
+    @classmethod
+    def inside(cls, option: str, error: PenstockError) -> OptionError:
+        """Returns an error of the value of an option as one of the component."""
+        inner = error if isinstance(error, OptionError) else cls("")
+        return cls.of(
+            option, *inner.option, message=error.message, code=error.code, hint=error.hint,
+            line_and_column=inner.line_and_column, length=inner.length,
+        )  # fmt: skip
 
 
 class MissingExtra(UserError):

@@ -11,15 +11,14 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException, 
 
 from penstock.core.errors import PenstockError, PlanError, SqlError, flatten_errors
 from penstock.core.location import Location
-from penstock.core.text import did_you_mean, nearest, plural
+from penstock.core.text import plural
 from penstock.engine.deep_queries import locate_overflows, too_deep
 from penstock.engine.lookup_joins import LookupJoinError
 from penstock.engine.messages import without_column_ids
+from penstock.engine.name_errors import name_error
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.reached_watermarks import find_lost_watermark
 from penstock.sdk.sql_text import SqlText, read_sql_text
-from penstock.sql.dialect.window_calls import WINDOWS
-from penstock.sql.functions import BUILTINS
 
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 _NEAR = re.compile(r"Syntax error at or near '(.+?)'")
@@ -58,28 +57,24 @@ def locate_constant_errors(plan: Plan, nodes: Sequence[Node]) -> Iterator[None]:
         raise translate(plan, (found or nodes)[0], error) from error
 
 
-def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
-    """Converts an analysis error of Spark to a PenstockError with a location."""
+def translate(
+    plan: Plan, node: Node, error: PySparkException, where: Location | None = None
+) -> PenstockError:
+    """Converts an analysis error of Spark to a PenstockError with a location.
+
+    `where` is the location, if it is known.
+    """
     condition = error.getCondition() or ""
     parameters = error.getMessageParameters() or {}
     kind = SqlError if any(sql_texts(node)) else PlanError
-    where = _locate(plan, node, error)
+    where = where or _locate(plan, node, error)
     if condition == "FAILED_TO_PARSE_TOO_COMPLEX":
         return too_deep(plan, node)
     if isinstance(error, ParseException):
         return kind(f"{node.label}: {_sentence(error)}", code="sql-syntax", where=where)
-    if condition.startswith("UNRESOLVED_COLUMN"):
-        name = parameters.get("objectName", "").replace("`", "")
-        proposals = parameters.get("proposal", "").replace("`", "").split(",")
-        mark = _mark(where, name)
-        return kind(
-            f'{node.label}: there is no column "{name}"', code="unknown-column",
-            hint=_column_hint(name, [p.strip() for p in proposals if p], mark), where=mark,
-        )  # fmt: skip
-    if condition.startswith("UNRESOLVED_ROUTINE"):
-        return _unknown_function(plan, node, parameters.get("routineName", ""), where)
-    if condition.startswith("UNRESOLVABLE_TABLE_VALUED_FUNCTION"):
-        return _unknown_function(plan, node, parameters.get("name", ""), where)
+    unknown = name_error(plan, node, error, where, kind)
+    if unknown is not None:
+        return unknown
     if condition.startswith("ASSIGNMENT_ARITY_MISMATCH"):
         columns = plural(int(parameters["numTarget"]), "column")
         return kind(
@@ -107,15 +102,6 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
             code="unsupported-generator", where=where,
             hint="Write FROM t, LATERAL f(x) AS r, and use the columns of r.",
         )  # fmt: skip
-    if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
-        name = parameters.get("relationName", "").replace("`", "")
-        known = [
-            known.name for known in plan.nodes.values() if known.kind != "sink" and known.is_named
-        ]
-        return kind(
-            f'{node.label}: there is no source or transform "{name}"', code="unknown-node",
-            hint=did_you_mean(name, known), where=_mark(where, name),
-        )  # fmt: skip
     if "writeStream.start" in str(error):
         return kind(
             f"{node.label} is not a query", code="unsupported-sql", where=where,
@@ -125,31 +111,6 @@ def translate(plan: Plan, node: Node, error: PySparkException) -> PenstockError:
     if not code or code.startswith("legacy-error"):
         code = "unsupported-sql"
     return kind(f"{node.label}: {_sentence(error)}", code=code, where=where)
-
-
-def _column_hint(name: str, proposals: Sequence[str], where: Location | None) -> str | None:
-    """Returns the nearest column, or the quotes of a text for a name in double quotes."""
-    last = name.split(".")[-1]
-    before = where.text[: where.column - 1] if where is not None else ""
-    after = where.text[where.column - 1 + where.length :] if where is not None else ""
-    quoted = before.endswith('"') and after.startswith('"') and not before.endswith('."')
-    if quoted and not nearest(last, proposals):
-        return f"Write '{name}' for a text: double quotes enclose names."
-    return did_you_mean(last, proposals)
-
-
-def _unknown_function(
-    plan: Plan, node: Node, routine: str, where: Location | None
-) -> PenstockError:
-    name = routine.replace("`", "").split(".")[-1]
-    own = [function.name for function in plan.functions]
-    known = own if nearest(name, own) else [*BUILTINS, *WINDOWS]
-    return SqlError(
-        f'{node.label}: there is no function "{name}"',
-        code="unknown-function",
-        hint=did_you_mean(name, known),
-        where=_mark(where, name),
-    )
 
 
 def streaming_error(plan: Plan, query: Query, error: AnalysisException) -> PenstockError:
@@ -284,19 +245,6 @@ def error_context(error: PySparkException) -> tuple[int, str]:
         if index >= 0 and fragment:
             return index, fragment
     return 0, ""
-
-
-def _mark(where: Location | None, name: str) -> Location | None:
-    """Returns the location of a name soon after `where`, or `where`."""
-    if where is None:
-        return None
-    line = where.text[where.column - 1 :]
-    last = name.split(".")[-1]
-    for candidate in (name, last):
-        index = line.lower().find(candidate.lower())
-        if 0 <= index <= 40:
-            return replace(where, column=where.column + index, length=len(candidate))
-    return where
 
 
 def _sentence(error: PySparkException) -> str:

@@ -11,6 +11,7 @@ from penstock.engine.column_checks import check_sink_schema
 from penstock.engine.late_search import find_late_rows
 from penstock.engine.patterns import check_patterns
 from penstock.engine.stream_support import check_streamable
+from penstock.engine.syntax import text_errors
 from penstock.plan.queries import unread_queries
 
 
@@ -19,9 +20,9 @@ def column_types(
 ) -> dict[str, StructType]:
     """Returns the columns of all sources and transforms from Spark. Reads no data.
 
-    Checks the sinks, and with `unread` also transforms that no node reads. `errors` are known
-    errors by node. Raises UserError, or ValidationErrors with the errors of all nodes whose
-    inputs are valid.
+    Checks the sinks, and with `unread` also transforms that no node reads, and the SQL texts below
+    a node with an error. `errors` are known errors by node. Raises UserError, or ValidationErrors
+    with the errors of all nodes.
     """
     plan = builder.plan
     types: dict[str, StructType] = {}
@@ -44,5 +45,11 @@ def column_types(
             if sink.inputs[0] in frames:
                 with collect_errors(errors, name), locate_errors(plan, sink):
                     check_sink_schema(sink, frames[sink.inputs[0]].schema)
+    below = [node for name, node in plan.nodes.items() if name not in errors.keys() | types.keys()]
+    if unread and below:
+        builder.register_functions(builder.session)
+        for node in below:
+            with collect_errors(errors, node.name):
+                raise_all(text_errors(plan, [node], builder.session))
     raise_all(errors.values())
     return types

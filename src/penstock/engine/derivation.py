@@ -29,7 +29,7 @@ from penstock.engine.known_operations import KnownOperations
 from penstock.engine.lookup_joins import join_lookups
 from penstock.engine.null_keys import by_known_keys
 from penstock.engine.same_type_casts import without_same_type_casts
-from penstock.engine.unknown_columns import unknown_columns
+from penstock.engine.unknown_names import unknown_names
 from penstock.engine.updating.batch import UpdatingBatch, check_transform
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
@@ -92,11 +92,11 @@ class Derivation(BuildContext):
     def _analyzed(
         self, node: Node, inputs: Mapping[str, DataFrame], query: Query, session: SparkSession
     ) -> DataFrame:
-        """Returns the output of a relation. Raises the errors of all unknown columns."""
+        """Returns the output of a relation. Raises the errors of all unknown names."""
         try:
             return self._relate_rows(node, inputs, query, session)
         except AnalysisException as error:
-            raise_all(unknown_columns(self.plan, node, error, inputs, session))
+            raise_all(unknown_names(self.plan, node, error, inputs, session))
             raise
 
     def _relate_rows(

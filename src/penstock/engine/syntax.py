@@ -1,4 +1,4 @@
-"""Syntax of SQL texts whose columns are unknown, by Spark's parser."""
+"""Errors in SQL texts whose columns are unknown: of syntax, and unknown functions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from pyspark.sql import SparkSession
 
 from penstock.core.errors import PenstockError
 from penstock.engine.analysis import translate
+from penstock.engine.unknown_names import QUERY, unknown_functions
 from penstock.plan.model import Node, Plan
 from penstock.sdk.sql_text import SqlText
 
-QUERY = ("sql",)
-"""The route of a text that is a query. Others are expressions or queries."""
 
-
-def syntax_errors(
+def text_errors(
     plan: Plan, nodes: Iterable[Node], session: SparkSession
 ) -> Iterator[PenstockError]:
-    """Yields the syntax errors in the SQL texts of nodes outside of a plan."""
+    """Yields the errors in the SQL texts of nodes whose inputs are unknown.
+
+    These are the errors of syntax and the unknown functions. The functions of the plan must be
+    registered.
+    """
     java: Any = session
     parser = java._jsparkSession.sessionState().sqlParser()
     for node in nodes:
@@ -29,6 +31,8 @@ def syntax_errors(
             error = _syntax_error(parser, text)
             if error is not None:
                 yield translate(plan, node, error)
+            else:
+                yield from unknown_functions(plan, node, text, session)
 
 
 def _syntax_error(parser: Any, text: SqlText) -> ParseException | None:

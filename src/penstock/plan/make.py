@@ -84,8 +84,6 @@ class _Planner:
         dead_letter = self._dead_letter()
         connected = self._connect(nodes)
         nodes = self._valid_nodes(connected)
-        known = nodes.keys() | self.invalid
-        rest = [node for name, node in connected.items() if name not in known]
         nodes = translate_queries(nodes, self._report)
         plan = Plan(
             self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings),
@@ -110,12 +108,15 @@ class _Planner:
                 error for error in rule(plan) if is_certain or error.where not in suspects
             )
         plan = replace(plan, warnings=(*plan.warnings, *find_unbounded_state(plan)))
+        known = plan.nodes.keys() | self.invalid
+        rest = [node for name, node in connected.items() if name not in known]
         unread = tuple(node for node in rest if node.kind == "transform")
         return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins, unread)
 
     def _report(self, node: Node, error: PenstockError) -> None:
         error.where = locate_error(self.source_map, error, node.route)
         self.mistakes.append(error)
+        self.invalid.add(node.name)
 
     def _nodes(self) -> Nodes:
         nodes = {

@@ -105,9 +105,11 @@ def locate_error(source_map: SourceMap, error: PenstockError, route: Route) -> L
     option = (*route, *error.option)
     while len(option) > len(route) and source_map.find(option) is None:
         option = option[:-1]
+    if error.of_key:
+        return source_map.key(option)
     if error.line_and_column is None:
         return source_map.value(option)
-    return source_map.inside(option, *error.line_and_column)
+    return source_map.inside(option, *error.line_and_column, error.length)
 
 
 def whole_file(source_map: SourceMap) -> Location:

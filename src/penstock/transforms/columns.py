@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from penstock.core.errors import raise_all
+from penstock.core.errors import OptionError, raise_all
+from penstock.core.names import written_name
 from penstock.core.text import did_you_mean
-from penstock.sdk import PlanError
+from penstock.sdk import Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def require(frame: DataFrame, names: Iterable[str]) -> None:
-    """Raises PlanError for each name that is not a column of `frame`."""
+def require(
+    relation: Relation[Any],
+    frame: DataFrame,
+    option: str,
+    names: Sequence[str] | Mapping[str, object],
+) -> None:
+    """Raises OptionError for each name in an option of a transform that is no column of `frame`."""
     known = {column.lower() for column in frame.columns}
+    node = written_name(relation.context.node)
     raise_all(
-        PlanError(
-            f'the input has no column "{name}"',
+        OptionError.of(
+            option,
+            name if isinstance(names, Mapping) else index,
+            message=f'transform "{node}": there is no column "{name}"',
             code="unknown-column",
             hint=did_you_mean(name, frame.columns),
+            of_key=True,
         )
-        for name in names
+        for index, name in enumerate(names)
         if name.lower() not in known
     )

@@ -57,7 +57,7 @@ class Dedupe(Relation[DedupeConfig]):
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
         keys, within = self.config.keys or None, self.config.within
-        require(frame, keys or [])
+        require(self, frame, "keys", keys or [])
         if within == "forever":
             return frame.dropDuplicates(keys)
         times = [field for field in frame.schema.fields if _DELAY in (field.metadata or {})]

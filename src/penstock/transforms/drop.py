@@ -41,5 +41,5 @@ class Drop(Relation[DropConfig]):
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
-        require(frame, self.config.columns)
+        require(self, frame, "columns", self.config.columns)
         return frame.drop(*self.config.columns)

@@ -16,7 +16,13 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from penstock.core.errors import OptionError, UserError, raise_all
+from penstock.core.errors import (
+    OptionError,
+    UserError,
+    ValidationErrors,
+    flatten_errors,
+    raise_all,
+)
 from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.sdk import Config, PlanError, Transform
@@ -87,22 +93,21 @@ class Python(Transform[PythonConfig]):
         raise_all(self._option_errors())
 
     def _option_errors(self) -> Iterator[PlanError]:
-        for check in (self._check_schema, self._check_code):
-            try:
-                check()
-            except PlanError as error:
-                yield error
+        yield from self._schema_errors()
+        try:
+            self._check_code()
+        except PlanError as error:
+            yield error
 
-    def _check_schema(self) -> None:
+    def _schema_errors(self) -> Iterator[PlanError]:
         if self.config.columns is not None:
             try:
                 arrow_schema(self.config.columns)
-            except PlanError as error:
-                raise OptionError.of(
-                    "schema", message=error.message, code=error.code, hint=error.hint
-                ) from error
+            except (PlanError, ValidationErrors) as error:
+                for inner in flatten_errors(error):
+                    yield OptionError.inside("schema", inner)
         elif self.config.per == "row":
-            raise PlanError(
+            yield PlanError(
                 "per: row requires the columns of the output",
                 code="missing-option",
                 hint="Add schema: name STRING, ...",

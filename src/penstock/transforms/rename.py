@@ -45,5 +45,5 @@ class Rename(Relation[RenameConfig]):
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
-        require(frame, self.config.columns)
+        require(self, frame, "columns", self.config.columns)
         return frame.withColumnsRenamed(self.config.columns)

@@ -48,3 +48,8 @@ def variable(*x: int) -> int:
 @udf(name="lower")
 def clash(x: str) -> str:
     return x
+
+
+@udtf(returns="word STRNG, length INTT")
+def several(x, y: complex, z: int):
+    yield x

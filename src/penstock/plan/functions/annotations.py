@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import PlanError, ValidationErrors, flatten_errors
 from penstock.core.text import did_you_mean
 from penstock.sdk.columns.ddl import arrow_schema
 
@@ -66,11 +66,12 @@ def element_type(annotation: ast.expr) -> tuple[pa.DataType, bool]:
 
 
 def sql_type(text: str) -> pa.DataType:
-    """Returns the Arrow type of a type of SQL. Raises PlanError."""
+    """Returns the Arrow type of a type of SQL. Raises PlanError, at the first error."""
     try:
         return arrow_schema({"value": text}).field(0).type
-    except PlanError as error:
-        raise PlanError(error.message, code="unknown-type", hint=error.hint) from None
+    except (PlanError, ValidationErrors) as error:
+        first = flatten_errors(error)[0]
+        raise PlanError(first.message, code="unknown-type", hint=first.hint) from None
 
 
 def _text_type(text: str) -> tuple[pa.DataType, bool]:

@@ -7,8 +7,13 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError, PlanError
-from penstock.core.location import Location
+from penstock.core.errors import (
+    OptionError,
+    PenstockError,
+    PlanError,
+    ValidationErrors,
+    flatten_errors,
+)
 from penstock.core.text import line_and_column, plural
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
 from penstock.plan.functions.decorated import missing_module
@@ -19,7 +24,7 @@ from penstock.plan.functions.python_code import Code, CodeError, read_code
 from penstock.plan.functions.sql_code import check_expression
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.spec.function_models import FunctionSpec
-from penstock.spec.source_map import Route, SourceMap
+from penstock.spec.source_map import Route, SourceMap, locate_error
 from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate
 
@@ -153,8 +158,9 @@ class DeclaredFunction:
             if spec.kind == "table":
                 try:
                     return pa.struct(list(arrow_schema(spec.returns)))
-                except PlanError as error:
-                    self._add(error, ("returns",))
+                except (PlanError, ValidationErrors) as error:
+                    for inner in flatten_errors(error):
+                        self._add(inner, ("returns",))
                     return None
             return self._type(spec.returns, ("returns",))
         annotation = getattr(entry, "returns", None)
@@ -188,12 +194,16 @@ class DeclaredFunction:
         except PlanError as error:
             self._add(error, route)
 
-    def _add(self, error: PlanError, route: Route, position: tuple[int, int] | None = None) -> None:
+    def _add(
+        self, error: PenstockError, route: Route, position: tuple[int, int] | None = None
+    ) -> None:
         path = (*self._route, *route)
         while len(path) > len(self._route) and self._map.find(path) is None:
             path = path[:-1]
-        if position is not None:
-            where: Location = self._map.inside(path, *position)
+        if position is None and isinstance(error, OptionError):
+            where = locate_error(self._map, error, path)
+        elif position is not None:
+            where = self._map.inside(path, *position)
         else:
             where = self._map.value(path) if route else self._map.key(path)
         self.errors.append(

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.core.errors import PenstockError, PlanError, SpecError
+from penstock.core.errors import (
+    PenstockError,
+    PlanError,
+    SpecError,
+    ValidationErrors,
+    flatten_errors,
+)
 from penstock.core.location import Location
 from penstock.plan.functions.annotations import annotated_type, element_type, sql_type
 from penstock.plan.functions.decorator_options import (
@@ -50,10 +56,14 @@ class DecoratedFile:
         for node in tree.body:
             kind, call = self._decorator(node)
             if kind is not None and isinstance(node, Definition):
+                count = len(self.errors)
                 try:
-                    functions.append(self._function(node, kind, call))
-                except PlanError as error:
-                    self.errors.append(_at(error, self._node_location(node)))
+                    function = self._function(node, kind, call)
+                except (PlanError, ValidationErrors) as error:
+                    where = self._node_location(node)
+                    self.errors += [_at(inner, where) for inner in flatten_errors(error)]
+                else:
+                    functions += [function] if len(self.errors) == count else []
         if not functions and not self.errors:
             self.errors.append(
                 SpecError(
@@ -139,6 +149,7 @@ class DecoratedFile:
     def _parameters(
         self, method: ast.FunctionDef | ast.AsyncFunctionDef, kind: FunctionKind, *, skip_self: bool
     ) -> Iterator[Parameter]:
+        """Yields the parameters whose types are valid. Adds the errors of the others."""
         arguments = method.args
         others = [*arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         if any(other is not None for other in others):
@@ -149,19 +160,21 @@ class DecoratedFile:
             )
         for argument in [*arguments.posonlyargs, *arguments.args][1 if skip_self else 0 :]:
             if argument.annotation is None:
-                raise _at(
+                self.errors.append(
                     PlanError(
                         f'the parameter "{argument.arg}" has no type',
                         code="missing-annotation",
                         hint=f"write {argument.arg}: int, or another type",
-                    ),
-                    self._node_location(argument),
+                        where=self._node_location(argument),
+                    )
                 )
+                continue
             convert = element_type if kind == "aggregate" else annotated_type
             try:
                 type_, nullable = convert(argument.annotation)
             except PlanError as error:
-                raise _at(error, self._node_location(argument.annotation)) from None
+                self.errors.append(_at(error, self._node_location(argument.annotation)))
+                continue
             yield Parameter(argument.arg, type_, nullable)
 
     def _returns(
@@ -214,7 +227,7 @@ def missing_module(name: str) -> PlanError:
     )
 
 
-def _at(error: PlanError, where: Location) -> PlanError:
+def _at(error: PenstockError, where: Location) -> PenstockError:
     if error.where is None:
         error.where = where
     return error

@@ -25,6 +25,12 @@ def text_node(file: File, text: Text) -> ScalarNode:
     return ScalarNode(text.value, text.value, text.value, location, file.base, False, span)
 
 
+def type_node(file: File, type_: Text) -> ScalarNode:
+    """Returns a type, which may be translated and have further words at its end."""
+    is_written = type_.value.startswith(file.text[type_.start : type_.end])
+    return text_node(file, type_) if is_written else derived_node(file, type_.value, type_)
+
+
 def query_node(file: File, text: Text, edited: Translation | None = None) -> ScalarNode:
     """Returns a query, or an edited one. `text` has the length of its part of the script."""
     location = file.location(text.start, text.end)

@@ -159,9 +159,11 @@ class ScriptNodes:
 
     def _add_insert(self, insert: Insert) -> None:
         table = self._tables.get(insert.table.value.lower())
-        if table is None and self._unread.missing.may_have(insert.table.value):
-            return
         if table is None:
+            name = self._sections.helper(insert.table, "query")
+            self._sections.add_transform(name, insert.query, is_written=True)
+            if self._unread.missing.may_have(insert.table.value):
+                return
             raise SpecError(
                 f'unknown table "{insert.table.value}"',
                 code="unknown-table",

@@ -12,7 +12,7 @@ from penstock.spec.script.arroyo import (
     metadata_name,
 )
 from penstock.spec.script.assignment import quoted
-from penstock.spec.script.build import derived_node, key, map_node, names_node, text_node
+from penstock.spec.script.build import derived_node, key, map_node, names_node, text_node, type_node
 from penstock.spec.script.event_times import AssumedTimes
 from penstock.spec.script.option_tree import OptionTree
 from penstock.spec.script.sections import Sections
@@ -34,7 +34,7 @@ class SourceTables:
         columns = table.columns
         if columns.columns and columns.physical:
             types: dict[Text, Node] = {
-                column.name: text_node(self._file, column.decoded_type)
+                column.name: type_node(self._file, column.decoded_type)
                 for column in columns.physical
             }
             options.add("schema", map_node(self._file, types), table.name)
