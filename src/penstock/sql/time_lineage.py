@@ -102,7 +102,9 @@ class TimeLineage:
 
     def _star(self, star: exp.Star, owner: str, query: exp.Select) -> Kinds:
         sources = self._sources_of(query)
-        chosen = [sources.get(owner.lower(), {})] if owner else list(sources.values())
+        chosen = [
+            self._selected(sources[name], name) for name in sources if owner.lower() in ("", name)
+        ]
         excluded = {column.name.lower() for column in star.args.get("except_") or ()}
         found: Kinds = {}
         for kinds in chosen:
@@ -209,6 +211,13 @@ class TimeLineage:
         if old is None or len(old) != len(new):
             return dict.fromkeys(new, "any")
         return {name: kinds.get(before or "") for name, before in zip(new, old, strict=True)}
+
+    def _selected(self, kinds: Kinds, name: str) -> Kinds:
+        """Returns the kinds of the columns of a relation that has no columns but the known ones."""
+        known = self._columns.get(name)
+        if known is None or None in known or name in self._facts.ctes:
+            return kinds
+        return {column: kind for column, kind in kinds.items() if column in known}
 
     def _cte_kinds(self, query: exp.Expr) -> Kinds:
         cte, kinds = query.parent, self.output(query)
