@@ -102,9 +102,7 @@ class TimeLineage:
 
     def _star(self, star: exp.Star, owner: str, query: exp.Select) -> Kinds:
         sources = self._sources_of(query)
-        chosen = [
-            self._selected(sources[name], name) for name in sources if owner.lower() in ("", name)
-        ]
+        chosen = [sources.get(owner.lower(), {})] if owner else list(sources.values())
         excluded = {column.name.lower() for column in star.args.get("except_") or ()}
         found: Kinds = {}
         for kinds in chosen:
@@ -200,6 +198,8 @@ class TimeLineage:
             query = self._facts.ctes.get(name)
             kinds = dict(self._inputs) if query is None else self._cte_kinds(query)
             old = self._columns.get(name) if query is None else _names(query)
+            if query is None and old is not None and None not in old:
+                kinds = {name: kind for name, kind in kinds.items() if name in old}
         elif isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Query):
             kinds, old = self.output(relation.this), _names(relation.this)
         else:
@@ -211,13 +211,6 @@ class TimeLineage:
         if old is None or len(old) != len(new):
             return dict.fromkeys(new, "any")
         return {name: kinds.get(before or "") for name, before in zip(new, old, strict=True)}
-
-    def _selected(self, kinds: Kinds, name: str) -> Kinds:
-        """Returns the kinds of the columns of a relation that has no columns but the known ones."""
-        known = self._columns.get(name)
-        if known is None or None in known or name in self._facts.ctes:
-            return kinds
-        return {column: kind for column, kind in kinds.items() if column in known}
 
     def _cte_kinds(self, query: exp.Expr) -> Kinds:
         cte, kinds = query.parent, self.output(query)
