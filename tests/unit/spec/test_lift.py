@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.core.names import derived_name
 from penstock.spec.script.lift import lift_windows
 from penstock.sql.dialect.text import Translation
 
@@ -217,3 +218,9 @@ def test_names_may_be_longer_than_queries() -> None:
         assert text.text == f"SELECT max(x) FROM {parts[0].name}"
         assert parts[0].name.endswith("_windows") and len(parts[0].name) <= 63
     assert [short[part.start : part.end] for part in parts] == [short[20:-1]]
+
+
+def test_names_derived_from_long_names() -> None:
+    assert derived_name("orders", "_query") == "orders_query"
+    names = {derived_name("o" * length, "_query") for length in range(50, 64)}
+    assert len(names) == 14 and max(map(len, names)) == 63
