@@ -31,6 +31,8 @@ pytestmark = pytest.mark.spark
 STARTED = STARTS.format("count(*) AS n", "")
 HOURS = f"SELECT date_trunc('hour', s) AS h, max(n) AS n FROM ({STARTED}) GROUP BY 1"
 HOURS_OF_COUNTS = "SELECT date_trunc('hour', s) AS h, max(n) AS n FROM counts GROUP BY 1"
+WINDOW = "tumble(INTERVAL '10 seconds')"
+HIDDEN = f"SELECT k, count(*) AS n FROM t GROUP BY k, {WINDOW}"
 LARGEST = f"FROM ({COUNTS}) a JOIN ({HOURS}) b ON a.n = b.n"
 QUERIES = {
     "a condition above groups": (f"SELECT h, n FROM ({HOURS}) WHERE n > 0", HOURS_OF_COUNTS),
@@ -75,17 +77,37 @@ QUERIES = {
         "GROUP BY n",
         "SELECT n, count(*) FROM (SELECT n FROM counts UNION SELECT m FROM sums) GROUP BY n",
     ),
+    "an alias that is no window": (
+        f"SELECT k AS window, max(n) AS n FROM ({STARTED}) GROUP BY window",
+        "SELECT k, max(n) FROM counts GROUP BY k",
+    ),
+    "a join of windows that are not selected": (
+        f"SELECT a.n, count(*) AS c FROM ({HIDDEN}) a JOIN ({HIDDEN}) b ON a.n = b.n GROUP BY a.n",
+        "SELECT a.n, count(*) FROM counts a JOIN counts b ON a.n = b.n AND a.s = b.s GROUP BY 1",
+    ),
 }
 """Queries, and their answers by DuckDB."""
+FINAL = {
+    "OVER in a windowed query": (
+        f"SELECT k, count(*) AS n, rank() OVER (PARTITION BY {WINDOW} ORDER BY count(*) DESC) AS r "
+        f"FROM t GROUP BY {WINDOW}, k HAVING count(*) > 0",
+        "SELECT k, n, rank() OVER (PARTITION BY s ORDER BY n DESC) FROM counts",
+    ),
+}
+"""Queries whose rows are final."""
+OUT = "o" * 55
+MODE = ", mode = 'upsert'"
 
 
 def test_rows_of_open_windows_are_not_counted(tmp_path: Path, penstock_spark: SparkSession) -> None:
     memory.clear()
     rows = make_rows(0)
     script = tmp_path / "p.sql"
+    queries = QUERIES | FINAL
     tables = "".join(
-        f"CREATE TABLE out{number} WITH (connector = 'memory', mode = 'upsert') AS {sql};\n"
-        for number, (sql, _) in enumerate(QUERIES.values())
+        f"CREATE TABLE {OUT}{number} WITH (connector = 'memory'{MODE if name in QUERIES else ''}) "
+        f"AS {sql};\n"
+        for number, (name, (sql, _)) in enumerate(queries.items())
     )
     script.write_text(SCRIPT + tables)
     for number in range(3):
@@ -99,12 +121,12 @@ def test_rows_of_open_windows_are_not_counted(tmp_path: Path, penstock_spark: Sp
         connection.execute(VIEWS)
         expected = {
             name: Counter(connection.execute(answer).fetchall())
-            for name, (_, answer) in QUERIES.items()
+            for name, (_, answer) in queries.items()
         }
     found = {
         name: Counter(
-            tuple(map(plain, row.values())) for row in memory.tables[f"out{number}"].to_pylist()
+            tuple(map(plain, row.values())) for row in memory.tables[f"{OUT}{number}"].to_pylist()
         )
-        for number, name in enumerate(QUERIES)
+        for number, name in enumerate(queries)
     }
     assert found == expected

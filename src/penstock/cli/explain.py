@@ -157,7 +157,7 @@ def _print(explanation: Explanation) -> None:
                 print_item(reason, "    ")
     print()
     print_text(
-        f"state: {explanation.state} (windows and joins in {_STORES[explanation.state_store]})"
+        f"state: {explanation.state} (state of transforms in {_STORES[explanation.state_store]})"
     )
     print(f"memory: {explanation.memory}")
     print(f"dead letters: {explanation.dead_letters}")

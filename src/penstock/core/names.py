@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from zlib import crc32
 
 NODE_NAME = r"^[A-Za-z][A-Za-z0-9_]*$"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -18,6 +19,14 @@ def node_name_problem(name: str) -> str | None:
     if not _NAME.match(name):
         return "a name starts with a letter and has letters, digits and underscores"
     return None
+
+
+def derived_name(name: str, suffix: str) -> str:
+    """Returns the name of a node that belongs to a node, with a checksum in place of a long end."""
+    if len(name) + len(suffix) <= MAX_LENGTH or len(name) > MAX_LENGTH:
+        return name + suffix
+    checksum = f"_{crc32(name.encode()):08x}"
+    return name[: MAX_LENGTH - len(checksum) - len(suffix)] + checksum + suffix
 
 
 def sink_key(name: str) -> str:

@@ -249,6 +249,8 @@ def _reasons(plan: Plan, query: Query) -> Sequence[str]:
         first = f"{root.name} combines several streams"
     if query.output_mode == "update":
         second = "changed rows are written again and replace the rows with the same key"
+    elif root.relation is not None and root.relation.emits_final_rows:
+        second = "rows are written at once, duplicates are dropped"
     elif root.stateful:
         second = "rows are written once, when final"
     else:

@@ -79,8 +79,14 @@ def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
         elif node.static:
             yield f"{node.label} is read at each start and may have changed"
         watermark = node.watermark
-        if watermark and any(other.stateful and not other.updating for other in above):
+        if watermark and (waiting := [each for each in above if _drops_late_rows(each)]):
+            is_dedupe = all(each.relation and each.relation.emits_final_rows for each in waiting)
+            late = "late" if is_dedupe else "late for their window"
             yield (
                 f'rows of {node.label} that are older than the newest "{watermark.column}" by more '
-                "than the watermark's delay may be late for their window and are dropped"
+                f"than the watermark's delay may be {late} and are dropped"
             )
+
+
+def _drops_late_rows(node: Node) -> bool:
+    return node.stateful and not node.updating

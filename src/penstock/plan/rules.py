@@ -19,6 +19,7 @@ from penstock.plan.lookups import lookups_read_with_changes
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.plan.reached_watermarks import windows_have_watermarks
+from penstock.plan.updating import find_hidden_windows
 from penstock.sdk import Capability
 from penstock.sdk.columns.type_names import sql_name
 from penstock.spec.node_models import SourceSpec
@@ -338,6 +339,7 @@ ALL: tuple[Rule, ...] = (
     operation_columns_exist,
     tables_are_joined_by_row,
     windows_have_watermarks,
+    find_hidden_windows,
 )
 
 OF_DECLARED_COLUMNS: tuple[Rule, ...] = (watermark_columns_exist, primary_keys_exist)

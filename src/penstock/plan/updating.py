@@ -9,11 +9,12 @@ key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from penstock.core.errors import PlanError
 from penstock.plan.changes import inherit
-from penstock.plan.model import Node
+from penstock.plan.model import Node, Plan
 from penstock.plan.queries import is_final, updates_as_stream, upstream
 from penstock.sdk import Capability
 
@@ -40,7 +41,30 @@ def mark_updating(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[st
             updating.add(name)
     updating |= _feeding(updating, nodes, streams)
     updating |= _without_key(updating, inherited, streams)
-    return {name: replace(node, updating=name in updating) for name, node in nodes.items()}
+    return {
+        name: _updating(node) if name in updating else replace(node, updating=False)
+        for name, node in nodes.items()
+    }
+
+
+def find_hidden_windows(plan: Plan) -> Iterator[PlanError]:
+    """Yields an error for each updating transform whose join compares windows it cannot read."""
+    for node in plan.of("transform"):
+        hidden = node.relation.hidden_windows if node.updating and node.relation else ()
+        if hidden:
+            names = " and ".join(f'"{name}"' for name in hidden)
+            yield PlanError(
+                f"{node.label} is never final, and its join compares the windows of {names}, "
+                "which are not selected there",
+                code="hidden-window",
+                hint=f"Select the window in {names}, as in SELECT tumble(...) AS window.",
+                where=node.where,
+            )
+
+
+def _updating(node: Node) -> Node:
+    component = node.relation.without_views() if node.relation is not None else node.component
+    return replace(node, updating=True, component=component)
 
 
 def _drops_changes(node: Node, nodes: Mapping[str, Node]) -> bool:

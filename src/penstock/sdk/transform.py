@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -163,6 +163,16 @@ class Relation(Component[C]):
     def merges_table_rows(self, streaming: frozenset[str]) -> bool:
         """Returns whether the rows of a table are merged with those of a stream."""
         return False
+
+    hidden_windows: Sequence[str] = ()
+    """The inputs whose windows the relation would compare, and which do not select them."""
+
+    def without_views(self) -> Self:
+        """Returns the relation of the rows of its inputs, as a query of changes reads them.
+
+        Another relation may compute the queries of its inputs again.
+        """
+        return self
 
     def calls_windows(self) -> bool:
         """Returns whether rows are grouped by windows of event time."""

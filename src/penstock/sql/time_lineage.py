@@ -198,6 +198,8 @@ class TimeLineage:
             query = self._facts.ctes.get(name)
             kinds = dict(self._inputs) if query is None else self._cte_kinds(query)
             old = self._columns.get(name) if query is None else _names(query)
+            if query is None and old is not None and None not in old:
+                kinds = {name: kind for name, kind in kinds.items() if name in old}
         elif isinstance(relation, exp.Subquery) and isinstance(relation.this, exp.Query):
             kinds, old = self.output(relation.this), _names(relation.this)
         else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from penstock.core.units import duration_text
 from penstock.sdk import Config, PlanError, PositiveDuration, Relation
 from penstock.transforms.columns import require
 
@@ -53,6 +54,14 @@ class Dedupe(Relation[DedupeConfig]):
 
     def stateful(self, streaming: frozenset[str]) -> bool:
         return bool(streaming)
+
+    def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
+        within = self.config.within
+        keys = ", ".join(self.config.keys) or "all columns"
+        if within == "forever":
+            return (f"{keys} of each distinct row for ever",)
+        span = "the watermark's delay" if within == "watermark" else duration_text(within)
+        return (f"{keys} and the event time of each written row for {span}",)
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from penstock.core.errors import OptionError
@@ -53,6 +55,7 @@ class Sql(Relation[SqlConfig]):
     """
 
     incremental = True
+    _relations: Mapping[str, ReadRelation] = MappingProxyType({})
 
     @cached_property
     def facts(self) -> facts.Facts:
@@ -100,12 +103,24 @@ class Sql(Relation[SqlConfig]):
     def bind(self, relations: Mapping[str, ReadRelation], *, by_window: bool = True) -> Sql:
         bound = copy.copy(self)
         bound.__dict__.pop("_bound_facts", None)
+        bound._relations = relations
         by_batch = self.config.scope == "batch" or not by_window
         try:
             bound._bound = bind(self._translated, relations, by_batch=by_batch)
         except DialectError as error:
             raise error.located(self.config.sql, "sql") from None
         return bound
+
+    def without_views(self) -> Sql:
+        if not self._bound.in_place:
+            return self
+        relations = {name: replace(each, text=None) for name, each in self._relations.items()}
+        try:
+            plain = self.bind(relations, by_window=False)
+        except OptionError:
+            return self
+        plain.hidden_windows = tuple(sorted(self._bound.hidden))
+        return plain
 
     def times(self, relations: Mapping[str, ReadRelation]) -> Output:
         return self._bound.output
@@ -122,7 +137,7 @@ class Sql(Relation[SqlConfig]):
         )
 
     def only_joins(self, streaming: frozenset[str]) -> bool:
-        facts = self._bound_facts
+        facts, streaming = self._bound_facts, self._read(streaming)
         return facts.only_joins(streaming) and not (
             joins_without_equality(facts, streaming) or keeps_constant_rows(facts, streaming)
         )
@@ -141,19 +156,35 @@ class Sql(Relation[SqlConfig]):
         self, streaming: Set[str], times: Set[str] | None, grouped: Set[str]
     ) -> bool:
         columns = self._bound.columns
-        return needs_whole_input(self._bound_facts, streaming, times, columns, grouped)
+        return needs_whole_input(
+            self._bound_facts, self._read(streaming), self._times_read(times), columns, grouped
+        )
 
     def time_columns(self, times: Set[str]) -> Set[str] | None:
-        return time_columns(self._bound_facts, times, self._bound.columns)
+        return time_columns(
+            self._bound_facts, self._times_read(times) or set(), self._bound.columns
+        )
+
+    def _read(self, streaming: Set[str]) -> frozenset[str]:
+        """Returns the streams that the text reads, also in queries in place of views."""
+        names = {name.lower() for name in streaming}
+        views = [view for name, view in self._bound.in_place.items() if name in names]
+        return frozenset(streaming).union(each.name for view in views for each in view.streams())
+
+    def _times_read(self, times: Set[str] | None) -> Set[str] | None:
+        """Returns the columns with event times, also of streams that views read."""
+        read = [each.output for view in self._bound.in_place.values() for each in view.streams()]
+        found = {name for output in read for name in (output.time, *output.windows) if name}
+        return None if times is None else {*times, *found}
 
     def has_subqueries(self, streaming: frozenset[str]) -> bool:
-        return self._bound_facts.has_subqueries(streaming)
+        return self._bound_facts.has_subqueries(self._read(streaming))
 
     def keeps_table_rows(self, streaming: frozenset[str]) -> bool:
-        return keeps_table_rows(self._bound_facts, streaming)
+        return keeps_table_rows(self._bound_facts, self._read(streaming))
 
     def merges_table_rows(self, streaming: frozenset[str]) -> bool:
-        return merges_table_rows(self._bound_facts, streaming)
+        return merges_table_rows(self._bound_facts, self._read(streaming))
 
     def calls_windows(self) -> bool:
         return self._bound_facts.calls_windows

@@ -167,7 +167,7 @@ def test_explain_shows_the_heap_and_the_state_store(
     monkeypatch.setattr(session, "cores", lambda: 2)
     out = said("explain", shop, "--static", *options)[1]
     assert f"memory: {memory}\n" in out
-    assert f"windows and joins in {store})" in out
+    assert f"state of transforms in {store})" in out
 
 
 def test_explain_draws(said: Said, shop: Path) -> None:

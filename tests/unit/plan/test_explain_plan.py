@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-from plans import planned, sql
+from plans import ORDERS, memory, planned, sql
 
 from penstock import app
 from penstock.plan.explain import Column, Explanation, Needs, explain
@@ -82,3 +82,24 @@ def test_an_updating_query_is_explained(tmp_path: Path) -> None:
     assert {node.name: node.state for node in explanation.nodes if node.state} == {
         "counts": "groups"
     }
+
+
+def test_dedupe_is_explained_by_its_keys_and_its_span(tmp_path: Path) -> None:
+    nodes = {
+        "one": {"type": "dedupe", "from": "orders", "keys": ["id"], "within": "1 hour"},
+        "two": {"type": "dedupe", "from": "orders", "keys": ["id"]},
+        "three": {"type": "dedupe", "from": "orders", "within": "forever"},
+    }
+    sinks = {f"{name}_rows": memory(name) for name in nodes}
+    document = {"sources": {"orders": ORDERS}, "transforms": nodes, "sinks": sinks}
+    found = explain(planned(tmp_path, document))
+    states = {node.name: node.state for node in found.nodes if node.type == "dedupe"}
+    assert states == {
+        "one": "id and the event time of each written row for 1h",
+        "two": "id and the event time of each written row for the watermark's delay",
+        "three": "all columns of each distinct row for ever",
+    }
+    (query,) = (each for each in found.queries if each.name == "one")
+    assert query.reasons[1] == "rows are written at once, duplicates are dropped"
+    (sink,) = (node for node in found.nodes if node.name == "one_rows")
+    assert sink.guarantee is not None and "window" not in " ".join(sink.guarantee.notes)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from plans import HOURLY, MORE, NAMES, ORDERS, memory, planned, sql, upserts
 
+from penstock import app
 from penstock.core.errors import PlanError
 from penstock.plan.model import Plan, Query
 from penstock.plan.queries import end_nodes, shared_nodes, upstream
@@ -184,7 +185,8 @@ def test_the_only_end_of_a_stateful_query_is_its_trunk(tmp_path: Path) -> None:
         ("SELECT at, count(*) AS n FROM orders GROUP BY at", False),
         ("SELECT * FROM hourly ORDER BY n", True),
         ("SELECT n FROM hourly LIMIT 3", True),
-        ("SELECT window, sum(n) AS n FROM hourly GROUP BY window", False),
+        ("SELECT hour, sum(n) AS n FROM hourly GROUP BY hour", False),
+        ("SELECT n AS window, max(hour) AS n FROM hourly GROUP BY window", True),
         ("SELECT window(at, '1 hour') AS w, count(*) AS n FROM orders GROUP BY w", False),
         ("SELECT DISTINCT id FROM orders", True),
         ("SELECT DISTINCT id, at FROM orders", False),
@@ -280,3 +282,29 @@ def test_a_join_without_an_equality_is_updating_on_endless_input(
     bounded = {name: {**ORDERS} for name in ("orders", "items")}
     (query,) = plan(tmp_path, both, {"out": sink}, bounded).queries
     assert query.whole_input and not query.updating
+
+
+def test_a_join_of_hidden_windows_below_groups_names_the_views(tmp_path: Path) -> None:
+    """A join compares windows that views do not select, but not in a query of changes."""
+    table = (
+        "CREATE TABLE t (k STRING, at TIMESTAMP, WATERMARK FOR at AS at) "
+        "WITH (connector = 'kafka', bootstrap_servers = 'localhost:1', topic = 't', "
+        "type = 'source', format = 'json');\n"
+    )
+    counts = "SELECT k, count(*) AS n{} FROM t GROUP BY k, tumble(INTERVAL '1 minute')"
+    views = "CREATE VIEW a AS {0};\nCREATE VIEW b AS {0};\n"
+    groups = "SELECT a.n, count(*) AS c FROM {} a JOIN {} b ON a.n = b.n GROUP BY a.n"
+    script = tmp_path / "p.sql"
+    script.write_text(table + views.format(counts.format("")) + groups.format("a", "b"))
+    with pytest.raises(PlanError, match='the windows of "a" and "b"') as caught:
+        app.plan(script)
+    assert caught.value.code == "hidden-window"
+    window = ", tumble(INTERVAL '1 minute') AS window"
+    for text in (
+        views.format(counts.format(window)) + groups.format("a", "b"),
+        groups.format(f"({counts.format('')})", f"({counts.format('')})"),
+        groups.format(f"({counts.format(window)})", f"({counts.format(window)})"),
+    ):
+        script.write_text(table + text)
+        (query,) = app.plan(script).queries
+        assert query.updating and len(query.stream_nodes) == 3

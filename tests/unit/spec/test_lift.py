@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.core.names import derived_name
 from penstock.spec.script.lift import lift_windows
-from penstock.spec.script.tokens import Text
+from penstock.sql.dialect.text import Translation
 
 COUNTS = "SELECT tumble(INTERVAL '1 minute') AS w, k, count(*) AS n FROM e GROUP BY w, k"
 BY_SPARK = "SELECT window(at, '1 minute') AS w, k, count(*) AS n FROM e GROUP BY 1, k"
 
 
 def lifted(query: str) -> tuple[str, list[str]]:
-    text, parts = lift_windows(Text(query, 100, 100 + len(query)), Text("out_query", 0, 0))
-    assert len(text.value) == len(query)
-    for name, part in parts:
-        assert part.start == name.start
-        assert query[part.start - 100 : part.end - 100].endswith(part.value.split("  ")[-1].strip())
-    return plain(text), [plain(part) for _, part in parts]
-
-
-def plain(text: Text) -> str:
-    return " ".join(text.value.split()).replace(" )", ")")
+    text, parts = lift_windows(Translation.of(query), "out_query")
+    for part in parts:
+        assert query[part.start :].startswith(part.query.text[:6])
+        assert part.query.text[-7:] in query[part.start : part.end]
+    return text.text, [part.query.text for part in parts]
 
 
 @pytest.mark.parametrize("counts", [COUNTS, BY_SPARK])
@@ -143,3 +139,88 @@ def test_table_expressions() -> None:
 )
 def test_other_queries_stay(query: str) -> None:
     assert lifted(query) == (query, [])
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "part"),
+    [
+        (
+            "SELECT hop({}) AS w, k, count(*) n, rank() OVER (PARTITION BY hop({}) ORDER BY "
+            "count(*)) AS r FROM e GROUP BY 1, 2",
+            "SELECT w, k, n, rank() OVER (PARTITION BY w ORDER BY n) AS r FROM out_query_windows",
+            "SELECT hop({}) AS w, k, count(*) n FROM e GROUP BY 1, 2",
+        ),
+        (
+            "SELECT rank() OVER (PARTITION BY window ORDER BY sum(x) FILTER (WHERE x > 1)), k, "
+            "count(*) FROM e WHERE x > 0 GROUP BY hop({}), 2 HAVING count(*) > 1",
+            "SELECT rank() OVER (PARTITION BY _group_1 ORDER BY _group_2), k, `count(1)` "
+            "FROM out_query_windows",
+            "SELECT k, count(*) AS `count(1)`, hop({}) AS _group_1, sum(x) FILTER (WHERE x > 1) AS "
+            "_group_2 FROM e WHERE x > 0 GROUP BY hop({}), 1 HAVING count(*) > 1",
+        ),
+        (
+            "SELECT n FROM (SELECT DISTINCT sum(count(*)) OVER v AS n FROM e GROUP BY e.k, hop({}) "
+            "WINDOW v AS (PARTITION BY e.k ORDER BY n)) WHERE n > 1",
+            "SELECT n FROM (SELECT DISTINCT sum(_group_1) OVER v AS n FROM out_query_windows "
+            "WINDOW v AS (PARTITION BY _group_2 ORDER BY n)) WHERE n > 1",
+            "SELECT count(*) AS _group_1, e.k AS _group_2 FROM e GROUP BY e.k, hop({})",
+        ),
+        (
+            "SELECT k, count(*) AS n FROM e GROUP BY hop({}), k ORDER BY count(*) DESC LIMIT 3",
+            "SELECT k, n FROM out_query_windows ORDER BY n DESC LIMIT 3",
+            "SELECT k, count(*) AS n FROM e GROUP BY hop({}), k",
+        ),
+    ],
+    ids=["in the select list", "hidden groups", "a named window", "LIMIT"],
+)
+def test_groups_below_over_and_limit(query: str, text: str, part: str) -> None:
+    lengths = "INTERVAL '1 minute', INTERVAL '2 minutes'"
+    assert lifted(query.replace("{}", lengths)) == (text, [part.replace("{}", lengths)])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k AS window, max(n) FROM {} GROUP BY window",
+        "SELECT window, max(n) FROM (SELECT k AS window, n FROM {}) GROUP BY window",
+        "SELECT w.k, max(n) FROM {} AS w GROUP BY w.k",
+        "SELECT a, max(b) FROM {} AS t(b, a, c) GROUP BY a",
+        "SELECT n FROM {} ORDER BY n LIMIT 3",
+        "SELECT * FROM {} PIVOT (max(n) FOR k IN ('a', 'b'))",
+        "WITH r AS (SELECT k, rank() OVER (ORDER BY n) AS r FROM {}) SELECT k FROM r WHERE r = 1",
+    ],
+)
+def test_names_that_are_no_windows(query: str) -> None:
+    text, parts = lifted(query.format(f"({COUNTS})"))
+    inner = "SELECT k AS window, n FROM "
+    if inner in query:
+        assert parts == [f"{inner}({COUNTS})"]
+    else:
+        assert (text, parts) == (query.format("out_query_windows"), [COUNTS])
+
+
+def test_windows_that_a_join_compares_are_selected() -> None:
+    counts = "SELECT k, count(*) AS n FROM e GROUP BY k, tumble(INTERVAL '1 minute')"
+    query = "SELECT a.n, count(*) FROM {} a JOIN {} b ON a.n = b.n GROUP BY a.n"
+    text, parts = lifted(query.format(f"({counts})", f"({counts})"))
+    assert text == query.format("out_query_windows", "out_query_windows_2")
+    window = "tumble(INTERVAL '1 minute') AS _window FROM e"
+    assert parts == [counts.replace(" FROM e", f", {window}")] * 2
+    query = "SELECT * FROM {} a LEFT JOIN {} b USING (k)"
+    _, parts = lifted(query.format(f"({counts})", f"({counts})"))
+    assert parts == [counts] * 2
+
+
+def test_names_may_be_longer_than_queries() -> None:
+    short = "SELECT max(x) FROM (SELECT x FROM e GROUP BY x, hop(1, 2))"
+    for length in (50, 60):
+        text, parts = lift_windows(Translation.of(short), "o" * length)
+        assert text.text == f"SELECT max(x) FROM {parts[0].name}"
+        assert parts[0].name.endswith("_windows") and len(parts[0].name) <= 63
+    assert [short[part.start : part.end] for part in parts] == [short[20:-1]]
+
+
+def test_names_derived_from_long_names() -> None:
+    assert derived_name("orders", "_query") == "orders_query"
+    names = {derived_name("o" * length, "_query") for length in range(50, 64)}
+    assert len(names) == 14 and max(map(len, names)) == 63

@@ -31,13 +31,15 @@ def type_node(file: File, type_: Text) -> ScalarNode:
     return text_node(file, type_) if is_written else derived_node(file, type_.value, type_)
 
 
-def query_node(file: File, text: Text, edited: Translation | None = None) -> ScalarNode:
-    """Returns a query, or an edited one. `text` has the length of its part of the script."""
-    location = file.location(text.start, text.end)
-    edited = edited or Translation.of(text.value)
+def query_node(file: File, text: Text, edited: Translation, place: Text) -> ScalarNode:
+    """Returns an edited query. `text` has the length of its part of the script.
+
+    `place` is the part of the script that the query is from.
+    """
+    location = file.location(place.start, place.end)
     value = edited.text
     indexes = tuple(text.start + edited.origin(index) for index in range(len(value) + 1))
-    span = Span(file, text.start, text.end, indexes=indexes)
+    span = Span(file, place.start, place.end, indexes=indexes)
     return ScalarNode(value, value, value, location, file.base, False, span)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from penstock.core.errors import SpecError
+from penstock.core.names import derived_name
 from penstock.spec.script.arroyo import translate_query
 from penstock.spec.script.assignment import unique_names
 from penstock.spec.script.build import derived_node, key, map_node, query_node
@@ -68,36 +69,44 @@ class Sections:
         Columns of a query that are read by position may have the same name. `is_written` is whether
         a sink writes the rows, and `is_timed` whether their event time follows from a window.
         """
-        if sql is None:
-            query, parts = lift_windows(query, name)
-            for part, part_query in parts:
-                self.add_query(part, self.query_node(part_query), part)
-            text = self.query_node(
-                query, is_written=is_written, by_position=by_position, is_timed=is_timed
-            )
-        else:
-            text = derived_node(self._file, sql, query)
+        if sql is not None:
+            self.add_query(name, derived_node(self._file, sql, query), name)
+            return
+        edited = Translation.of(query.value)
+        if is_timed:
+            edited = edited.edit(window_columns(edited.text))
+        edited, parts = lift_windows(edited, name.value)
+        for part in parts:
+            place = Text(part.name, query.start + part.start, query.start + part.end)
+            self.add_query(place, self._query_node(query, part.query, place), place)
+        text = self._query_node(
+            query, edited, query, is_written=is_written,
+            hides_time=(is_written or by_position) and not is_timed, by_position=by_position,
+        )  # fmt: skip
         self.add_query(name, text, name)
 
-    def query_node(
+    def query_node(self, query: Text) -> Node:
+        """Returns the text of a query or an expression; of Arroyo in its meaning there."""
+        return self._query_node(query, Translation.of(query.value), query)
+
+    def _query_node(
         self,
         query: Text,
+        edited: Translation,
+        place: Text,
         *,
         is_written: bool = False,
+        hides_time: bool = False,
         by_position: bool = False,
-        is_timed: bool = False,
     ) -> Node:
-        """Returns the text of a query or an expression; of Arroyo in its meaning there."""
-        edited = Translation.of(query.value)
+        """Returns the text of a query that edits made from a query of the script, at its place."""
         if self._is_of_arroyo:
-            edited = translate_query(query.value, is_written=is_written)
-        if (is_written or by_position) and not is_timed:
+            edited = translate_query(edited, is_written=is_written)
+        if hides_time:
             edited = edited.edit(self._times.without_time(edited.text))
         if by_position:
             edited = edited.edit(unique_names(edited.text))
-        if is_timed:
-            edited = edited.edit(window_columns(edited.text))
-        return query_node(self._file, query, edited)
+        return query_node(self._file, query, edited, place)
 
     def add_query(self, name: Text, text: Node, origin: Text) -> None:
         """Adds a transform of type `sql`."""
@@ -110,4 +119,5 @@ class Sections:
         base = f"{name.value}_{suffix}"
         self._count[base] += 1
         count = self._count[base]
-        return name._replace(value=base if count == 1 else f"{base}_{count}")
+        number = "" if count == 1 else f"_{count}"
+        return name._replace(value=derived_name(name.value, f"_{suffix}{number}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from penstock.sql.dialect.over import computed_by_window
@@ -23,6 +23,10 @@ class Bound:
     """Whether the query is computed on the rows of complete windows, batch by batch."""
     columns: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     """The columns of relations whose columns are known, by name in lower case."""
+    in_place: Mapping[str, Relation] = field(default_factory=dict)
+    """The views whose queries the text has in place of the views, by name in lower case."""
+    hidden: Set[str] = frozenset()
+    """The views whose windows a join compares, and which do not select them."""
 
 
 def bind(query: Translation, relations: Mapping[str, Relation], *, by_batch: bool = False) -> Bound:
@@ -46,4 +50,4 @@ def bind(query: Translation, relations: Mapping[str, Relation], *, by_batch: boo
         if relation.output.names is not None
     }
     edited = query.edit(dict.fromkeys(windows.edits))
-    return Bound(edited, windows.output, by_window, columns)
+    return Bound(edited, windows.output, by_window, columns, windows.in_place, windows.hidden)

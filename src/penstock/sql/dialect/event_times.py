@@ -31,6 +31,10 @@ class EventTimes:
         self._exposed: dict[Source | Query, bool] = {}
         self._grouped: dict[Select, tuple[str, Spec]] = {}
         self._ctes: dict[Source, Query] = {}
+        self.in_place: dict[str, Relation] = {}
+        """The views whose queries are read in place of the views, by name in lower case."""
+        self.hidden: set[str] = set()
+        """The views whose windows a join compares, and which do not select them."""
 
     def translation(self) -> Translation:
         """Returns the text after the edits."""
@@ -199,6 +203,7 @@ class EventTimes:
         first, last = source.part
         alias = "" if source.alias else f" AS {quoted(source.name or relation.name)}"
         text = f"({view.translation().text}){alias}"
+        self.in_place[relation.name.lower()] = relation
         self.edits.append(Edit(self.sql[first].start, self.sql[last - 1].end, text))
 
     def _reference(self, select: Select, source: Source, column: str) -> str:

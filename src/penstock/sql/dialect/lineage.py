@@ -51,7 +51,7 @@ def _names(sql: Sql, select: Select, outputs: Outputs) -> tuple[str | None, ...]
     for item in select.items:
         if not item.is_star:
             call = whole_call(sql, item.expression, *WINDOWS, *SPARK_WINDOWS)
-            name = item.name or (_window_name(sql, call) if call is not None else None)
+            name = item.name or (window_name(sql, call) if call is not None else None)
             names.append(name.lower() if name is not None else None)
             continue
         for source in starred_sources(sql, item, select.sources):
@@ -62,7 +62,7 @@ def _names(sql: Sql, select: Select, outputs: Outputs) -> tuple[str | None, ...]
     return tuple(names)
 
 
-def _window_name(sql: Sql, call: Call) -> str:
+def window_name(sql: Sql, call: Call) -> str:
     """Returns the name of the column of a window without an alias."""
     function = sql[call.name].value.lower()
     return "window" if function in WINDOWS else function
@@ -139,7 +139,7 @@ def _item_window(
     call = whole_call(sql, item.expression, *WINDOWS, *SPARK_WINDOWS)
     if call is not None:
         read = read_window if sql[call.name].value.lower() in WINDOWS else spark_window
-        return item.name or _window_name(sql, call), read(sql, call)
+        return item.name or window_name(sql, call), read(sql, call)
     column = column_name(sql, item.expression)
     if column is not None and column.lower() in known:
         return item.name or column, known[column.lower()]

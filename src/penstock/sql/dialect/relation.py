@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Spec = tuple[str, float, float]
@@ -77,3 +77,10 @@ class Relation:
     """Whether the rows come from a stream with a watermark."""
     ends: bool = False
     """Whether the input of the pipeline ends."""
+
+    def streams(self) -> Iterator[Relation]:
+        """Yields the streams with a watermark that the query of a view reads, directly or not."""
+        for relation in self.relations.values():
+            if relation.has_watermark:
+                yield relation
+                yield from relation.streams()

@@ -88,6 +88,9 @@ class Windows(EventTimes):
                 column, spec = HIDDEN, self._expose_window(source)
             if spec is not None and not (column == HIDDEN and spec[0] == "session"):
                 found[source] = column, spec
+        if len(found) > 1:
+            hidden = [source.name for source, (column, _) in found.items() if column == HIDDEN]
+            self.hidden |= {name for name in hidden if name and name.lower() in self.in_place}
         return found
 
     def _joins_by_bounds(self, select: Select, source: Source) -> bool:

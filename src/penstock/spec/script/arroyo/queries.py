@@ -31,12 +31,12 @@ _FLAGS = {
 """The arguments that calls lack, by their number of arguments."""
 
 
-def translate_query(text: str, *, is_written: bool = False) -> Translation:
+def translate_query(text: str | Translation, *, is_written: bool = False) -> Translation:
     """Returns a query or expression of Arroyo with functions that both dialects have.
 
     `is_written` is whether a sink writes the rows.
     """
-    translation = Translation.of(text)
+    translation = Translation.of(text) if isinstance(text, str) else text
     rules = (names_of_quotients, doubles, products, null_orders, _pattern_flags)
     for rule in rules:
         translation = _edit(translation, rule)
