@@ -63,13 +63,13 @@ def plain_session() -> SparkSession:
 
 
 def our_session() -> SparkSession:
-    from penstock.engine.session import SessionSettings, create
+    from penstock.engine.spark_session.session import SessionSettings, create
 
     return create(SessionSettings(master="local[2]"))
 
 
 def close_ours() -> None:
-    from penstock.engine.session import close
+    from penstock.engine.spark_session.session import close
 
     close()
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from penstock.engine.memory import Resources
+    from penstock.engine.spark_session.memory import Resources
     from penstock.plan.comparison import Change
     from penstock.plan.pushdown import Pushdown
     from penstock.runtime.handle import RunHandle
@@ -97,7 +97,7 @@ def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
     Raises UserError, or ValidationErrors with the errors of all nodes whose inputs are valid.
     """
     from penstock.engine.build import Builder
-    from penstock.engine.column_types import column_types
+    from penstock.engine.checks.column_types import column_types
     from penstock.runtime import schemas
 
     errors: dict[str, PenstockError] = {}
@@ -199,7 +199,7 @@ def replay(
     runs, and PenstockError if a sink cannot be reached. All dead letters are kept after an error.
     """
     from penstock.core.log import Silent
-    from penstock.engine.shared_state import share_state
+    from penstock.engine.spark_session.shared_state import share_state
     from penstock.runtime.diagnose import diagnose
     from penstock.runtime.replay import Replay
     from penstock.runtime.schemas import resolve_schemas

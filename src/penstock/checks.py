@@ -167,7 +167,7 @@ def _connect(result: CheckResult, partial: PartialPlan, timeout: float) -> None:
 
 
 def _columns(result: CheckResult, plan: Plan, spark: SparkSession) -> None:
-    from penstock.engine.columns import to_arrow
+    from penstock.engine.catalyst.columns import to_arrow
 
     types = app.types(plan, spark)
     if result.plan is not None:
@@ -178,8 +178,8 @@ def _columns(result: CheckResult, plan: Plan, spark: SparkSession) -> None:
 
 
 def _texts(partial: PartialPlan, spark: SparkSession) -> None:
+    from penstock.engine.analysis.syntax import text_errors
     from penstock.engine.build import Builder
-    from penstock.engine.syntax import text_errors
 
     Builder(partial.plan, spark).register_functions(spark)
     raise_all(text_errors(partial.plan, partial.unread, spark))

@@ -9,13 +9,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.engine.scratch import Scratch
+from penstock.engine.workers.scratch import Scratch
 
 pytestmark = pytest.mark.chaos
 
 PROGRAM = """
 import os, signal
-from penstock.engine.jvm import Jvm, JvmOptions
+from penstock.engine.spark_session.jvm import Jvm, JvmOptions
 
 jvm = Jvm(JvmOptions())
 os.kill(jvm._process.pid, signal.SIGSTOP)

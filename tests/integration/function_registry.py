@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from penstock.engine.java_names import java_names
+from penstock.engine.catalyst.java_names import java_names
 
 TARGET = Path(__file__).parents[2] / "src/penstock/sql/functions.py"
 CLOCKS = ("CurrentTimestamp", "CurrentDate", "CurrentTime", "LocalTimestamp", "Now")
@@ -144,7 +144,7 @@ def _constant(name: str, words: Iterable[str], docstring: str) -> str:
 
 
 def main() -> None:
-    from penstock.engine.session import SessionSettings, session
+    from penstock.engine.spark_session.session import SessionSettings, session
 
     with session(SessionSettings(master="local[1]")) as spark:
         TARGET.write_text(module_text(Registry(spark).sets()))

@@ -13,15 +13,15 @@ from pipelines import Row, Workspace, assert_same_rows, at, dump
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from penstock.engine.checked_queries import has_checks
-from penstock.engine.failing_rows import (
+from penstock.engine.failures.checked_queries import has_checks
+from penstock.engine.row_checks.failing_rows import (
     NUMBER,
     FailingRows,
     failing_nodes,
     read_failing_rows,
     remove_failing_rows,
 )
-from penstock.engine.stream_checks import check_stream
+from penstock.engine.row_checks.stream_checks import check_stream
 from penstock.plan.model import Query
 from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.stop import Stopped

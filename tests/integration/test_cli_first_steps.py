@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from penstock.engine import classcache
+from penstock.engine.spark_session import classcache
 from terminal import penstock
 
 pytestmark = pytest.mark.spark

@@ -120,7 +120,7 @@ def kill(*_: Any) -> None:
 
 
 def kill_second() -> Any:
-    from penstock.engine.sink_rows import make_sink_task
+    from penstock.engine.sinks.sink_rows import make_sink_task
 
     calls = []
 

@@ -15,10 +15,10 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from penstock.connectors.files import FilesSource, FilesSourceConfig
-from penstock.engine.columns import to_spark
-from penstock.engine.datasource import PenstockDataSource
-from penstock.engine.source import SourceTask
-from penstock.engine.spool import Spool
+from penstock.engine.catalyst.columns import to_spark
+from penstock.engine.sources.datasource import PenstockDataSource
+from penstock.engine.sources.source import SourceTask
+from penstock.engine.tasks.spool import Spool
 from penstock.sdk import Context
 from penstock.sdk.forked import CRASHED
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from command_line import CommandLine
 from penstock import app
 from penstock.core.errors import PenstockError
-from penstock.engine.deep_queries import locate_overflows
+from penstock.engine.catalyst.deep_queries import locate_overflows
 from penstock.runtime.diagnose import diagnose
 
 pytestmark = pytest.mark.spark

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from penstock.connectors.memory import MemorySink, MemorySinkConfig, _unpack
-from penstock.engine.sink import SinkTask
-from penstock.engine.sink_rows import write_rows
-from penstock.engine.spool import Spool
+from penstock.engine.sinks.sink import SinkTask
+from penstock.engine.sinks.sink_rows import write_rows
+from penstock.engine.tasks.spool import Spool
 from penstock.sdk import BatchId, Context
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import RecordError
-from penstock.engine.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.functions.register import register_functions
-from penstock.engine.row_checks import find_checks, number_rows
-from penstock.engine.sink_rows import discard
+from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
+from penstock.engine.row_checks.row_checks import find_checks, number_rows
+from penstock.engine.sinks.sink_rows import discard
 from penstock.plan.functions import builtin_functions
 from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock import app
 from penstock.core.errors import Transient
-from penstock.engine.placed_rows import PlacedRows
+from penstock.engine.failures.placed_rows import PlacedRows
 from penstock.plan.model import Query
 from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.stop import Stopped

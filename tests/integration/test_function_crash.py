@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pipelines import Workspace
 
-from penstock.engine.crashes import CODE
+from penstock.engine.tasks.crashes import CODE
 
 pytestmark = pytest.mark.spark
 

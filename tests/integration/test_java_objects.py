@@ -10,9 +10,9 @@ import pytest
 from py4j.java_gateway import JVMView, java_import
 from pyspark.sql import SparkSession
 
-from penstock.engine.java_names import _CLASSES_OF_PYSPARK
-from penstock.engine.java_releases import RELEASED_TOGETHER
-from penstock.engine.views import create_view
+from penstock.engine.catalyst.java_names import _CLASSES_OF_PYSPARK
+from penstock.engine.catalyst.java_releases import RELEASED_TOGETHER
+from penstock.engine.catalyst.views import create_view
 
 pytestmark = pytest.mark.spark
 

@@ -14,7 +14,7 @@ from penstock import app
 from penstock.cli.metrics_table import format_counts
 from penstock.connectors import memory
 from penstock.core.errors import Permanent, PlanError
-from penstock.engine.late_rows import LateRows
+from penstock.engine.late.late_rows import LateRows
 from penstock.runtime.dead_letters import DeadLetters
 
 if TYPE_CHECKING:

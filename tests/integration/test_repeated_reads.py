@@ -15,7 +15,7 @@ import pytest
 from penstock import app
 from penstock.connectors import memory
 from penstock.core.errors import PenstockError
-from penstock.engine.offset_log import OffsetLog
+from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.runtime.dead_letters import DeadLetters
 
 if TYPE_CHECKING:

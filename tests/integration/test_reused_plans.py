@@ -10,7 +10,7 @@ import pytest
 
 from penstock import app
 from penstock.engine.build import Builder
-from penstock.engine.executed_plan import PhysicalRows
+from penstock.engine.catalyst.executed_plan import PhysicalRows
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
 

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
 from penstock import app
-from penstock.engine import separation
-from penstock.engine.bisect import Bisection
-from penstock.engine.row_checks import ROW, find_checks, number_rows
-from penstock.engine.separation import NotSeparable
+from penstock.engine.failures import separation
+from penstock.engine.failures.bisect import Bisection
+from penstock.engine.failures.separation import NotSeparable
+from penstock.engine.row_checks.row_checks import ROW, find_checks, number_rows
 from penstock.plan.model import Query
 from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.dead_letters import DeadLetters

@@ -17,11 +17,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.core.errors import PenstockError, UserError
-from penstock.engine import java
-from penstock.engine.classcache import ArchiveDirectory, ClassCache
-from penstock.engine.scratch import Scratch
-from penstock.engine.session import SessionSettings, reusing, session
-from penstock.engine.warm import WarmPython
+from penstock.engine.spark_session import java
+from penstock.engine.spark_session.classcache import ArchiveDirectory, ClassCache
+from penstock.engine.spark_session.session import SessionSettings, reusing, session
+from penstock.engine.spark_session.warm import WarmPython
+from penstock.engine.workers.scratch import Scratch
 
 SOURCE = Path(java.__file__).parents[2]
 MARK = "PENSTOCK_TEST_MARK"
@@ -29,7 +29,7 @@ MARK = "PENSTOCK_TEST_MARK"
 CREATE = """
 import sys
 from pathlib import Path
-from penstock.engine.session import SessionSettings, close, create
+from penstock.engine.spark_session.session import SessionSettings, close, create
 
 spark = create(SessionSettings(master="local[2]", log_file=Path("spark.log")))
 """
@@ -327,7 +327,7 @@ def test_a_warm_child_has_the_modules_of_common_queries(tmp_path: Path, warm: Wa
     connectors = [
         f"penstock.connectors.{name}" for name in ("files", "generate", "kafka", "memory")
     ]
-    modules = ["penstock.engine.datasource", *connectors, "penstock.transforms.python"]
+    modules = ["penstock.engine.sources.datasource", *connectors, "penstock.transforms.python"]
     probe = f"import sys\nbefore = {{*sys.modules}}\nimport {', '.join(modules)}\n"
     environment = _module(tmp_path, probe + "print(*sys.modules.keys() - before)")
     command = [warm.launcher, "-m", "probe"]

@@ -15,7 +15,7 @@ import pytest
 
 from penstock import app
 from penstock.engine import start
-from penstock.engine.panes import by_panes
+from penstock.engine.windows.panes import by_panes
 from penstock.runtime.dead_letters import DeadLetters
 
 if TYPE_CHECKING:

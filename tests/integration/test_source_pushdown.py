@@ -15,8 +15,8 @@ from penstock import app
 from penstock.app import RunOptions
 from penstock.connectors.memory import tables
 from penstock.engine.build import Builder
-from penstock.engine.columns import to_arrow, to_spark
-from penstock.engine.pushdown import find_pushdowns
+from penstock.engine.catalyst.columns import to_arrow, to_spark
+from penstock.engine.sources.pushdown import find_pushdowns
 from penstock.sdk.columns.predicates import conjunct_sql, matching
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pytest
 from pipelines import Row, Workspace, dump
 
 from penstock.connectors import memory
-from penstock.engine.offset_log import OffsetLog
-from penstock.engine.state_store import StateStore
+from penstock.engine.checkpoints.offset_log import OffsetLog
+from penstock.engine.checkpoints.state_store import StateStore
 from penstock.plan.model import Query
 from penstock.runtime import state_stores
 from penstock.runtime.handle import RunHandle

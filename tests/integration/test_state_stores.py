@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from penstock.engine.state_store import StateStore
+from penstock.engine.checkpoints.state_store import StateStore
 
 pytestmark = pytest.mark.spark
 

@@ -16,15 +16,16 @@ import pyarrow as pa
 import pytest
 
 from penstock import app
-from penstock.engine.spark_plan import class_name, scala_items
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.batch import UpdatingBatch, leaves_of, rdd_of
-from penstock.engine.updating.catalyst import Catalyst, Weighted
 from penstock.engine.updating.changelog import to_changes
 from penstock.engine.updating.files import StateDirectory
 from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.template import template_of
+from penstock.engine.updating.weighted import Weighted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -116,7 +116,7 @@ def _compute(
     builder: Builder, directory: Path, number: int, changes: list[Any], added: list[Any]
 ) -> dict[str, list[Any]]:
     """Returns the changes of all results in a batch."""
-    from penstock.engine.merged import merge
+    from penstock.engine.sources.merged import merge
     from penstock.engine.updating.batch import UpdatingBatch
     from penstock.engine.updating.files import StateDirectory
 

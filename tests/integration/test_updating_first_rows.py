@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from penstock import app
-from penstock.engine.spark_plan import scala_items
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import scala_items
 from penstock.engine.updating.batch import UpdatingBatch, leaves_of, rdd_of
-from penstock.engine.updating.catalyst import Catalyst
 from penstock.engine.updating.files import StateDirectory
 from penstock.engine.updating.operator import Input, TouchedRows
 from penstock.engine.updating.plan import IncrementalPlan

@@ -154,7 +154,7 @@ def _changes(
     builder: Builder, directory: Path, number: int, changes: list[Any], added: list[Any]
 ) -> list[tuple[Any, ...]]:
     """Returns the rows of a batch, whose last column is the operation."""
-    from penstock.engine.merged import merge
+    from penstock.engine.sources.merged import merge
     from penstock.engine.updating.batch import UpdatingBatch
     from penstock.engine.updating.files import StateDirectory
 
@@ -198,7 +198,7 @@ def main() -> None:
     """Runs all queries over other sets of rows."""
     import tempfile
 
-    from penstock.engine.session import SessionSettings, session
+    from penstock.engine.spark_session.session import SessionSettings, session
 
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--sets", type=int, default=100)

@@ -78,7 +78,7 @@ def _run_checks(*, session: bool, cache: bool) -> Iterator[Check]:
 def _build_class_cache() -> Check:
     """Builds the class cache from a run of a small pipeline."""
     from penstock import app
-    from penstock.engine import classcache
+    from penstock.engine.spark_session import classcache
     from penstock.runtime.doctor import Check
 
     cache = classcache.cache_directory()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from penstock.engine.memory import Resources
+    from penstock.engine.spark_session.memory import Resources
     from penstock.plan.comparison import Change
     from penstock.plan.explain import Explanation, Needs, NodeFacts, QueryFacts
     from penstock.plan.explain_sql import NodeSql
@@ -101,7 +101,7 @@ def _infer(
 ) -> tuple[dict[str, pa.Schema], dict[str, dict[str, Pushdown]], list[Change]]:
     """Returns the columns of nodes, the pushdowns, and the changes since the last run."""
     from penstock import app
-    from penstock.engine.columns import to_arrow
+    from penstock.engine.catalyst.columns import to_arrow
 
     types = app.types(plan, spark)
     pushdowns = app.pushdowns(plan, spark)

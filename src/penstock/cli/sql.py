@@ -44,7 +44,7 @@ def sql(files: Scripts = [], /, *, overrides: Overrides = ()) -> int:  # noqa: B
       echo "SELECT 1 + 1;" | penstock sql
     """
     from penstock.cli.shell.shell import Shell
-    from penstock.engine.scratch import Scratch
+    from penstock.engine.workers.scratch import Scratch
 
     with closing(Scratch()) as scratch:
         shell = Shell(Future(), scratch.path, overrides)
@@ -138,8 +138,8 @@ def respond(shell: Shell, text: str) -> int:
 @contextmanager
 def _session(shell: Shell) -> Iterator[None]:
     """Starts the session of a shell in the background, which ends with the block."""
-    from penstock.engine.memory import choose_resources
-    from penstock.engine.session import cores, session
+    from penstock.engine.spark_session.memory import choose_resources
+    from penstock.engine.spark_session.session import cores, session
     from penstock.runtime.session import session_settings
 
     runtime, spark = shell.runtime(), shell.spark

@@ -15,22 +15,25 @@ from pyspark.sql import DataFrame
 
 from penstock.core.errors import PenstockError, StateError, Transient
 from penstock.engine.batch_observer import BatchObserver, Written
-from penstock.engine.batch_record import BatchRecordFile, Partitioning
 from penstock.engine.build import Builder
-from penstock.engine.checked_queries import require_checks
-from penstock.engine.columns import sink_schema
-from penstock.engine.data_errors import data_error
+from penstock.engine.catalyst.columns import sink_schema
+from penstock.engine.catalyst.executed_plan import ExecutedPlan, PhysicalRows
+from penstock.engine.catalyst.fallible import is_fallible
+from penstock.engine.catalyst.reusable_plan import ReusablePlan
+from penstock.engine.checkpoints.batch_record import BatchRecordFile, Partitioning
+from penstock.engine.checkpoints.offset_log import OffsetLog
+from penstock.engine.checkpoints.start_offsets import StartOffsets
+from penstock.engine.checkpoints.state_age import check_state_age
 from penstock.engine.deduplication.state import KeptRows
-from penstock.engine.executed_plan import ExecutedPlan, PhysicalRows
-from penstock.engine.failing_row_errors import FailingRowErrors
-from penstock.engine.fallible import is_fallible
-from penstock.engine.late_rows import LateRows
-from penstock.engine.offset_log import OffsetLog
-from penstock.engine.places import FailingRowPlaces
-from penstock.engine.reusable_plan import ReusablePlan
-from penstock.engine.sink import SinkTask
-from penstock.engine.sink_preparation import prepare
-from penstock.engine.sink_rows import (
+from penstock.engine.failures.checked_queries import require_checks
+from penstock.engine.failures.failing_row_errors import FailingRowErrors
+from penstock.engine.failures.places import FailingRowPlaces
+from penstock.engine.failures.valid_rows import valid_rows
+from penstock.engine.late.late_rows import LateRows
+from penstock.engine.row_checks.data_errors import data_error
+from penstock.engine.sinks.sink import SinkTask
+from penstock.engine.sinks.sink_preparation import prepare
+from penstock.engine.sinks.sink_rows import (
     collect_receipts,
     computed,
     discard,
@@ -41,12 +44,9 @@ from penstock.engine.sink_rows import (
     write_rows,
     written_columns,
 )
-from penstock.engine.source_watermarks import SourceWatermarks
-from penstock.engine.start_offsets import StartOffsets
-from penstock.engine.state_age import check_state_age
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.files import StateVersion
-from penstock.engine.valid_rows import valid_rows
+from penstock.engine.watermarks.source_watermarks import SourceWatermarks
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes
 from penstock.sdk import BatchId, Capability

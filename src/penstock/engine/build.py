@@ -9,21 +9,21 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from penstock.core.errors import PenstockError
-from penstock.engine.analysis import locate_constant_errors, locate_errors, sql_texts
-from penstock.engine.columns import to_spark
-from penstock.engine.computed_event_time import add_computed_watermark
-from penstock.engine.datasource import NAME, TASK, PenstockDataSource
+from penstock.engine.analysis.errors import locate_constant_errors, locate_errors, sql_texts
+from penstock.engine.catalyst.columns import to_spark
+from penstock.engine.catalyst.variants import mark_variants
+from penstock.engine.catalyst.views import create_view
 from penstock.engine.derivation import Derivation, Derive
-from penstock.engine.late_search import late_capture
-from penstock.engine.merged import divide, merge
-from penstock.engine.partition_watermarks import partition_idle_time
-from penstock.engine.pushdown import NODE, find_pushdowns
-from penstock.engine.source_tasks import make_source_task
-from penstock.engine.stream_checks import check_node, is_checkable, stage_of
+from penstock.engine.late.late_search import late_capture
+from penstock.engine.row_checks.stream_checks import check_node, is_checkable, stage_of
+from penstock.engine.sources.datasource import NAME, TASK, PenstockDataSource
+from penstock.engine.sources.merged import divide, merge
+from penstock.engine.sources.pushdown import NODE, find_pushdowns
+from penstock.engine.sources.source_tasks import make_source_task
 from penstock.engine.tables import TableReader
-from penstock.engine.variants import mark_variants
-from penstock.engine.views import create_view
-from penstock.engine.watermark import (
+from penstock.engine.watermarks.computed_event_time import add_computed_watermark
+from penstock.engine.watermarks.partition_watermarks import partition_idle_time
+from penstock.engine.watermarks.watermark import (
     add_event_time,
     add_watermark,
     check_event_time_column,

@@ -11,31 +11,31 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.core.errors import raise_all
-from penstock.engine.analysis import locate_errors
-from penstock.engine.arrow_map import map_in_arrow
-from penstock.engine.build_context import BuildContext
-from penstock.engine.calendar_windows import by_calendar_windows
-from penstock.engine.column_checks import (
+from penstock.engine.analysis.column_checks import (
     check_duplicate_columns,
     check_operation,
     check_primary_key,
 )
-from penstock.engine.columns import exchange_schema, has_variant, sink_schema, to_spark
+from penstock.engine.analysis.errors import locate_errors
+from penstock.engine.analysis.unknown_names import unknown_names
+from penstock.engine.analysis.verification import check_decisions
+from penstock.engine.build_context import BuildContext
+from penstock.engine.catalyst.arrow_map import map_in_arrow
+from penstock.engine.catalyst.columns import exchange_schema, has_variant, sink_schema, to_spark
+from penstock.engine.catalyst.same_type_casts import without_same_type_casts
+from penstock.engine.catalyst.variants import mark_variants, variants_to_json
+from penstock.engine.catalyst.views import create_view
 from penstock.engine.deduplication.plan import by_event_time
-from penstock.engine.event_time_groups import by_windows_only
-from penstock.engine.function import Chain, Step
 from penstock.engine.functions.register import name_columns, register_functions
-from penstock.engine.known_operations import KnownOperations
-from penstock.engine.lookup_joins import join_lookups
-from penstock.engine.null_keys import by_known_keys
-from penstock.engine.same_type_casts import without_same_type_casts
-from penstock.engine.unknown_names import unknown_names
+from penstock.engine.lookups.lookup_joins import join_lookups
+from penstock.engine.sources.known_operations import KnownOperations
+from penstock.engine.tasks.function import Chain, Step
 from penstock.engine.updating.batch import UpdatingBatch, check_transform
 from penstock.engine.updating.changelog import as_inserts
 from penstock.engine.updating.template import table_of
-from penstock.engine.variants import mark_variants, variants_to_json
-from penstock.engine.verification import check_decisions
-from penstock.engine.views import create_view
+from penstock.engine.windows.calendar_windows import by_calendar_windows
+from penstock.engine.windows.event_time_groups import by_windows_only
+from penstock.engine.windows.null_keys import by_known_keys
 from penstock.plan.model import Node, Query
 
 Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFrame]

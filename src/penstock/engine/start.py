@@ -14,22 +14,22 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.engine.batch import BatchRunner
 from penstock.engine.batch_observer import BatchObserver
 from penstock.engine.build import Builder
-from penstock.engine.checked_queries import has_checks
-from penstock.engine.datasource import TASK
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.checkpoints.stream_state import check_stream_state, record_stream_state
 from penstock.engine.deduplication.plan import by_event_time_of_stream
 from penstock.engine.deduplication.state import KeptRows
-from penstock.engine.distinct import by_distinct_values
-from penstock.engine.idle import IdleSources, IdleTime
-from penstock.engine.late_search import find_late_rows
-from penstock.engine.panes import by_panes
-from penstock.engine.places import FailingRowPlaces
-from penstock.engine.pushdown import NODE
-from penstock.engine.shared_sources import SHARED_SETTINGS, read_once
-from penstock.engine.source_watermarks import source_watermarks
-from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
-from penstock.engine.stream_state import check_stream_state, record_stream_state
-from penstock.engine.watermark import keep_filters_above
-from penstock.engine.window_bounds import by_whole_windows
+from penstock.engine.failures.checked_queries import has_checks
+from penstock.engine.failures.places import FailingRowPlaces
+from penstock.engine.late.late_search import find_late_rows
+from penstock.engine.sources.datasource import TASK
+from penstock.engine.sources.pushdown import NODE
+from penstock.engine.sources.shared_sources import SHARED_SETTINGS, read_once
+from penstock.engine.watermarks.idle import IdleSources, IdleTime
+from penstock.engine.watermarks.source_watermarks import source_watermarks
+from penstock.engine.watermarks.watermark import keep_filters_above
+from penstock.engine.windows.distinct import by_distinct_values
+from penstock.engine.windows.panes import by_panes
+from penstock.engine.windows.window_bounds import by_whole_windows
 from penstock.plan.model import Query
 from penstock.plan.queries import stream_sources
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from penstock.engine.analysis import locate_errors
+from penstock.engine.analysis.errors import locate_errors
 from penstock.engine.build_context import BuildContext
-from penstock.engine.columns import to_spark
-from penstock.engine.kept_tables import has_changed, is_kept, keep_table, kept_table
-from penstock.engine.key_lookup import KeyLookup
-from penstock.engine.lookup_rows import apply_changes
-from penstock.engine.lookup_symbols import lookup_table
-from penstock.engine.lookup_table import LOOKUPS, LookupTask
-from penstock.engine.offset_log import OffsetLog
-from penstock.engine.source import SourceTask
-from penstock.engine.source_readers import read_all
-from penstock.engine.source_tasks import make_source_task, source_rows, typed_source
-from penstock.engine.variants import mark_variants
-from penstock.engine.views import create_view
+from penstock.engine.catalyst.columns import to_spark
+from penstock.engine.catalyst.variants import mark_variants
+from penstock.engine.catalyst.views import create_view
+from penstock.engine.checkpoints.offset_log import OffsetLog
+from penstock.engine.lookups.key_lookup import KeyLookup
+from penstock.engine.lookups.lookup_rows import apply_changes
+from penstock.engine.lookups.lookup_symbols import lookup_table
+from penstock.engine.lookups.lookup_table import LOOKUPS, LookupTask
+from penstock.engine.sources.source import SourceTask
+from penstock.engine.sources.source_readers import read_all
+from penstock.engine.sources.source_tasks import make_source_task, source_rows, typed_source
+from penstock.engine.updating.kept_tables import has_changed, is_kept, keep_table, kept_table
 from penstock.plan.lookups import lookup_operation, table_columns
 from penstock.plan.model import Node, Query
 from penstock.sdk import Capability, LookupSource

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from penstock.core.errors import ConnectError
 from penstock.core.log import Log
-from penstock.engine.offset_log import OffsetLog
-from penstock.engine.source_readers import source_offset
-from penstock.engine.start_offsets import StartOffsets
+from penstock.engine.checkpoints.offset_log import OffsetLog
+from penstock.engine.checkpoints.start_offsets import StartOffsets
+from penstock.engine.sources.source_readers import source_offset
 from penstock.plan.model import Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Offset, ReplayableSource

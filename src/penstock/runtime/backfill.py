@@ -19,8 +19,8 @@ from typing import Any, Literal
 from penstock.core.durable import create_directory_durably
 from penstock.core.errors import StateError, UserError
 from penstock.core.text import did_you_mean
-from penstock.engine.kept_tables import TABLES
-from penstock.engine.start_offsets import StartOffsets
+from penstock.engine.checkpoints.start_offsets import StartOffsets
+from penstock.engine.updating.kept_tables import TABLES
 from penstock.plan.model import Node, Plan, Query
 from penstock.plan.queries import upstream
 from penstock.plan.rewrite import replace_sources

@@ -108,7 +108,7 @@ def check_states(builder: Builder, state: StateDirectory) -> None:
 
     Spark finds the columns of operators. Reads no rows.
     """
-    from penstock.engine.state_check import check_state
+    from penstock.engine.checks.state_check import check_state
 
     for query in builder.plan.queries:
         if state.committed(query.name) is not None:

@@ -23,17 +23,17 @@ from penstock.core.durable import (
 )
 from penstock.core.errors import StateError
 from penstock.core.units import size_text
-from penstock.engine.late_candidates import CANDIDATES
-from penstock.engine.letter_files import first_of_each_id, read_batch, read_letters
-from penstock.engine.sink import SinkTask, write
-from penstock.engine.spool import (
+from penstock.engine.checkpoints.state_age import check_state_age
+from penstock.engine.failures.letter_files import first_of_each_id, read_batch, read_letters
+from penstock.engine.sinks.sink import SinkTask, write
+from penstock.engine.tasks.late_candidates import CANDIDATES
+from penstock.engine.tasks.spool import (
     COUNT,
     DEAD_LETTER,
     Spool,
     conceal_messages,
     write_letters,
 )
-from penstock.engine.state_age import check_state_age
 from penstock.plan.model import Plan
 from penstock.plan.unnamed_nodes import UnnamedNodes
 from penstock.runtime.state import StateDirectory

@@ -9,10 +9,10 @@ from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError, StateError, Transient
 from penstock.core.location import Location
 from penstock.core.text import shorten
-from penstock.engine.analysis import sql_texts
-from penstock.engine.data_errors import data_error
-from penstock.engine.deep_queries import OVERFLOW, PROBLEM
-from penstock.engine.messages import without_column_ids
+from penstock.engine.analysis.errors import sql_texts
+from penstock.engine.catalyst.deep_queries import OVERFLOW, PROBLEM
+from penstock.engine.catalyst.messages import without_column_ids
+from penstock.engine.row_checks.data_errors import data_error
 from penstock.plan.model import Node, Plan, Query
 from penstock.sql.dialect.nesting import SPLIT, TOO_DEEP
 

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from penstock.core.errors import PenstockError
 from penstock.core.units import binary_size_text, size_text
-from penstock.engine import classcache, java
-from penstock.engine.memory import Memory
+from penstock.engine.spark_session import classcache, java
+from penstock.engine.spark_session.memory import Memory
 from penstock.sdk import registry
 
 State = Literal["ok", "warn", "fail"]
@@ -185,7 +185,7 @@ def _plugins() -> Check:
 
 
 def _session() -> Check:
-    from penstock.engine.session import SessionSettings, close, create
+    from penstock.engine.spark_session.session import SessionSettings, close, create
 
     began = time.monotonic()
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log
-from penstock.engine.sink_failures import clear_failures, read_failure
+from penstock.engine.sinks.sink_failures import clear_failures, read_failure
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Node, Plan

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.engine.offset_log import OffsetLog
-from penstock.engine.source_readers import CLOSED, source_offset
+from penstock.engine.checkpoints.offset_log import OffsetLog
+from penstock.engine.sources.source_readers import CLOSED, source_offset
 from penstock.plan.model import Query
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Offset

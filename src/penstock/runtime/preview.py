@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.core.errors import PenstockError, PlanError
 from penstock.engine.batch_observer import Written
 from penstock.engine.build import Builder
-from penstock.engine.column_types import column_types
-from penstock.engine.columns import mark_json, sink_schema
-from penstock.engine.spool import DEAD_LETTER
+from penstock.engine.catalyst.columns import mark_json, sink_schema
+from penstock.engine.catalyst.variants import variants_to_json
+from penstock.engine.checks.column_types import column_types
 from penstock.engine.start import StartedQuery, Until, start
-from penstock.engine.variants import variants_to_json
+from penstock.engine.tasks.spool import DEAD_LETTER
 from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import isolate_state
 from penstock.runtime.capture import Capture, capture_nodes

@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError, RecordError, StateError
 from penstock.core.text import plural
-from penstock.engine.batch_record import BatchRecordFile
 from penstock.engine.build import Builder
-from penstock.engine.column_types import column_types
-from penstock.engine.data_errors import SPARK_ERRORS, data_error
-from penstock.engine.late_rows import CODE as LATE
-from penstock.engine.separation import find_failing_rows
-from penstock.engine.sink_rows import make_sink_task, partitioning_of, write_rows
-from penstock.engine.spool import Spool
+from penstock.engine.checkpoints.batch_record import BatchRecordFile
+from penstock.engine.checks.column_types import column_types
+from penstock.engine.failures.separation import find_failing_rows
+from penstock.engine.late.late_rows import CODE as LATE
+from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
+from penstock.engine.sinks.sink_rows import make_sink_task, partitioning_of, write_rows
+from penstock.engine.tasks.spool import Spool
 from penstock.plan.model import Plan
 from penstock.plan.unnamed_nodes import UnnamedNodes
 from penstock.runtime.dead_letters import Collector, DeadLetters

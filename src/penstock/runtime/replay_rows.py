@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.build import Builder
-from penstock.engine.columns import sink_schema, text_columns, to_arrow, to_spark
-from penstock.engine.late_rows import CODE as LATE
-from penstock.engine.source_tasks import make_source_task
-from penstock.engine.variants import json_to_variants, mark_variants
-from penstock.engine.views import create_view
-from penstock.engine.watermark import add_event_time
+from penstock.engine.catalyst.columns import sink_schema, text_columns, to_arrow, to_spark
+from penstock.engine.catalyst.variants import json_to_variants, mark_variants
+from penstock.engine.catalyst.views import create_view
+from penstock.engine.late.late_rows import CODE as LATE
+from penstock.engine.sources.source_tasks import make_source_task
+from penstock.engine.watermarks.watermark import add_event_time
 from penstock.plan.model import Node, Plan, Query
 from penstock.sdk import Format, registry
 from penstock.sdk.columns.escaped_bytes import hide_bytes, restore_bytes

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from penstock.engine.jvm import Length
-    from penstock.engine.memory import Resources
+    from penstock.engine.spark_session.jvm import Length
+    from penstock.engine.spark_session.memory import Resources
     from penstock.runtime.outcome import Outcome
     from penstock.runtime.supervise import Supervisor
 
@@ -89,8 +89,8 @@ class Run:
     def _enter_session(
         self, plan: Plan, spark: SparkSession | None, stack: ExitStack
     ) -> SparkSession:
-        from penstock.engine.session import apply_settings
-        from penstock.engine.shared_state import share_state
+        from penstock.engine.spark_session.session import apply_settings
+        from penstock.engine.spark_session.shared_state import share_state
 
         if spark is not None:
             apply_settings(spark, spark_settings(plan.spec.runtime, plan.spec.runtime.state_store))
@@ -181,7 +181,7 @@ class Run:
 
     def _supervise(self, plan: Plan, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
-        from penstock.engine.column_types import column_types
+        from penstock.engine.checks.column_types import column_types
         from penstock.runtime.supervise import Supervisor
 
         builder = Builder(plan, spark)
@@ -198,7 +198,7 @@ class Run:
 
     def _supervise_backfill(self, backfill: Backfill, spark: SparkSession) -> Outcome:
         from penstock.engine.build import Builder
-        from penstock.engine.column_types import column_types
+        from penstock.engine.checks.column_types import column_types
         from penstock.runtime.supervise import Supervisor
 
         column_types(Builder(backfill.plan, spark))

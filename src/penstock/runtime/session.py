@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from penstock.core.log import Log, Silent
 from penstock.core.private_files import open_private
-from penstock.engine.cluster import is_local, set_partitions
-from penstock.engine.memory import Resources, choose_resources
-from penstock.engine.session import SessionSettings, cores
-from penstock.engine.session import session as start_session
+from penstock.engine.spark_session.cluster import is_local, set_partitions
+from penstock.engine.spark_session.memory import Resources, choose_resources
+from penstock.engine.spark_session.session import SessionSettings, cores
+from penstock.engine.spark_session.session import session as start_session
 from penstock.plan.model import Plan
 from penstock.runtime.state_files import writing
 from penstock.spec.runtime_models import Runtime
@@ -20,7 +20,7 @@ from penstock.spec.runtime_models import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.engine.jvm import Length
+    from penstock.engine.spark_session.jvm import Length
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from penstock.engine.sink_rows import is_ordered
+from penstock.engine.sinks.sink_rows import is_ordered
 from penstock.plan import comparison
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import committed_offsets

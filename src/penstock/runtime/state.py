@@ -40,7 +40,7 @@ from penstock.core.durable import create_directory_durably, replace_durably
 from penstock.core.errors import StateError
 from penstock.core.private_files import open_private
 from penstock.core.version import __version__
-from penstock.engine.offset_log import last_number
+from penstock.engine.checkpoints.offset_log import last_number
 from penstock.runtime.state_entries import (
     HISTORY,
     ID,

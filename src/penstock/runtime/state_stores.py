@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock.core.log import Log
 from penstock.core.units import size_text
-from penstock.engine.state_store import PROVIDER, ROCKSDB, StateStore
+from penstock.engine.checkpoints.state_store import PROVIDER, ROCKSDB, StateStore
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan, Query
 from penstock.runtime.state import StateDirectory

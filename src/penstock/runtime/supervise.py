@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.core.errors import OutputClosed, PenstockError
 from penstock.core.log import Log
 from penstock.engine.build import Builder
-from penstock.engine.checked_queries import ChecksRequired
+from penstock.engine.failures.checked_queries import ChecksRequired
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount

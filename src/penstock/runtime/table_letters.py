@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.engine.lookup_table import LOOKUPS, read_state
+from penstock.engine.lookups.lookup_table import LOOKUPS, read_state
 from penstock.plan.model import Plan
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import Capability

@@ -74,8 +74,8 @@ class Case(CaseDefinition):
 
     def _preview(self, session: SparkSession, mode: RunMode) -> Preview:
         from penstock.engine.build import Builder
-        from penstock.engine.column_types import column_types
-        from penstock.engine.columns import sink_schema
+        from penstock.engine.catalyst.columns import sink_schema
+        from penstock.engine.checks.column_types import column_types
         from penstock.plan.rewrite import replace_sources
         from penstock.runtime.capture import capture_nodes
         from penstock.runtime.preview import Preview, PreviewRun

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
-from penstock.engine.sentinel import sentinel
+from penstock.engine.sources.sentinel import sentinel
 from penstock.plan.changes import with_operation
 from penstock.plan.model import Node, Plan
 from penstock.sdk.columns.json_mark import is_json

@@ -12,7 +12,7 @@ import pytest
 from penstock import app
 from penstock.cli.main import main
 from penstock.cli.new import read_template, template_names
-from penstock.engine.memory import Memory
+from penstock.engine.spark_session.memory import Memory
 from penstock.runtime import session
 
 PIPELINE = """

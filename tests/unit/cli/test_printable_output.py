@@ -21,7 +21,7 @@ from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError, Rejected
 from penstock.core.text import printable
-from penstock.engine.spool import Spool
+from penstock.engine.tasks.spool import Spool
 from penstock.runtime.dead_letters import Collector
 from penstock.runtime.state import StateDirectory
 from penstock.sdk import BatchId

@@ -15,9 +15,9 @@ import pytest
 from command_line import CommandLine
 from penstock.core.errors import OutputClosed, OutputError, PenstockError
 from penstock.core.standard_streams import _ClosedInput, _Output, output_errors
-from penstock.engine import session
-from penstock.engine.descriptors import require_descriptors
-from penstock.engine.jvm_log import log_settings
+from penstock.engine.spark_session import session
+from penstock.engine.spark_session.descriptors import require_descriptors
+from penstock.engine.spark_session.jvm_log import log_settings
 
 PENSTOCK = f"'{sys.executable}' -m penstock"
 CLOSED = (

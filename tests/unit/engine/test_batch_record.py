@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.errors import StateError
-from penstock.engine.batch_record import BatchRecordFile
+from penstock.engine.checkpoints.batch_record import BatchRecordFile
 from penstock.sdk import BatchId
 
 FIRST, NEXT = BatchId("q", 4, "a"), BatchId("q", 5, "b")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine import classcache
-from penstock.engine.classcache import ArchiveDirectory, ClassCache
+from penstock.engine.spark_session import classcache
+from penstock.engine.spark_session.classcache import ArchiveDirectory, ClassCache
 
 DUMPS = """\
 #!/bin/sh

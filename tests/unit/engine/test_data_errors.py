@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine.data_errors import parse_data_error
+from penstock.engine.row_checks.data_errors import parse_data_error
 
 SPARK = "org.apache.spark.SparkRuntimeException: "
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.core.errors import RecordError
-from penstock.engine.spool import DEAD_LETTER, Spool, assign_unique_ids
+from penstock.engine.tasks.spool import DEAD_LETTER, Spool, assign_unique_ids
 
 
 def test_equal_rows_have_ids_without_a_common_prefix(tmp_path: Path) -> None:

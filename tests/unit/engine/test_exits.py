@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.core.errors import PlanError
-from penstock.engine.function import Step
-from penstock.engine.spool import Spool
+from penstock.engine.tasks.function import Step
+from penstock.engine.tasks.spool import Spool
 from penstock.runtime.dead_letters import read_file
 from penstock.sdk.component import Context
 from penstock.transforms.python import Python, PythonConfig

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.connectors.memory import MemorySource, MemorySourceConfig
 from penstock.core.errors import DecodeError, Transient
-from penstock.engine.isolated import decode_isolated, decode_record_isolated
+from penstock.engine.tasks.isolated import decode_isolated, decode_record_isolated
 from penstock.formats.json import JsonConfig
 from penstock.formats.json.plain import PlainJson
 from penstock.sdk import Decoded, Format

@@ -8,7 +8,13 @@ import pyarrow as pa
 import pytest
 
 from penstock.core.errors import StateError
-from penstock.engine.kept_tables import TABLES, has_changed, is_kept, keep_table, kept_table
+from penstock.engine.updating.kept_tables import (
+    TABLES,
+    has_changed,
+    is_kept,
+    keep_table,
+    kept_table,
+)
 
 NAMES = pa.table({"id": [1, 2], "name": ["a", None], "x": [1.5, float("nan")]})
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.engine.key_lookup import KeyLookup, OpenTable
-from penstock.engine.lookup_cache import LookupCache
-from penstock.engine.spool import Spool
+from penstock.engine.lookups.key_lookup import KeyLookup, OpenTable
+from penstock.engine.lookups.lookup_cache import LookupCache
+from penstock.engine.tasks.spool import Spool
 from penstock.sdk import Capability, Config, LookupSource, Permanent, Read, Rejected, Transient
 
 ROWS = pa.schema([("shop", pa.string()), ("id", pa.int64()), ("name", pa.string())])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.engine.late_candidates import LateCapture, read_candidates, select_candidates
-from penstock.engine.late_rows import lateness
-from penstock.engine.spool import Spool
+from penstock.engine.late.late_rows import lateness
+from penstock.engine.tasks.late_candidates import LateCapture, read_candidates, select_candidates
+from penstock.engine.tasks.spool import Spool
 from penstock.sdk.record import PAYLOAD
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

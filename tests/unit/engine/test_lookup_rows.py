@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.engine.lookup_rows import apply_changes
+from penstock.engine.lookups.lookup_rows import apply_changes
 
 ROWS = pa.table({"id": [1, 2, None], "name": ["a", "b", "n"]})
 CHANGES = pa.schema([*ROWS.schema, pa.field("_op", pa.string())])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from penstock.engine.memory import GIB, MIB, Memory, choose_heap, choose_resources
+from penstock.engine.spark_session.memory import GIB, MIB, Memory, choose_heap, choose_resources
 from penstock.spec.runtime_models import Runtime
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine.offset_log import OffsetLog
+from penstock.engine.checkpoints.offset_log import OffsetLog
 
 ENTRY = 'v2\n{{"batchWatermarkMs":0,"batchTimestampMs":{time}}}\norders:{offset}'
 

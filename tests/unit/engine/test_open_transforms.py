@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.core.errors import PlanError
-from penstock.engine.open_transforms import OpenTransforms
+from penstock.engine.workers.open_transforms import OpenTransforms
 from penstock.sdk.component import Context
 from penstock.transforms.python import Python, PythonConfig
 

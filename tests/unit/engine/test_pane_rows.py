@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.engine import pane_rows
-from penstock.engine.pane_rows import Kind, PaneRows
+from penstock.engine.windows import pane_rows
+from penstock.engine.windows.pane_rows import Kind, PaneRows
 
 
 def aggregate(

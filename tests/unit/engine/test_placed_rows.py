@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from test_source_task import SMALL, task
 
-from penstock.engine.letter_files import Place, read_batch, write_places
-from penstock.engine.placed_rows import (
+from penstock.engine.failures.letter_files import Place, read_batch, write_places
+from penstock.engine.failures.placed_rows import (
     PLACE,
     Contents,
     Matching,
@@ -20,7 +20,7 @@ from penstock.engine.placed_rows import (
     knows_places,
     parse,
 )
-from penstock.engine.spool import Spool
+from penstock.engine.tasks.spool import Spool
 from penstock.sdk import RecordError
 from penstock.sdk.columns.row_json import row_payload
 

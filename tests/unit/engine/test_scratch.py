@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine import scratch
-from penstock.engine.scratch import Scratch
+from penstock.engine.workers import scratch
+from penstock.engine.workers.scratch import Scratch
 
 
 @pytest.fixture

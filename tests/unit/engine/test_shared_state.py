@@ -10,8 +10,8 @@ import pytest
 from pyspark import TaskContext
 
 from penstock.core.errors import StateError
-from penstock.engine.shared_state import verify_state
-from penstock.engine.spool import Spool
+from penstock.engine.spark_session.shared_state import verify_state
+from penstock.engine.tasks.spool import Spool
 
 
 class Task:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.engine.batch_observer import Written
-from penstock.engine.sink import SinkTask, write
-from penstock.engine.sink_preparation import prepare
-from penstock.engine.spool import Spool
+from penstock.engine.sinks.sink import SinkTask, write
+from penstock.engine.sinks.sink_preparation import prepare
+from penstock.engine.tasks.spool import Spool
 from penstock.formats.json.plain import JsonConfig, PlainJson
 from penstock.plan.model import Node
 from penstock.sdk import (

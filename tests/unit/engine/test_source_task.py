@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.memory import MemorySourceConfig
-from penstock.engine.event_time import LATEST
-from penstock.engine.source import MIN_BYTES, MIN_ROWS, SourceTask, rebatch
-from penstock.engine.spool import DeadLetterWriter, Spool
+from penstock.engine.sources.source import MIN_BYTES, MIN_ROWS, SourceTask, rebatch
+from penstock.engine.tasks.event_time import LATEST
+from penstock.engine.tasks.spool import DeadLetterWriter, Spool
 from penstock.formats.json import Json, JsonConfig
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Capability, Conjunct, Offset, Read, ReplayableSource

@@ -10,9 +10,9 @@ import pytest
 from pyspark import accumulators
 
 from penstock.core.errors import ConnectError, PenstockError, Transient
-from penstock.engine import spark_failure
-from penstock.engine.silence import silence_accumulators
-from penstock.engine.spark_failure import await_master, start_error
+from penstock.engine.spark_session import spark_failure
+from penstock.engine.spark_session.silence import silence_accumulators
+from penstock.engine.spark_session.spark_failure import await_master, start_error
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from penstock import app
-from penstock.engine.analysis import streaming_error, translate
-from penstock.engine.messages import without_column_ids
+from penstock.engine.analysis.errors import streaming_error, translate
+from penstock.engine.catalyst.messages import without_column_ids
 
 PIPELINE = """
 sources: {orders: {type: memory, rows: [], schema: AMOUNT DOUBLE}}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.core.errors import StateError
-from penstock.engine.state_age import check_state_age
+from penstock.engine.checkpoints.state_age import check_state_age
 from penstock.sdk import BatchId
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine.state_schema import Columns, OperatorSchema, stable_name
+from penstock.engine.checkpoints.state_schema import Columns, OperatorSchema, stable_name
 
 STORED: Columns = (("k", "int"), ("x", "int"))
 

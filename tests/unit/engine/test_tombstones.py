@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.kafka import KafkaSource
-from penstock.engine.tombstones import decode_with_deletes
+from penstock.engine.sources.tombstones import decode_with_deletes
 from penstock.formats.debezium import DebeziumJson, DebeziumJsonConfig
 from penstock.formats.json import Json, JsonConfig
 from penstock.sdk.record import Rows

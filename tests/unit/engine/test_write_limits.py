@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine.write_limits import WriteLimits, rebatch, split_by_bytes
+from penstock.engine.tasks.write_limits import WriteLimits, rebatch, split_by_bytes
 
 
 def of(numbers: list[int]) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import PenstockError
-from penstock.engine.start_offsets import StartOffsets
+from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.model import Plan
 from penstock.runtime.backfill import prepare_backfill

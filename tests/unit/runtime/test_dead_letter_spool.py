@@ -14,7 +14,7 @@ from penstock.connectors import memory
 from penstock.connectors.files import FilesSink
 from penstock.connectors.memory import MemorySink
 from penstock.core.errors import Rejected, StateError
-from penstock.engine.spool import Spool
+from penstock.engine.tasks.spool import Spool
 from penstock.formats.json import Json, JsonConfig
 from penstock.runtime.dead_letters import Collector, DeadLetters
 from penstock.runtime.state import StateDirectory

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.connectors.files.local import LocalStorage
 from penstock.core.errors import Rejected
-from penstock.engine.spool import Spool
+from penstock.engine.tasks.spool import Spool
 from penstock.journal.writer import Journal
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters import Collector

@@ -18,7 +18,7 @@ from penstock.cli.live_view import LiveView
 from penstock.cli.metrics_table import format_elapsed, format_executions, format_lag
 from penstock.core.errors import Permanent, Transient
 from penstock.core.log import Silent
-from penstock.engine.start_offsets import StartOffsets
+from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.runtime.acknowledge import Acknowledger

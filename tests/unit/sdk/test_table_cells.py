@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType, VariantType
 
-from penstock.engine.columns import sink_schema, to_arrow
+from penstock.engine.catalyst.columns import sink_schema, to_arrow
 from penstock.formats.json import Json, JsonConfig
 from penstock.formats.json.schema import json_schema
 from penstock.sdk.columns.json_mark import is_json, json_field

@@ -31,8 +31,8 @@ def compute(
     query: Entry, definitions: Definitions, overrides: Sequence[str], session: SparkSession
 ) -> pa.Table:
     """Returns the rows of a query without relations. Raises PenstockError."""
-    from penstock.engine.analysis import locate_errors
-    from penstock.engine.variants import variants_to_json
+    from penstock.engine.analysis.errors import locate_errors
+    from penstock.engine.catalyst.variants import variants_to_json
 
     script = Script.of(definitions.of_query(query), query, *read_entries(_ROW))
     with script.relocating():

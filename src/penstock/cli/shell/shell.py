@@ -140,7 +140,7 @@ class Shell:
 
     def columns(self, query: Entry) -> pa.Schema:
         """Returns the columns of a query whose rows are printed. Raises PenstockError."""
-        from penstock.engine.columns import to_arrow
+        from penstock.engine.catalyst.columns import to_arrow
 
         session = self.spark.result().newSession()
         if not query.reads(self.definitions.entries):

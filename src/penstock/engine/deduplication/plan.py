@@ -17,11 +17,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit, pmod, spark_partition_id, struct, unix_micros
 from pyspark.sql.pandas.functions import arrow_udf
 
-from penstock.engine.deduplication.attempt import FOLDER
-from penstock.engine.deduplication.kept_rows import EVENT_TIME
-from penstock.engine.deduplication.state import KeptRows
-from penstock.engine.deduplication.task import BUCKETS, FirstRows
-from penstock.engine.spark_plan import (
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     analyzed_plan,
     class_name,
@@ -30,7 +27,10 @@ from penstock.engine.spark_plan import (
     scala_items,
     streaming_operators,
 )
-from penstock.engine.updating.catalyst import Catalyst
+from penstock.engine.deduplication.attempt import FOLDER
+from penstock.engine.deduplication.kept_rows import EVENT_TIME
+from penstock.engine.deduplication.state import KeptRows
+from penstock.engine.deduplication.task import BUCKETS, FirstRows
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_2, KEY, ORDER
 from penstock.engine.updating.task import BUCKET

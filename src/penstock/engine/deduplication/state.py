@@ -10,10 +10,10 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
+from penstock.engine.catalyst.spark_plan import class_name, scala_items
+from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.deduplication.attempt import FOLDER, Attempt
 from penstock.engine.deduplication.task import BUCKETS
-from penstock.engine.offset_log import OffsetLog
-from penstock.engine.spark_plan import class_name, scala_items
 from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
 from penstock.sdk import BatchId
 

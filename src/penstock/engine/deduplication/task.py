@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import Bug
-from penstock.engine import task as spark_task
 from penstock.engine.deduplication.attempt import Attempt
 from penstock.engine.deduplication.kept_rows import (
     EVENT_TIME,
@@ -21,6 +20,7 @@ from penstock.engine.deduplication.kept_rows import (
     Unexpired,
     find_first_rows,
 )
+from penstock.engine.tasks import task as spark_task
 from penstock.engine.updating.files import BucketFiles, StateDirectory
 from penstock.engine.updating.rows import KEY, ORDER
 from penstock.engine.updating.task import BUCKET

@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakSet
 
 from penstock.core.exits import exits_as_exceptions
-from penstock.engine.crashes import BLOCKED_EXIT
+from penstock.engine.tasks.crashes import BLOCKED_EXIT
 
 _ALARMS = 3
 """The alarms that a call may swallow."""

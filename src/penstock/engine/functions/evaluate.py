@@ -14,9 +14,9 @@ from penstock.core.errors import RecordError, Rejected
 from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import shorten
 from penstock.core.units import duration_text
-from penstock.engine.crashes import call_forked, crash_mark
 from penstock.engine.functions.coroutines import NoResult, call_concurrently
 from penstock.engine.functions.load import describe, load_function
+from penstock.engine.tasks.crashes import call_forked, crash_mark
 from penstock.plan.functions.model import Function
 from penstock.sdk import isolate
 from penstock.sdk.columns.conform import leaf_types

@@ -15,7 +15,7 @@ from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
 from penstock.core.errors import PlanError
-from penstock.engine.columns import to_spark
+from penstock.engine.catalyst.columns import to_spark
 from penstock.engine.functions.builder import java_array, new_builder
 from penstock.engine.functions.evaluate import Evaluation
 from penstock.plan.functions import functions_of

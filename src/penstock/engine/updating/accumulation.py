@@ -14,10 +14,10 @@ from pyspark.sql.functions import min as minimum
 from pyspark.sql.functions import sum as total
 from pyspark.sql.types import ByteType, StructField, StructType
 
-from penstock.engine.spark_plan import analyzed_plan, class_name, map_children, scala_items
-from penstock.engine.state_schema import OperatorSchema, is_identity, stable_name
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, map_children, scala_items
+from penstock.engine.checkpoints.state_schema import OperatorSchema, is_identity, stable_name
 from penstock.engine.updating.accumulators import Buffer, Partials, function_of, is_atomic
-from penstock.engine.updating.catalyst import Catalyst, Weighted
 from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.files import BucketFiles
 from penstock.engine.updating.group_task import UpdateGroups
@@ -25,6 +25,7 @@ from penstock.engine.updating.groups import GroupMerge
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_2, KEY, WEIGHT
 from penstock.engine.updating.task import ADDED, BUCKET, PHASE, REMOVED
+from penstock.engine.updating.weighted import Weighted
 
 _GROUP = "_penstock_group_"
 _FUNCTIONS = {"sum": total, "min": minimum, "max": maximum}

@@ -15,9 +15,10 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql.functions import coalesce, isnan, lit, when
 
-from penstock.engine.spark_plan import class_name, scala_items
-from penstock.engine.updating.catalyst import Catalyst, Weighted, named
+from penstock.engine.catalyst.logical_plans import Catalyst, named
+from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.updating.groups import Function
+from penstock.engine.updating.weighted import Weighted
 
 PARTIAL = "_penstock_partial_"
 """The prefix of partial columns."""

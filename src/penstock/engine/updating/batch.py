@@ -9,11 +9,11 @@ from pathlib import Path
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.offset_log import OffsetLog
-from penstock.engine.spark_plan import analyzed_plan, scala_items
-from penstock.engine.state_schema import OperatorSchema, different_state
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
+from penstock.engine.checkpoints.offset_log import OffsetLog
+from penstock.engine.checkpoints.state_schema import OperatorSchema, different_state
 from penstock.engine.updating.accumulation import Accumulation
-from penstock.engine.updating.catalyst import Catalyst, Weighted, weighted_leaf
 from penstock.engine.updating.changelog import to_changes, weigh
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
 from penstock.engine.updating.emptiness import has_rows_without_input
@@ -24,6 +24,7 @@ from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
 from penstock.engine.updating.task import Expiry, UpdateState
 from penstock.engine.updating.template import table_of, template_of
+from penstock.engine.updating.weighted import Weighted, weighted_leaf
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.sdk.changes import OPERATION_COLUMN

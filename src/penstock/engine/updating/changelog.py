@@ -20,7 +20,7 @@ from pyspark.sql.functions import (
 )
 from pyspark.sql.functions import sum as total
 
-from penstock.engine.updating.catalyst import named
+from penstock.engine.catalyst.logical_plans import named
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_1, HASH_2, WEIGHT
 from penstock.sdk import Operation

@@ -9,12 +9,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-from penstock.engine.checked_plan import without_ctes
-from penstock.engine.fallible import find_failures
-from penstock.engine.row_checks import Check, CheckSearch
-from penstock.engine.spark_plan import class_name, scala_items
+from penstock.engine.catalyst.fallible import find_failures
+from penstock.engine.catalyst.logical_plans import Catalyst, named
+from penstock.engine.catalyst.spark_plan import class_name, scala_items
+from penstock.engine.row_checks.checked_plan import without_ctes
+from penstock.engine.row_checks.row_checks import Check, CheckSearch
 from penstock.engine.updating.batch import leaves_of, rdd_of
-from penstock.engine.updating.catalyst import Catalyst, named
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.template import table_of
 from penstock.plan.model import Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from penstock.engine.spark_plan import class_name, scala_items
+from penstock.engine.catalyst.spark_plan import class_name, scala_items
 
 _PRESERVED = {
     "Cross": (), "ExistenceJoin": (0,), "FullOuter": (0, 1), "Inner": (), "LeftAnti": (0,),

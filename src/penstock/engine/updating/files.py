@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from penstock.core.durable import create_directory_durably, rename_durably, replace_durably, sync
 from penstock.core.errors import StateError
-from penstock.engine.shared_state import verify_state
-from penstock.engine.state_schema import OperatorSchema
+from penstock.engine.checkpoints.state_schema import OperatorSchema
+from penstock.engine.spark_session.shared_state import verify_state
 from penstock.engine.updating.rows import Merge, RowState, consolidate
 
 MAX_CHAIN = 20

@@ -12,8 +12,9 @@ from typing import Any
 from pyspark.sql import Column, Window
 from pyspark.sql.functions import monotonically_increasing_id, row_number
 
-from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
-from penstock.engine.updating.catalyst import Catalyst, Weighted
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.updating.weighted import Weighted
 
 _MOST = 100
 """The number of rows of a key up to which sorting a batch costs less than keeping its rows."""

@@ -18,7 +18,7 @@ from pyspark.sql.functions import (
 )
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
-from penstock.engine.java_names import java_names
+from penstock.engine.catalyst.java_names import java_names
 
 _SEED = 7
 

@@ -11,9 +11,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import lit, monotonically_increasing_id, pmod, struct
 from pyspark.sql.types import ByteType, LongType, StructField, StructType
 
-from penstock.engine.spark_plan import analyzed_plan, class_name, scala_items
-from penstock.engine.state_schema import Columns, OperatorSchema, is_identity, stable_name
-from penstock.engine.updating.catalyst import Catalyst, Weighted, named
+from penstock.engine.catalyst.logical_plans import Catalyst, named
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.checkpoints.state_schema import (
+    Columns,
+    OperatorSchema,
+    is_identity,
+    stable_name,
+)
 from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_1, HASH_2, KEY, ORDER, SIDE, WEIGHT
@@ -28,6 +33,7 @@ from penstock.engine.updating.task import (
     VALUES,
     UpdateState,
 )
+from penstock.engine.updating.weighted import Weighted
 
 BEFORE, AFTER = (KEPT, REMOVED), (KEPT, ADDED)
 """The phases of the rows before and after a batch."""

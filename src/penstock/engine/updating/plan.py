@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
 from penstock.core.errors import PlanError
-from penstock.engine.spark_plan import (
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import (
     SESSION_WINDOW,
     analyzed_plan,
     class_name,
@@ -22,10 +23,10 @@ from penstock.engine.spark_plan import (
     scala_items,
 )
 from penstock.engine.updating.accumulation import Accumulation
-from penstock.engine.updating.catalyst import Catalyst, Weighted, signed, union, weighted_leaf
 from penstock.engine.updating.first_rows import first_rows, limited_window
 from penstock.engine.updating.operator import AFTER, BEFORE, Input, TouchedRows, whole_rows
 from penstock.engine.updating.template import reads
+from penstock.engine.updating.weighted import Weighted, signed, union, weighted_leaf
 
 _TRANSPARENT = frozenset({
     "RebalancePartitions", "Repartition", "RepartitionByExpression", "ResolvedHint", "Sort",

@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.checked_plan import aggregated_values, without_ctes
-from penstock.engine.spark_plan import class_name, scala_items
-from penstock.engine.updating.catalyst import Catalyst
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import class_name, scala_items
+from penstock.engine.row_checks.checked_plan import aggregated_values, without_ctes
 from penstock.engine.updating.template import table_of
 from penstock.plan.model import Node
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.engine.function_calls import replace_call
-from penstock.engine.spark_plan import class_name, map_children, scala_items
-from penstock.engine.updating.catalyst import Catalyst
+from penstock.engine.catalyst.function_calls import replace_call
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import class_name, map_children, scala_items
 from penstock.engine.updating.template import reads, rewritten
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.checked_plan import without_ctes
-from penstock.engine.java_names import java_names
-from penstock.engine.lookup_joins import join_lookups
-from penstock.engine.spark_plan import class_name, scala_items
-from penstock.engine.views import create_view
+from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.spark_plan import class_name, scala_items
+from penstock.engine.catalyst.views import create_view
+from penstock.engine.lookups.lookup_joins import join_lookups
+from penstock.engine.row_checks.checked_plan import without_ctes
 from penstock.plan.model import Node
 
 _REWRITES = (

@@ -17,7 +17,7 @@ from penstock import app
 from penstock.connectors import memory
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log, Silent
-from penstock.engine.columns import to_spark
+from penstock.engine.catalyst.columns import to_spark
 from penstock.runtime.dead_letters import DeadLetters
 from penstock.runtime.state import StateDirectory
 from penstock.testing.contract.rows import EVERY_TYPE, Row

@@ -20,7 +20,7 @@ import pytest
 
 from penstock.core.errors import StateError
 from penstock.core.log import Silent
-from penstock.engine.warm import WarmPython
+from penstock.engine.spark_session.warm import WarmPython
 from penstock.journal import Journal, JournalReader
 from penstock.runtime.receivers import Receiver
 from penstock.runtime.retry import RetryState

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.engine.columns import to_arrow, to_spark
+from penstock.engine.catalyst.columns import to_arrow, to_spark
 from penstock.sdk import Capability, Conjunct, Read
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.applies import (

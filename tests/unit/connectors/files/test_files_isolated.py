@@ -16,9 +16,9 @@ from penstock.connectors.files import FilesSource, FilesSourceConfig
 from penstock.connectors.files.compression import FileWindow
 from penstock.connectors.files.local import LocalStorage
 from penstock.core.errors import PlanError, Transient
-from penstock.engine.source import SourceTask
-from penstock.engine.source_readers import read_all
-from penstock.engine.spool import Spool
+from penstock.engine.sources.source import SourceTask
+from penstock.engine.sources.source_readers import read_all
+from penstock.engine.tasks.spool import Spool
 from penstock.formats.json import Json, JsonConfig
 from penstock.formats.parquet import Parquet, ParquetConfig
 from penstock.sdk import FileFormat, Read

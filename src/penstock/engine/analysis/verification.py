@@ -1,0 +1,130 @@
+"""Comparison of a plan's decisions about SQL with Spark's analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.core.errors import PlanError
+from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
+from penstock.plan.model import Node
+
+_STATEFUL = frozenset(
+    [
+        "Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "Window",
+        "GlobalLimit", "LocalLimit", "Tail", "Offset", "Except", "Intersect", "Pivot", "CoGroup",
+        "MapGroups", "FlatMapGroupsInPandas", "FlatMapCoGroupsInPandas", "FlatMapGroupsInArrow",
+        "FlatMapCoGroupsInArrow", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState",
+        "TransformWithState", "TransformWithStateInPySpark",
+    ]
+)  # fmt: skip
+"""The operators that compare a row with rows of other batches."""
+_JOINS = frozenset({"Join", "LateralJoin", "AsOfJoin", "NearestByJoin"})
+_CLOCKS = frozenset({"CurrentTimestamp", "CurrentDate", "CurrentTime", "LocalTimestamp", "Now"})
+
+
+def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFrame]) -> None:
+    """Raises PlanError if Spark's analysis of a relation contradicts the plan.
+
+    `frame` is the output of `node`, and `streams` are its inputs that are streams.
+    """
+    relation = node.relation
+    assert relation is not None
+    session: Any = frame.sparkSession
+    patterns = java_names(session).org.apache.spark.sql.catalyst.trees.TreePattern
+    analysis = _Analysis(
+        [analyzed_plan(stream) for stream in streams.values()],
+        frozenset(map(str.lower, streams)),
+        patterns.CURRENT_LIKE(),
+    )
+    analysis.visit(analyzed_plan(frame))
+    if analysis.defines_watermark:
+        raise PlanError(
+            f"{node.label} defines a watermark in SQL",
+            code="watermark-in-sql",
+            hint="Set watermark: {column: ..., delay: ...} on a source, or on a transform that "
+            "computes the column.",
+        )
+    is_stateless = not (node.stateful or node.updating or relation.batch_scoped)
+    if analysis.state is not None and is_stateless:
+        raise PlanError(
+            f"{node.label}: Spark's plan keeps rows of earlier batches ({analysis.state}), which "
+            "the text of the query does not show",
+            code="unexpected-state",
+            hint="Set scope: batch to compute the query on each batch, or call built-in functions "
+            "by their names.",
+        )
+    if analysis.chance is not None and node.deterministic:
+        raise PlanError(
+            f"{node.label}: Spark's plan is not deterministic ({analysis.chance}), which the text "
+            "of the query does not show",
+            code="unexpected-chance",
+            hint="Call built-in functions by their names.",
+        )
+
+
+@dataclass
+class _Analysis:
+    """Facts of a plan above its inputs.
+
+    `state` is an operator with state, `chance` a nondeterministic expression, `defines_watermark`
+    whether an operator defines a watermark.
+    """
+
+    inputs: list[Any]
+    views: frozenset[str]
+    current_like: Any
+    state: str | None = None
+    chance: str | None = None
+    defines_watermark: bool = False
+
+    def visit(self, plan: Any) -> bool:
+        """Adds the facts of a plan. Returns whether the plan reads a stream."""
+        kind = str(plan.nodeName())
+        if kind == "View":
+            return str(plan.desc().identifier().table()).lower() in self.views
+        if any(plan.equals(input_) for input_ in self.inputs):
+            return True
+        children = [self.visit(child) for child in scala_items(plan.children())]
+        subqueries = [self.visit(query) for query in scala_items(plan.subqueries())]
+        reads = any(children) or any(subqueries)
+        if kind.endswith("EventTimeWatermark"):
+            self.defines_watermark = True
+        compares = kind in _STATEFUL or (kind == "Sort" and getattr(plan, "global")())
+        joins = kind in _JOINS and sum(children) + sum(subqueries) > 1
+        if any(subqueries) or joins or (reads and compares):
+            self.state = kind
+        self.chance = self.chance or next(self._chances(kind, plan), None)
+        return reads
+
+    def _chances(self, kind: str, plan: Any) -> Iterator[str]:
+        """Yields the names of what is nondeterministic in one operator."""
+        if kind == "Sample":
+            yield kind
+        for expression in scala_items(plan.expressions()):
+            if not expression.deterministic():
+                yield from _nondeterministic(expression)
+            if expression.containsPattern(self.current_like):
+                yield from _clocks(expression)
+
+
+def _nondeterministic(expression: Any) -> Iterator[str]:
+    """Yields the names of the innermost nondeterministic expressions but user-defined functions."""
+    children = [child for child in scala_items(expression.children()) if not child.deterministic()]
+    for child in children:
+        yield from _nondeterministic(child)
+    name = str(expression.nodeName())
+    if not children and not name.endswith("UDF"):
+        yield name
+
+
+def _clocks(expression: Any) -> Iterator[str]:
+    """Yields the names of the expressions that read the current time."""
+    if expression.nodeName() in _CLOCKS:
+        yield str(expression.nodeName())
+    for child in scala_items(expression.children()):
+        yield from _clocks(child)

@@ -1,0 +1,123 @@
+"""Fallible SQL: whether the values of a row can fail the evaluation of a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
+from pyspark.util import PythonEvalType
+
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
+
+_SAFE = frozenset({
+    "Alias", "And", "AttributeReference", "CaseWhen", "Coalesce", "Concat", "ConcatWs", "Contains",
+    "CreateArray", "CreateNamedStruct", "DayOfMonth", "DayOfWeek", "EndsWith", "EqualNullSafe",
+    "EqualTo", "GetJsonObject", "GetStructField", "GreaterThan", "GreaterThanOrEqual", "Greatest",
+    "Hour", "If", "In", "InSet", "InitCap", "IsNaN", "IsNotNull", "IsNull", "KnownNotNull",
+    "KnownNullable", "Least", "Left", "Length", "LessThan", "LessThanOrEqual", "Lower", "Md5",
+    "Minute", "Month", "Murmur3Hash", "Not", "Or", "PreciseTimestampConversion", "Quarter",
+    "Reverse", "Right", "Second", "Sha1", "Sha2", "Size", "StartsWith", "StringInstr",
+    "StringReplace", "StringTrim", "StringTrimLeft", "StringTrimRight", "StructsToJson",
+    "Substring", "TruncDate", "TruncTimestamp", "TryEval", "Upper", "XxHash64", "Year",
+})  # fmt: skip
+"""Expressions that do not fail, whatever the values of their inputs."""
+_LEAVES = frozenset({"AttributeReference", "Literal"})
+_REPLACED = frozenset({
+    "NullIf", "Nvl", "Nvl2", "TryAdd", "TryDivide", "TryMultiply", "TrySubtract",
+})  # fmt: skip
+"""Expressions that do not fail, with their inputs as parameters."""
+_ARITHMETIC = frozenset({"Abs", "Add", "Multiply", "Subtract", "UnaryMinus"})
+"""Expressions that do not fail for floating-point numbers."""
+_CONSTANT_INPUT = {"ILike": 1, "Like": 1, "RLike": 1, "RegExpReplace": 1, "SplitPart": 2}
+"""Expressions that do not fail if the input with this index is a constant."""
+_FLOATING = frozenset({"DoubleType", "FloatType"})
+OPAQUE = frozenset({"Exists", "InSubquery", "LateralSubquery", "PythonUDF", "ScalarSubquery"})
+"""Expressions that Spark does not evaluate with the other ones of their operator."""
+
+
+def is_fallible(frame: DataFrame) -> bool:
+    """Returns whether an expression of a frame may fail on the values of a row. Reads no data.
+
+    Unknown expressions may fail, and so may functions in Python, except the steps of a pipeline,
+    whose bad records are dead letters. The computation of the rows below the frame does not count.
+    """
+    try:
+        return any(find_failures(expression) for expression in _expressions(frame))
+    except Py4JError:
+        return True
+
+
+def find_failures(expression: Any) -> set[str]:
+    """Returns the classes of the subexpressions that may fail on the values of a row."""
+    found: set[str] = set()
+    pending = [expression]
+    while pending:
+        expression = pending.pop()
+        name = class_name(expression)
+        if name not in _LEAVES and not expression.foldable():
+            if _may_fail(expression, name):
+                found.add(name)
+            pending += _inputs(expression, name)
+    return found
+
+
+def is_function_call(expression: Any) -> bool:
+    """Returns whether an expression calls a user-defined function, whose errors are values."""
+    return (
+        class_name(expression) == "PythonUDF"
+        and int(expression.evalType()) == PythonEvalType.SQL_SCALAR_ARROW_UDF
+    )
+
+
+def _expressions(frame: DataFrame) -> Iterator[Any]:
+    """Yields the expressions of the operators of the analyzed plan."""
+    plans = [analyzed_plan(frame)]
+    while plans:
+        plan = plans.pop()
+        plans += scala_items(plan.children())
+        yield from scala_items(plan.expressions())
+
+
+def _inputs(expression: Any, name: str) -> list[Any]:
+    if name == "TryEval":
+        return []
+    if name == "PreciseTimestampConversion":
+        return _event_times(expression)
+    return scala_items(expression.parameters() if name in _REPLACED else expression.children())
+
+
+def _event_times(bound: Any) -> list[Any]:
+    """Returns the times from which Spark computes the bound of a window.
+
+    The computation is in whole microseconds, which no TIMESTAMP overflows.
+    """
+    children = scala_items(bound.children())
+    if class_name(bound) == "PreciseTimestampConversion" and _is_number(bound):
+        return children
+    return [time for child in children for time in _event_times(child)]
+
+
+def _is_number(expression: Any) -> bool:
+    return class_name(expression.dataType()) == "LongType"
+
+
+def _may_fail(expression: Any, name: str) -> bool:
+    if name in _ARITHMETIC:
+        return class_name(expression.dataType()) not in _FLOATING
+    if name == "Cast":
+        return _cast_may_fail(expression)
+    if name in _CONSTANT_INPUT:
+        return not expression.children().apply(_CONSTANT_INPUT[name]).foldable()
+    if name == "PythonUDF":
+        kind = int(expression.evalType())
+        return kind != PythonEvalType.SQL_MAP_ARROW_ITER_UDF and not is_function_call(expression)
+    return name not in _SAFE and name not in _REPLACED
+
+
+def _cast_may_fail(cast: Any) -> bool:
+    target = cast.dataType()
+    if cast.evalMode().toString() != "ANSI" or class_name(target) == "StringType":
+        return False
+    return not cast.canUpCast(cast.child().dataType(), target)

@@ -1,0 +1,39 @@
+"""Calls of user-defined functions in expressions of Spark's plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.engine.catalyst.fallible import is_function_call
+from penstock.engine.catalyst.java_names import names_of_client
+from penstock.engine.catalyst.spark_plan import map_children, scala_items
+
+
+def innermost_calls(values: Sequence[Any]) -> list[Any]:
+    """Returns the calls of user-defined functions whose arguments call no such function."""
+    found: list[Any] = []
+    for value in values:
+        java = names_of_client(value._gateway_client)
+        if value.containsPattern(java.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()):
+            _add_calls(value, found)
+    return found
+
+
+def replace_call(expression: Any, call: Any, result: Any, java: Any) -> Any:
+    """Returns an expression with `result` in place of `call`."""
+    if expression.equals(call):
+        return result
+    return map_children(expression, lambda child: replace_call(child, call, result, java), java)
+
+
+def _add_calls(expression: Any, found: list[Any]) -> bool:
+    """Adds the innermost calls in an expression. Returns whether there is one."""
+    inner = [_add_calls(child, found) for child in scala_items(expression.children())]
+    if any(inner):
+        return True
+    if not is_function_call(expression):
+        return False
+    if not any(expression.equals(call) for call in found):
+        found.append(expression)
+    return True

@@ -1,0 +1,109 @@
+"""Access to Spark's analyzed plans and to Scala collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.engine.catalyst.java_names import java_names, names_of_client
+
+WATERMARK_DELAY = "spark.watermarkDelayMs"
+"""The key of Spark's metadata of a column with a watermark."""
+TIME_WINDOW = "spark.timeWindow"
+SESSION_WINDOW = "spark.sessionWindow"
+WINDOWS = (TIME_WINDOW, SESSION_WINDOW)
+"""The keys of Spark's metadata of a column of windows."""
+
+
+def analyzed_plan(frame: DataFrame) -> Any:
+    """Returns the analyzed logical plan of a DataFrame, a Java object. Reads no data."""
+    java_frame: Any = frame._jdf
+    return java_frame.logicalPlan()
+
+
+def scala_items(sequence: Any) -> list[Any]:
+    """Returns the items of a Scala sequence."""
+    return [sequence.apply(index) for index in range(sequence.size())]
+
+
+def class_name(node: Any) -> str:
+    """Returns the name of the Scala class or object of a plan, an expression or a type."""
+    java = names_of_client(node._gateway_client)
+    return str(java.org.apache.commons.lang3.ClassUtils.getSimpleName(node)).rstrip("$")
+
+
+def scala_sequence(java: Any, items: Sequence[Any]) -> Any:
+    """Returns Java objects as a Scala sequence."""
+    return java.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
+
+
+def map_children(node: Any, function: Callable[[Any], Any], java: Any) -> Any:
+    """Returns a plan or an expression with new children; itself if the function changes none."""
+    children = scala_items(node.children())
+    mapped = [function(child) for child in children]
+    if all(new is old for new, old in zip(mapped, children, strict=True)):
+        return node
+    return node.withNewChildren(scala_sequence(java, mapped))
+
+
+Rewrite = Callable[[Any, Any], Any]
+"""A function of an operator and the Java packages: returns the operator itself or another one."""
+
+
+def rewrite_streams(frame: DataFrame, rewrite: Rewrite, *patterns: str) -> DataFrame:
+    """Returns a frame in which `rewrite` replaced operators over streams: `rewrite_operators`."""
+    return rewrite_operators(frame, rewrite, *patterns, only_streams=True)
+
+
+def rewrite_operators(
+    frame: DataFrame, rewrite: Rewrite, *patterns: str, only_streams: bool = False
+) -> DataFrame:
+    """Returns a frame in which `rewrite` replaced operators, from below upwards.
+
+    Parts of the plan that have none of the operators are skipped: `patterns` are names of
+    Spark's TreePattern, as `AGGREGATE`. Reads no data.
+    """
+    java: Any = java_names(frame.sparkSession)
+    known = java.org.apache.spark.sql.catalyst.trees.TreePattern
+    found = [getattr(known, pattern)() for pattern in patterns]
+
+    def visit(part: Any) -> Any:
+        if not any(map(part.containsPattern, found)):
+            return part
+        if only_streams and not part.isStreaming():
+            return part
+        return rewrite(map_children(part, visit, java), java)
+
+    plan = analyzed_plan(frame)
+    rewritten = visit(plan)
+    return frame if rewritten is plan else frame_of(rewritten, frame.sparkSession)
+
+
+def conjuncts(condition: Any) -> list[Any]:
+    """Returns the parts of a condition that AND combines."""
+    if class_name(condition) != "And":
+        return [condition]
+    return [part for side in scala_items(condition.children()) for part in conjuncts(side)]
+
+
+def has_metadata(column: Any, *keys: str) -> bool:
+    """Returns whether the metadata of a named expression has one of the keys."""
+    return any(column.metadata().contains(key) for key in keys)
+
+
+def frame_of(plan: Any, session: SparkSession) -> DataFrame:
+    """Returns the DataFrame of a logical plan, a Java object. Reads no data."""
+    java: Any = java_names(session)
+    spark: Any = session._jsparkSession
+    return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(spark, plan), session)
+
+
+def streaming_operators(plan: Any, kind: str) -> Iterator[Any]:
+    """Yields the operators of a class over streams in a logical plan."""
+    if plan.isStreaming():
+        if class_name(plan) == kind:
+            yield plan
+        for child in scala_items(plan.children()):
+            yield from streaming_operators(child, kind)

@@ -1,0 +1,141 @@
+"""Files of failing rows: tasks write the rows of a stream on which SQL fails.
+
+Catalyst shows that an expression fails, not why. Tasks write the input rows of the transform beside
+the dead letter files of the batch, and the driver determines the errors of these rows.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from penstock.core.error_codec import encode_errors
+from penstock.core.private_files import create_directory, open_private
+from penstock.engine.tasks import task as spark_task
+
+FOLDER = ".failing"
+"""The folder of a batch with a folder of failing rows for each node."""
+NUMBER = "_penstock_number"
+"""The column with a random number that identifies an input row, which is last.
+
+An input row that a join or a generator multiplies may fail several times.
+"""
+_COLUMNS = b"columns"
+"""The metadata key of the columns in Spark's types, as JSON."""
+
+
+@dataclass(frozen=True)
+class FailingRows:
+    """The destination of the input rows on which a node fails. `directory` None discards them.
+
+    `directory` is that of the spool of the query.
+    """
+
+    node: str
+    columns: StructType
+    directory: str | None
+    check: int = 0
+
+    def of_check(self, check: int) -> FailingRowsWriter:
+        """Returns the writer of the rows that fail a check of the node."""
+        return FailingRowsWriter(replace(self, check=check))
+
+
+@dataclass(frozen=True)
+class FailingRowsWriter:
+    """A function over a column with failing rows, null for the other rows.
+
+    Returns whether a row passes. Publishes the failing rows of a task at its end.
+    """
+
+    rows: FailingRows
+
+    @encode_errors
+    def __call__(self, columns: Iterator[pa.StructArray]) -> Iterator[pa.BooleanArray]:
+        file = _PartitionFile(self.rows)
+        for column in columns:
+            passing = column.is_null()
+            if self.rows.directory is not None and column.null_count < len(column):
+                file.write(column.filter(column.is_valid()))
+            yield passing
+        file.close()
+
+
+class _PartitionFile:
+    """The file of the failing rows of a task, created for its first row."""
+
+    def __init__(self, rows: FailingRows) -> None:
+        batch, partition = spark_task.batch_number(), spark_task.partition()
+        folder = Path(rows.directory or "") / str(batch) / FOLDER / rows.node
+        self._final = folder / f"{rows.check}-{partition}.arrows"
+        self._hidden = folder / f".{self._final.name}.{time.monotonic_ns()}"
+        self._columns = rows.columns
+        self._writer: pa.RecordBatchStreamWriter | None = None
+
+    def write(self, failing: pa.StructArray) -> None:
+        batch = pa.RecordBatch.from_struct_array(failing)
+        if self._writer is None:
+            create_directory(self._hidden.parent)
+            self._file = open_private(self._hidden, "wb")
+            schema = batch.schema.with_metadata({_COLUMNS: self._columns.json()})
+            self._writer = pa.ipc.new_stream(self._file, schema)
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._file.close()
+            self._hidden.rename(self._final)
+
+
+def failing_nodes(batch: Path) -> list[str]:
+    """Returns the nodes with failing rows in the spool of a batch."""
+    folder = batch / FOLDER
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def read_failing_rows(batch: Path, node: str, size: int) -> Iterator[tuple[StructType, pa.Table]]:
+    """Yields the failing rows of a node, with their columns in Spark's types.
+
+    Each row occurs once. The order is fixed. A table has about `size` rows.
+    """
+    seen: set[object] = set()
+    pending: list[pa.Table] = []
+    columns = StructType()
+    for path in sorted((batch / FOLDER / node).glob("[!.]*.arrows"), key=_order):
+        with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as reader:
+            columns = StructType.fromJson(json.loads(reader.schema.metadata[_COLUMNS]))
+            for rows in reader:
+                pending.append(_unseen(rows, seen))
+                if sum(table.num_rows for table in pending) >= size:
+                    yield columns, pa.concat_tables(pending)
+                    pending = []
+    if pending:
+        yield columns, pa.concat_tables(pending)
+
+
+def _unseen(rows: pa.RecordBatch, seen: set[object]) -> pa.Table:
+    """Returns the rows with other numbers than those in `seen`, and adds their numbers."""
+    fresh = []
+    for index, number in enumerate(rows.column(NUMBER).to_pylist()):
+        if number not in seen:
+            seen.add(number)
+            fresh.append(index)
+    table = pa.Table.from_batches([rows]).replace_schema_metadata()
+    return table.take(pa.array(fresh, pa.int64())).drop_columns([NUMBER])
+
+
+def _order(path: Path) -> list[int]:
+    return [int(part) for part in path.stem.split("-")]
+
+
+def remove_failing_rows(batch: Path) -> None:
+    """Removes the files of a batch."""
+    shutil.rmtree(batch / FOLDER, ignore_errors=True)

@@ -1,0 +1,142 @@
+"""Checks of the rows of a stream: rows on which a transform fails leave the stream.
+
+The rows of a batch whose root is a stateful operator cannot be searched after a failure: the
+failing operators are upstream of the state. Their checks are part of the stream instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import rand, struct, when
+from pyspark.sql.pandas.functions import arrow_udf
+
+from penstock.engine.catalyst.spark_plan import (
+    analyzed_plan,
+    class_name,
+    frame_of,
+    map_children,
+    scala_items,
+)
+from penstock.engine.row_checks.checked_plan import (
+    ROW,
+    CheckedPlan,
+    aggregated_values,
+    without_ctes,
+)
+from penstock.engine.row_checks.failing_rows import NUMBER, FailingRows, FailingRowsWriter
+from penstock.engine.tasks.spool import Spool, Stage
+from penstock.plan.model import Node
+
+
+def is_checkable(node: Node, streams: frozenset[str], spool: Spool) -> bool:
+    """Returns whether the failing rows of a node can leave its stream: they have one input.
+
+    `streams` are the nodes that are streams. With `on_error: fail` the first failure is an error.
+    """
+    if node.kind == "source":
+        computes = node.computes_event_time
+    else:
+        computes = node.relation is not None and sum(n in streams for n in node.inputs) == 1
+    return computes and spool.keeps_bad_records
+
+
+def stage_of(node: Node) -> Stage:
+    """Returns the stage of a failure of SQL in a node. A source computes event times."""
+    return "output" if node.kind == "source" else "transform"
+
+
+def check_node(node: Node, frame: DataFrame, input_: DataFrame, spool: Spool) -> DataFrame:
+    """Returns the output of a node, computed from `input_`, without the rows on which it fails."""
+    directory = spool.directory if spool.reports else None
+    return check_stream(frame, input_, FailingRows(node.name, input_.schema, directory))
+
+
+def check_stream(frame: DataFrame, input_: DataFrame, failing: FailingRows) -> DataFrame:
+    """Returns a stream that is computed from `input_`, without the rows on which it fails.
+
+    Tasks write the input rows on which an expression fails to files (see `FailingRows`). Returns
+    `frame` itself if nothing can fail or be checked: a failure is then an error of the query. The
+    output and the state of its operators remain the same.
+    """
+    try:
+        identified = input_.select("*", struct("*", rand().alias(NUMBER)).alias(ROW))
+        checked = _CheckedStream(frame.sparkSession, input_, identified, failing)
+        plan = checked.rewrite(without_ctes(frame))
+        return frame_of(plan, frame.sparkSession) if checked.count else frame
+    except (AnalysisException, Py4JError):
+        return frame
+
+
+class _CheckedStream(CheckedPlan):
+    """The plan of a stream with checks. `ROW` is the whole input row; `count` counts the checks."""
+
+    def __init__(
+        self, session: SparkSession, input_: DataFrame, identified: DataFrame, failing: FailingRows
+    ) -> None:
+        super().__init__(session, input_, identified)
+        self.failing, self.count = failing, 0
+
+    def rewrite(self, plan: Any) -> Any:
+        """Returns a plan of the same output with checks."""
+        before = self.count
+        passing = self.visit(plan)
+        if passing is not None:
+            return self.plans.Project(plan.output(), passing) if self.count > before else plan
+        self.count = before
+        if class_name(plan) == "Aggregate":
+            return self._rewrite_aggregate(plan)
+        children = [self.rewrite(child) for child in scala_items(plan.children())]
+        return plan.withNewChildren(self.sequence(children)) if children else plan
+
+    def visit_aggregate(self, plan: Any) -> None:
+        """Ends the search: `rewrite` adds the check."""
+
+    def divide(self, checked: Any, result: Any) -> Any:
+        make_udf: Any = arrow_udf
+        report = make_udf(_passing(self.failing.of_check(self.count)), "boolean")
+        report = report.asNondeterministic()
+        self.count += 1
+        failing = when(self.column(result).isNull(), self.column(self.row))
+        return analyzed_plan(frame_of(checked, self.session).where(report(failing)))
+
+    def always(self) -> Column:
+        return self.column(self.row).getField(NUMBER) >= 0
+
+    def _rewrite_aggregate(self, plan: Any) -> Any:
+        """Returns an aggregation whose groups and inputs are computed before."""
+        before = self.count
+        values = aggregated_values(plan, self.expressions)
+        passing, fields = self.check(self.visit(plan.child()), values)
+        if self.count == before:
+            return plan
+        if passing is None:
+            return plan.withNewChildren(self.sequence([self.rewrite(plan.child())]))
+        replaced = [pair for pair in zip(values, fields, strict=True) if pair[0] is not pair[1]]
+        groups, results = (
+            self.sequence([_replace(item, replaced, self) for item in scala_items(items)])
+            for items in (plan.groupingExpressions(), plan.aggregateExpressions())
+        )
+        return self.plans.Aggregate(groups, results, passing, plan.hint())
+
+
+def _replace(expression: Any, replaced: list[tuple[Any, Any]], plan: CheckedPlan) -> Any:
+    """Returns an expression in which values are replaced by fields."""
+    for value, field in replaced:
+        if expression.semanticEquals(value):
+            return field
+    return map_children(expression, lambda child: _replace(child, replaced, plan), plan.java)
+
+
+def _passing(writer: FailingRowsWriter) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """Returns the function of a writer with the type hints by which Spark selects its kind."""
+
+    def passing(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        return writer(columns)
+
+    return passing

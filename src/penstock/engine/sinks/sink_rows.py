@@ -1,0 +1,170 @@
+"""Rows of one batch for one sink: their division among writers, and their writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number, when
+
+from penstock.engine.catalyst.arrow_map import map_in_arrow
+from penstock.engine.catalyst.columns import has_variant, sink_schema
+from penstock.engine.catalyst.executed_plan import PhysicalRows
+from penstock.engine.catalyst.variants import variants_to_json
+from penstock.engine.checkpoints.batch_record import Partitioning
+from penstock.engine.sinks.sink import RECEIPT_DDL, PartitionWriter, SinkTask
+from penstock.engine.tasks import task as spark_task
+from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.write_limits import WriteLimits
+from penstock.plan.model import Node
+from penstock.sdk import BatchId, Operation, Sink
+from penstock.spec.node_models import SinkSpec
+
+RANK = "_penstock_rank"
+"""The column that ranks the rows of a key, the newest first."""
+ORDER = "_penstock_order"
+"""The column that keeps the source order of a batch through a shuffle."""
+
+
+@contextmanager
+def computed(rows: DataFrame) -> Iterator[None]:
+    """Computes all rows and caches them."""
+    cached = rows.is_cached
+    if not cached:
+        rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+    try:
+        rows.count()
+        yield
+    finally:
+        if not cached:
+            rows.unpersist()
+
+
+def discard(rows: DataFrame) -> None:
+    """Computes all rows."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def is_upserted(sink: Sink[Any]) -> bool:
+    """Returns whether a sink receives only the last row of each primary key."""
+    return sink.mode == "upsert" and bool(sink.primary_key)
+
+
+def is_ordered(sink: Sink[Any]) -> bool:
+    """Returns whether the rows of a key reach one writer of a sink, in source order."""
+    return is_upserted(sink) or sink.overwriting_columns is not None
+
+
+def partitioning_of(sink: Sink[Any], rows: DataFrame, operation: str | None) -> Partitioning | None:
+    """Returns the number of writers of a sink and the columns that choose the writer of a row."""
+    return sink.partitioning(written_columns(sink_schema(rows.schema), operation))
+
+
+def write_rows(
+    sink: Sink[Any],
+    task: SinkTask,
+    rows: DataFrame,
+    batch: BatchId,
+    partitioning: Partitioning | None,
+) -> list[dict[str, Any]]:
+    """Writes rows to a sink. Returns the receipts of its writers, for `Sink.commit`."""
+    return collect_receipts(receipts_of(sink, task, rows, partitioning), batch)
+
+
+def collect_receipts(receipts: DataFrame | PhysicalRows, batch: BatchId) -> list[dict[str, Any]]:
+    """Writes the rows of a batch by computing a frame of `receipts_of`. Returns the receipts."""
+    spark_task.set_batch(receipts.sparkSession.sparkContext, batch)
+    return [json.loads(row.receipt) for row in receipts.collect()]
+
+
+def receipts_of(
+    sink: Sink[Any], task: SinkTask, rows: DataFrame, partitioning: Partitioning | None
+) -> DataFrame:
+    """Returns a frame whose computation writes rows to a sink, and returns receipts.
+
+    With mode `upsert` each key is written once, by one writer: the last row in source order. Rows
+    that overwrite each other in another mode are written by one writer in source order. VARIANT is
+    written as JSON text.
+    """
+    columns = rows.schema
+    rows = variants_to_json(rows)
+    ordered = is_ordered(sink)
+    if is_upserted(sink):
+        rows = last_rows(rows, sink.primary_key, task.operation)
+    elif sink.overwriting_columns is not None:
+        rows = divided_rows(rows, sink.overwriting_columns)
+    elif task.operation is not None and partitioning is not None:
+        # The two rows of an update are adjacent, also after the shuffle.
+        rows, ordered = rows.withColumn(ORDER, monotonically_increasing_id()), True
+    if partitioning is not None:
+        writers, names = partitioning
+        rows = rows.repartition(writers, *(_column(rows, name) for name in names))
+        task = replace(task, limits=task.limits.divide_among(writers))
+    elif task.limits.rate is not None:
+        rows = rows.coalesce(1)
+    if ordered:
+        rows = rows.sortWithinPartitions(ORDER).drop(ORDER)
+    writer = PartitionWriter(task, columns if has_variant(columns) else None)
+    return map_in_arrow(rows, writer, RECEIPT_DDL)
+
+
+def last_rows(rows: DataFrame, key: Sequence[str], operation: str | None) -> DataFrame:
+    """Returns the last row of each key, partitioned by the key, with the column `ORDER`.
+
+    A key whose last row is the row before an update is deleted: the update changed the key, or a
+    filter dropped the row after the update. All rows with an unknown operation, or with null in the
+    key, are kept: each can become a dead letter.
+    """
+    columns = [_column(rows, name) for name in key]
+    replaceable = reduce(and_, (column.isNotNull() for column in columns))
+    has_operations = operation is not None and operation in rows.columns
+    if operation is not None and has_operations:
+        value = _column(rows, operation)
+        known = coalesce(value.isin([member.value for member in Operation]), lit(False))
+        replaceable = replaceable & known
+    ordered = divided_rows(rows, key)
+    newest_first = Window.partitionBy(*columns, replaceable).orderBy(ordered[ORDER].desc())
+    ranked = ordered.withColumn(RANK, row_number().over(newest_first))
+    last = ranked.where((ranked[RANK] == 1) | ~replaceable).drop(RANK)
+    if operation is None or not has_operations:
+        return last
+    value = _column(last, operation)
+    deleted = value == lit(Operation.UPDATE_BEFORE.value)
+    return last.withColumn(operation, when(deleted, Operation.DELETE.value).otherwise(value))
+
+
+def divided_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Returns the rows partitioned by a key, with the column `ORDER`. An empty key is one key."""
+    ordered = rows.withColumn(ORDER, monotonically_increasing_id())
+    if not key:
+        return ordered.coalesce(1)
+    writers = rows.sparkSession.sparkContext.defaultParallelism
+    return ordered.repartition(writers, *(_column(rows, name) for name in key))
+
+
+def _column(rows: DataFrame, name: str) -> Column:
+    escaped = name.replace("`", "``")
+    return rows[f"`{escaped}`"]
+
+
+def written_columns(columns: pa.Schema, operation: str | None) -> pa.Schema:
+    """Returns the columns that reach a sink: without the operation column."""
+    return pa.schema([field for field in columns if field.name not in (ORDER, operation)])
+
+
+def make_sink_task(sink: Node, spool: Spool) -> SinkTask:
+    """Returns the task of a sink with the write limits of its node."""
+    spec = sink.spec
+    if not isinstance(spec, SinkSpec):
+        return SinkTask.of(sink.sink, spool)
+    rows = spec.batch.max_records or sink.sink.max_rows_per_write
+    limits = WriteLimits.create(rows, spec.batch.max_size, spec.rate_limit)
+    return SinkTask.of(sink.sink, spool, limits, sink.operation, spec.invalid_utf8)

@@ -1,0 +1,309 @@
+"""Reading of a source in tasks: decoding, pushdown, and bad records to the spool."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.core.errors import Bug, RecordError
+from penstock.engine.sources.sentinel import sentinel
+from penstock.engine.sources.tombstones import decode_with_deletes
+from penstock.engine.tasks.event_time import find_out_of_range, latest_by_partition, out_of_range
+from penstock.engine.tasks.isolated import decode_isolated, decode_record_isolated
+from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
+from penstock.engine.tasks.spool import DeadLetterWriter, Spool
+from penstock.formats.json.plain import PlainJson
+from penstock.plan.pushdown import EVERYTHING, Pushdown
+from penstock.sdk import Capability, Read, ReplayableSource
+from penstock.sdk.changes import unknown_operations
+from penstock.sdk.columns.conform import conform
+from penstock.sdk.columns.json_columns import find_invalid_json
+from penstock.sdk.columns.predicates import matching
+from penstock.sdk.columns.row_json import row_payload
+from penstock.sdk.record import PAYLOAD
+
+MIN_ROWS = 8_000
+MIN_BYTES = 4 << 20
+"""The rows or bytes of a batch for Spark, unless the input ends."""
+
+
+@dataclass(frozen=True)
+class SourceTask:
+    """The parameters of reading a source, in the process that reads.
+
+    `rows` has the columns for Spark: the source's columns, then the metadata columns under the
+    names of the pipeline. With `sentinel_only` the source returns only the sentinel row, whose
+    column `event_time` closes all windows. With `commits` Spark commits offsets to the source when
+    the next batch begins; a pipeline commits offsets itself (`runtime.acknowledge`). Rows and
+    columns outside `pushdown` may be omitted. With `null_unused_columns` such columns are null, for
+    plans whose dead letters do not need whole rows. An idle source is polled for up to
+    `poll_timeout` seconds before Spark receives the same offset, because a poll by Spark costs ten
+    times as much. With `latest_time` rows with an event time out of range are bad records (see
+    `engine.event_time`). With `whole_input` a batch has no limit. The start offset is recorded in
+    `checkpoint`. `late` captures rows that may be late. With `partition_idle` the
+    partitions of the source have watermarks, and are idle after this time in seconds (see
+    `engine.partition_watermarks`). Rows with an unknown operation in the column `operation` are bad
+    records.
+    """
+
+    source: ReplayableSource[Any]
+    rows: pa.Schema
+    metadata: Mapping[str, str]
+    spool: Spool
+    event_time: str | None = None
+    sentinel_only: bool = False
+    commits: bool = False
+    pushdown: Pushdown = EVERYTHING
+    null_unused_columns: bool = False
+    poll_timeout: float = 0.0
+    latest_time: datetime | None = None
+    whole_input: bool = False
+    checkpoint: str | None = None
+    late: LateCapture | None = None
+    partition_idle: float | None = None
+    operation: str | None = None
+
+    def pack(self) -> str:
+        """Returns the task as text, for the options of a PySpark reader."""
+        return base64.b64encode(pickle.dumps(self)).decode()
+
+    @staticmethod
+    def unpack(text: str) -> SourceTask:
+        """Returns the task of a text from `pack`."""
+        task = pickle.loads(base64.b64decode(text))
+        if not isinstance(task, SourceTask):
+            raise Bug("the option of the data source is not a task")
+        return task
+
+    def read(
+        self, partition: Any, letters: DeadLetterWriter, isolated: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of a partition of the source. Adds bad records to `letters`,
+        and counts valid rows there.
+
+        With `isolated` a payload or file that crashes its decoder is a bad record. Otherwise the
+        crash ends this process.
+        """
+        return rebatch(self._read(partition, letters, isolated))
+
+    def _read(
+        self, partition: Any, letters: DeadLetterWriter, isolated: bool
+    ) -> Iterator[pa.RecordBatch]:
+        read = replace(self._read_request(), isolated=isolated)
+        decodes = Capability.BYTES in self.source.capabilities
+        watermark = self.late.watermark(letters.batch) if self.late is not None else None
+        for batch in self.source.read(partition, read):
+            rows, index = self._decode(batch, letters, isolated) if decodes else (batch, None)
+            self._move_bad_records(read, letters)
+            if rows.num_rows:
+                rows = self._conform(rows)
+                payloads = batch if decodes else None
+                if not isinstance(self.source.format, PlainJson):
+                    bad = find_invalid_json(rows)
+                    kept = self._reject(rows, bad, payloads, index, letters)
+                    index = _without(index, bad, rows.num_rows) if bad else index
+                    rows = kept
+                if self.late is not None and watermark is not None:
+                    indexes = self.late.select(rows, watermark)
+                    if len(indexes):
+                        candidates = select_candidates(rows, indexes, payloads, index)
+                        letters.candidates.append(candidates)
+                if self.operation is not None:
+                    _, errors = unknown_operations(rows, self.operation)
+                    kept = self._reject(rows, dict(errors), payloads, index, letters)
+                    index = _without(index, dict(errors), rows.num_rows) if errors else index
+                    rows = kept
+                if self.latest_time is not None:
+                    rows = self._reject_times(rows, payloads, index, letters)
+                rows = self._apply_pushdown(rows, read)
+            if rows.num_rows:
+                letters.read += rows.num_rows
+                yield self._null_unused(rows) if self.null_unused_columns else rows
+        self._move_bad_records(read, letters)
+        letters.read += read.skipped
+
+    def decode_again(
+        self,
+        payload: bytes,
+        origin: str,
+        position: int,
+        header: bytes | None = None,
+        isolated: bool = False,
+    ) -> pa.RecordBatch:
+        """Decodes a dead letter to rows. Raises RecordError.
+
+        Metadata that `Source.record_metadata` does not return are null. With `isolated` a decoder
+        that crashes does not end this process.
+        """
+
+        def decode() -> pa.RecordBatch:
+            if header is None:
+                return self.source.decode(payload, origin, position)
+            return self.source.decode_with_header(payload, origin, position, header)
+
+        rows = decode_record_isolated(decode) if isolated else decode()
+        known = self.source.record_metadata(origin, position) if origin is not None else {}
+        fields = list(self.rows)[rows.num_columns :]
+        for field, name in zip(fields, self.metadata.values(), strict=True):
+            value = pa.scalar(known.get(name), field.type)
+            rows = rows.append_column(field, pa.repeat(value, rows.num_rows))
+        return self._conform(rows)
+
+    def sentinel(self) -> pa.RecordBatch:
+        """Returns the sentinel row."""
+        return sentinel(self.rows, self.event_time)
+
+    def _read_request(self) -> Read:
+        """Returns the pushdown for the source; without conjuncts if rows move the watermark."""
+        source_columns = self.rows.names[: len(self.rows) - len(self.metadata)]
+        columns = None
+        if self.pushdown.columns is not None:
+            columns = frozenset(name for name in source_columns if name in self._columns)
+        conjuncts = () if self.event_time is not None else self.pushdown.conjuncts
+        pushed = tuple(conjunct for conjunct in conjuncts if conjunct.column in source_columns)
+        metadata = tuple(self.metadata.values())
+        if Capability.BYTES in self.source.capabilities:
+            metadata = tuple(name for name in metadata if name not in PAYLOAD.names)
+        return Read(columns, pushed, metadata)
+
+    @property
+    def _columns(self) -> frozenset[str]:
+        """Used columns and columns that are not nullable."""
+        used = self.pushdown.columns
+        fields = [f for f in self.rows if used is None or f.name in used or not f.nullable]
+        return frozenset(field.name for field in fields)
+
+    def _null_unused(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Replaces unused columns by nulls, which saves Spark a copy."""
+        count, used = rows.num_rows, self._columns
+        columns = [
+            column if field.name in used else pa.nulls(count, field.type)
+            for field, column in zip(self.rows, rows.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.rows)
+
+    def _apply_pushdown(self, rows: pa.RecordBatch, read: Read) -> pa.RecordBatch:
+        """Returns the rows that match the conjuncts, and the row with the latest event time."""
+        if not self.pushdown.conjuncts:
+            return rows
+        mask = matching(rows, self.pushdown.conjuncts)
+        if mask.true_count == rows.num_rows:
+            return rows
+        if self.event_time is not None:
+            times = rows.column(self.event_time)
+            latest = pc.index(times, pc.max(times)).as_py()
+            mask = pa.array(np.asarray(mask.fill_null(False)) | (np.arange(len(mask)) == latest))
+        needed = rows.filter(mask)
+        read.skipped += rows.num_rows - needed.num_rows
+        return needed
+
+    def _reject_times(
+        self,
+        rows: pa.RecordBatch,
+        payloads: pa.RecordBatch | None,
+        index: pa.Array | None,
+        letters: DeadLetterWriter,
+    ) -> pa.RecordBatch:
+        """Returns the rows whose event time is in range, and adds the others to `letters`."""
+        assert self.event_time is not None and self.latest_time is not None
+        times = rows.column(self.event_time)
+        letters.untimed += times.null_count
+        bad = find_out_of_range(times, self.latest_time)
+        if self.partition_idle is not None and payloads is not None:
+            origins = payloads.column("origin")
+            origins = origins if index is None else origins.take(index)
+            valid = _valid(rows.num_rows, bad)
+            times, origins = times.filter(valid), origins.filter(valid)
+            letters.observe(latest_by_partition(times, origins, self.source.partition_of))
+        errors = {number: out_of_range(self.event_time, times[number]) for number in bad}
+        return self._reject(rows, errors, payloads, index, letters)
+
+    def _reject(
+        self,
+        rows: pa.RecordBatch,
+        errors: Mapping[int, RecordError],
+        payloads: pa.RecordBatch | None,
+        index: pa.Array | None,
+        letters: DeadLetterWriter,
+    ) -> pa.RecordBatch:
+        """Returns the rows without errors, and adds the others to `letters`.
+
+        Row `i` is of payload `index[i]`. Without `payloads` a dead letter holds the row as JSON.
+        """
+        for number, error in errors.items():
+            if payloads is None:
+                letters.add(row_payload(rows, number), error)
+                continue
+            payload_index = number if index is None else index[number].as_py()
+            record = (payloads.column(name)[payload_index].as_py() for name in PAYLOAD.names)
+            payload, origin, position = record
+            letters.add(payload, error, origin, position, None if index is None else number)
+        return rows.filter(_valid(rows.num_rows, errors)) if errors else rows
+
+    def _decode(
+        self, batch: pa.RecordBatch, letters: DeadLetterWriter, isolated: bool
+    ) -> tuple[pa.RecordBatch, pa.Array | None]:
+        """Returns the rows of payloads, and the index of the payload of each row (None: equal)."""
+        assert self.source.format is not None
+        assert self.source.columns is not None
+        decode = decode_isolated if isolated else type(self.source.format).rows
+        if self.source.deletes_by_key:
+            decoded = decode_with_deletes(self.source, batch, decode)
+        else:
+            decoded = decode(self.source.format, batch.column("payload"), self.source.columns)
+        for index, text, part, error in decoded.failures:
+            origin, position = batch.column("origin")[index], batch.column("position")[index]
+            letters.add(text, error, origin.as_py(), position.as_py(), part)
+        rows = decoded.rows
+        for name in self.metadata.values():
+            column = batch.column(name)
+            if decoded.index is not None:
+                column = column.take(decoded.index)
+            rows = rows.append_column(f"metadata:{name}", column)
+        return rows, decoded.index
+
+    def _conform(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return conform(rows.rename_columns(self.rows.names), self.rows)
+
+    def _move_bad_records(self, read: Read, letters: DeadLetterWriter) -> None:
+        for record in read.bad:
+            letters.add(
+                record.payload, record.error, record.origin, record.position, record.part,
+                record.header,
+            )  # fmt: skip
+        read.bad.clear()
+
+
+def _valid(count: int, bad: Iterable[int]) -> pa.Array:
+    valid = np.ones(count, bool)
+    valid[list(bad)] = False
+    return pa.array(valid)
+
+
+def _without(index: pa.Array | None, bad: Iterable[int], count: int) -> pa.Array:
+    """Returns the payload of each row that is left."""
+    index = pa.array(range(count), pa.int64()) if index is None else index
+    return index.filter(_valid(count, bad))
+
+
+def rebatch(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Concatenates small batches: the cost of a batch in Spark hardly depends on its size."""
+    pending: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        pending.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= MIN_ROWS or size >= MIN_BYTES:
+            yield pending[0] if len(pending) == 1 else pa.concat_batches(pending)
+            pending, rows, size = [], 0, 0
+    if pending:
+        yield pending[0] if len(pending) == 1 else pa.concat_batches(pending)

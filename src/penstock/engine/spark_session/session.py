@@ -1,0 +1,359 @@
+"""Spark session of a run: warm Python, JVM and settings."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.core.errors import PenstockError
+from penstock.engine.spark_session.java import Choice
+from penstock.engine.spark_session.jvm import Jvm, JvmOptions, Length
+from penstock.engine.spark_session.silence import (
+    silence_accumulators,
+    silence_py4j,
+    silence_threads,
+)
+from penstock.engine.spark_session.spark_failure import await_master, end_of_java_error, start_error
+from penstock.engine.spark_session.warm import WarmPython
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS: Mapping[str, str] = {
+    "spark.app.name": "penstock",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.streaming.pollingDelay": "50ms",
+    "spark.sql.streaming.stopTimeout": "30s",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing"
+        ".FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+    "spark.sql.streaming.offsetLog.formatVersion": "2",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.executor.killOnFatalError.depth": "0",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.python.daemon.module": "penstock.engine.workers.worker_daemon",
+}
+"""Settings for every master. State uses Spark's in-memory provider by default. Checkpoints are in
+the state directory, a path in which a rename is atomic.
+
+A row may exhaust the stack or the memory of its task, as `repeat` or a regular expression can. This
+is an error of the task, and does not end the JVM.
+"""
+
+LOCAL_SETTINGS: Mapping[str, str] = {
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""Settings for a local master."""
+
+END_TIMEOUT = 5.0
+"""The maximum time in seconds between lost connections and the end of a killed JVM."""
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """Settings of a session. `conf` overrides all defaults."""
+
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    java: Choice = "bundled"
+    length: Length = "seconds"
+    log_file: Path | None = None
+    warm: bool = True
+    heap: str = "1g"
+
+    @property
+    def effective_master(self) -> str:
+        """The master, with four attempts per task for `local[N]`, where Spark's default is one."""
+        master = self.master or self.conf.get("spark.master") or "local[*]"
+        if master == "local":
+            return "local[1,4]"
+        if master.startswith("local[") and "," not in master:
+            return f"{master[:-1].replace('*', str(cores()))},4]"
+        return master
+
+    @property
+    def local(self) -> bool:
+        return self.effective_master.startswith("local[")
+
+    def effective_conf(self) -> dict[str, str]:
+        conf = dict(SETTINGS)
+        if self.local:
+            conf |= LOCAL_SETTINGS
+            conf["spark.sql.shuffle.partitions"] = _threads(self.effective_master)
+        return {**conf, **self.conf, "spark.master": self.effective_master}
+
+
+def apply_settings(session: SparkSession, conf: Mapping[str, str]) -> None:
+    """Applies the settings of a run to an existing session, as far as Spark allows changes."""
+    for name, value in {**SETTINGS, **conf}.items():
+        if session.conf.isModifiable(name):
+            session.conf.set(name, value)
+
+
+class _RunningSession:
+    """The session of this process, with its JVM and warm Python."""
+
+    def __init__(self, settings: SessionSettings) -> None:
+        await_master(settings.effective_master)
+        conf = settings.effective_conf()
+        self._warm: WarmPython | None = None
+        try:
+            self._python = self._choose_python(settings, conf)
+            conf.pop("spark.pyspark.python", None)
+            self._jvm = Jvm(
+                JvmOptions(
+                    conf=conf,
+                    java=settings.java,
+                    heap=settings.heap,
+                    length=settings.length,
+                    log_file=settings.log_file,
+                    master=settings.effective_master,
+                ),
+                self._python,
+            )
+        except BaseException:
+            if self._warm:
+                self._warm.stop()
+            raise
+        try:
+            self.session = self._attach(conf)
+            _leave_out_checksums(self.session)
+        except PenstockError:
+            self.close()
+            raise
+        except Exception as error:
+            log = settings.log_file
+            failure = start_error(settings.effective_master, error, self._jvm.read_log(), log)
+            self.close()
+            raise failure from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _choose_python(self, settings: SessionSettings, conf: Mapping[str, str]) -> dict[str, str]:
+        """Returns the variables that choose the Python of workers and of the driver.
+
+        Spark also starts the planners and readers of sources, which run on the driver's machine, by
+        the name that the executors of a cluster use. There this name is the driver's Python.
+        """
+        configured = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON")
+        if settings.local:
+            if settings.warm and configured in (None, sys.executable):
+                self._warm = WarmPython.start()
+                configured = str(self._warm.launcher)
+            driver = str(self._warm.launcher) if self._warm else sys.executable
+            return {"PYSPARK_PYTHON": configured or driver, "PYSPARK_DRIVER_PYTHON": driver}
+        worker = configured or "python3"
+        python = {"PYSPARK_PYTHON": worker, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        if Path(worker).name != worker:
+            return python
+        self._warm = WarmPython.start()
+        python["PATH"] = os.pathsep.join([self._warm.directory_of(worker), os.environ["PATH"]])
+        return python
+
+    def _attach(self, conf: Mapping[str, str]) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        from penstock.engine.catalyst.java_names import keep_classes_of_pyspark
+        from penstock.engine.catalyst.java_releases import release_together
+
+        silence_py4j()
+        silence_accumulators()
+        builder = SparkSession.Builder()
+        for key, value in conf.items():
+            builder.config(key, value)
+        with _environment({**self._jvm.await_gateway(), **self._python}):
+            session = builder.getOrCreate()
+        keep_classes_of_pyspark(session)
+        release_together(session)
+        return session
+
+    @property
+    def alive(self) -> bool:
+        return self._jvm.alive
+
+    def has_ended(self, error: Exception) -> bool:
+        """Returns whether the end of the JVM may have caused an error.
+
+        The connections of a killed process are lost before the process has ended.
+        """
+        from py4j.protocol import Py4JError
+
+        return self._jvm.has_ended(END_TIMEOUT if isinstance(error, OSError | Py4JError) else 0)
+
+    def close(self) -> None:
+        """Ends the JVM, which stops Spark, and the warm Python."""
+        with suppress(Exception):
+            silence_threads()
+        self._jvm.stop()
+        with suppress(Exception):
+            _detach()
+        if self._warm:
+            self._warm.stop()
+
+
+def _leave_out_checksums(session: SparkSession) -> None:
+    """Makes Hadoop write local files without files of checksums.
+
+    Hadoop starts a process for the mode of each file, so these files would double the time in which
+    a batch is recorded in the checkpoint. Spark has checksums of its own for files of state.
+    """
+    java: Any = session
+    local = java._jvm.org.apache.hadoop.fs.FileSystem.getLocal(java._jsc.hadoopConfiguration())
+    local.setWriteChecksum(False)
+
+
+_running: _RunningSession | None = None
+
+
+def create(settings: SessionSettings) -> SparkSession:
+    """Creates the session of this process, for use until `close` or the end of the process.
+
+    Spark's output goes to the log file. Raises PenstockError if a session exists.
+    """
+    global _running
+    if _running is not None and _running.alive:
+        raise PenstockError("this process already has a Spark session", code="session-running")
+    close()
+    if _spark_is_running():
+        raise PenstockError(
+            "another library has started Spark in this process", code="session-running"
+        )
+    _running = _RunningSession(settings)
+    return _running.session
+
+
+def close() -> None:
+    """Closes the session and its processes. Does nothing without a session."""
+    global _running
+    running, _running = _running, None
+    if running is not None:
+        with _ignore_signals():
+            running.close()
+
+
+atexit.register(close)
+
+_reused: ContextVar[SparkSession | None] = ContextVar("reused", default=None)
+
+
+@contextmanager
+def session(settings: SessionSettings) -> Iterator[SparkSession]:
+    """Starts a session that ends with the block.
+
+    Within `reusing(spark)` the session is a new one of the same Spark, which keeps running.
+    """
+    reused = _reused.get()
+    if reused is not None:
+        spark = reused.newSession()
+        apply_settings(spark, settings.conf)
+        yield spark
+        return
+    spark = create(settings)
+    try:
+        yield spark
+    except PenstockError:
+        raise
+    except Exception as error:
+        if _running is None or not _running.has_ended(error):
+            raise
+        raise end_of_java_error(settings.log_file) from error
+    finally:
+        close()
+
+
+@contextmanager
+def reusing(spark: SparkSession) -> Iterator[None]:
+    """Makes `session` open new sessions of a running Spark instead of starting one.
+
+    Applies to the thread of the block. Settings that Spark reads only at its start (master,
+    memory, packages) keep their values.
+    """
+    token = _reused.set(spark)
+    try:
+        yield
+    finally:
+        _reused.reset(token)
+
+
+@contextmanager
+def _ignore_signals() -> Iterator[None]:
+    """Ignores SIGINT and SIGTERM, so that the session is closed completely."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _spark_is_running() -> bool:
+    """Returns whether Spark runs in this process. Does not import PySpark, which is slow."""
+    module = sys.modules.get("pyspark.core.context")
+    return module is not None and module.SparkContext._gateway is not None
+
+
+def _detach() -> None:
+    """Removes the JVM from PySpark's globals, so that a later session starts a new JVM.
+
+    Call after the end of the JVM: a connection that waits for the JVM cannot be closed.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway, context = SparkContext._gateway, SparkContext._active_spark_context
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    if gateway is not None:
+        gateway.shutdown_callback_server()
+    if context is not None and context._accumulatorServer is not None:
+        context._accumulatorServer.server_close()
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Sets environment variables for PySpark only: child processes must not inherit the values."""
+    previous = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in previous.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def cores() -> int:
+    """Returns the number of cores for this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _threads(master: str) -> str:
+    threads = master.removeprefix("local[").split(",")[0]
+    return str(cores()) if threads == "*" else threads

@@ -1,0 +1,108 @@
+"""Batch functions in tasks: transforms as functions for `mapInArrow`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.error_codec import encode_errors
+from penstock.core.errors import PlanError, RecordError, Rejected
+from penstock.core.exits import exits_as_exceptions
+from penstock.core.text import did_you_mean
+from penstock.engine.tasks import task as spark_task
+from penstock.engine.tasks.crashes import call_forked, crash_mark
+from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
+from penstock.engine.tasks.spool import DeadLetterWriter, Spool
+from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
+from penstock.sdk import Transform, isolate
+from penstock.sdk.columns.conform import conform
+from penstock.sdk.columns.conversion import Conversion
+from penstock.sdk.columns.json_columns import check_json_columns
+from penstock.sdk.columns.row_json import row_payload
+
+
+@dataclass(frozen=True)
+class Step:
+    """A transform in a task. `rows` is the schema of its output. Bad records go to the spool.
+
+    Tasks of the same `run_id` in the same process share an open transform. Rows without a value in
+    the column `event_time` are counted. `input` marks columns of JSON text. `late` captures rows
+    that may be late.
+    """
+
+    transform: Transform[Any]
+    rows: pa.Schema
+    spool: Spool
+    run_id: str = ""
+    event_time: str | None = None
+    input: pa.Schema | None = None
+    late: LateCapture | None = None
+
+    def run(
+        self, batches: Iterator[pa.RecordBatch], number: int | None, partition: int | str
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the output for the batches of a partition."""
+        letters = self.spool.begin(number, partition)
+        watermark = self.late.watermark(number) if self.late is not None else None
+        with OPEN_TRANSFORMS.using(self.transform, self.run_id) as transform:
+            for batch in batches:
+                if self.event_time is not None:
+                    letters.untimed += batch.column(self.event_time).null_count
+                if self.input is not None:
+                    batch = pa.RecordBatch.from_arrays(batch.columns, schema=self.input)
+                if self.late is not None and watermark is not None:
+                    indexes = self.late.select(batch, watermark)
+                    if len(indexes):
+                        letters.candidates.append(select_candidates(batch, indexes))
+                if batch.num_rows:
+                    yield from self._apply(transform, batch, letters)
+            letters.close()
+
+    def _apply(
+        self, transform: Transform[Any], batch: pa.RecordBatch, letters: DeadLetterWriter
+    ) -> Iterator[pa.RecordBatch]:
+        def attempt(start: int, stop: int) -> list[pa.RecordBatch]:
+            with exits_as_exceptions():
+                output = list(transform.apply(batch.slice(start, stop - start)))
+            return [self._conform(rows) for rows in output]
+
+        def attempt_forked(start: int, stop: int) -> list[pa.RecordBatch]:
+            return call_forked(lambda: attempt(start, stop))
+
+        with crash_mark(self.spool.node) as crashed:
+            results = list(isolate(batch.num_rows, attempt_forked if crashed else attempt))
+        for start, _, result in results:
+            if isinstance(result, RecordError):
+                letters.add(row_payload(batch, start), result)
+            else:
+                yield from (rows for rows in result if rows.num_rows)
+
+    def _conform(self, output: pa.RecordBatch) -> pa.RecordBatch:
+        missing = [name for name in self.rows.names if name not in output.schema.names]
+        if missing:
+            raise PlanError(
+                f'transform "{self.spool.node}" returned no column "{missing[0]}"',
+                code="missing-column",
+                hint=did_you_mean(missing[0], output.schema.names),
+            )
+        try:
+            return check_json_columns(conform(output, self.rows, Conversion(nearest=True)))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise Rejected(str(error), code="wrong-type") from error
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Adjacent transforms as one function for `mapInArrow`."""
+
+    steps: Sequence[Step]
+
+    @encode_errors
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        number, partition = spark_task.batch_number(), spark_task.partition()
+        for step in self.steps:
+            batches = step.run(batches, number, partition)
+        yield from batches
