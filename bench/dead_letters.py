@@ -20,7 +20,7 @@ from typing import Any
 import options
 from measure import Cost, Failed, best, measure
 
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 
 CASES = (
     (2_000, 0), (2_000, 1), (2_000, 10), (2_000, 40), (100_000, 0), (100_000, 50_000),

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from penstock.engine.spark_session.memory import Resources
     from penstock.plan.comparison import Change
     from penstock.plan.pushdown import Pushdown
+    from penstock.runtime.dead_letters.replay_record import ReplayResult
     from penstock.runtime.handle import RunHandle
     from penstock.runtime.outcome import Outcome
     from penstock.runtime.preview import OnRows, Preview
-    from penstock.runtime.replay_record import ReplayResult
 
 __all__ = [
     "Paths", "RunOptions", "changes", "partial_plan", "plan", "preview", "pushdowns", "replay",
@@ -98,7 +98,7 @@ def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
     """
     from penstock.engine.build import Builder
     from penstock.engine.checks.column_types import column_types
-    from penstock.runtime import schemas
+    from penstock.runtime.state import schemas
 
     errors: dict[str, PenstockError] = {}
     schemas.resolve_schemas(plan, None, errors=errors)
@@ -115,7 +115,7 @@ def changes(
     """
     if not (plan.state / "plan.json").exists():
         return []
-    from penstock.runtime.compatibility import find_all_changes
+    from penstock.runtime.state.compatibility import find_all_changes
 
     if types is None or spark is None:
         return find_all_changes(plan)
@@ -200,11 +200,11 @@ def replay(
     """
     from penstock.core.log import Silent
     from penstock.engine.spark_session.shared_state import share_state
+    from penstock.runtime.dead_letters.replay import Replay
     from penstock.runtime.diagnose import diagnose
-    from penstock.runtime.replay import Replay
-    from penstock.runtime.schemas import resolve_schemas
     from penstock.runtime.session import session
-    from penstock.runtime.state_pipeline import open_state
+    from penstock.runtime.state.pipeline import open_state
+    from penstock.runtime.state.schemas import resolve_schemas
 
     state = open_state(plan)
     with state.locked(), ExitStack() as stack:
@@ -240,8 +240,8 @@ def preview(
     PenstockError if the preview cannot start; later errors are in the result.
     """
     from penstock.runtime import preview as previews
-    from penstock.runtime import schemas
-    from penstock.runtime.state_pipeline import open_state
+    from penstock.runtime.state import schemas
+    from penstock.runtime.state.pipeline import open_state
 
     schemas.resolve_schemas(plan, open_state(plan), pin=False)
     with ExitStack() as stack:

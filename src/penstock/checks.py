@@ -115,7 +115,7 @@ def _check(
             if level == "sample" and not result.errors:
                 _sample(result, plan, spark, rows, timeout)
     if result.changes:
-        from penstock.runtime.compatibility import check_compatible
+        from penstock.runtime.state.compatibility import check_compatible
 
         with _Collector(result):
             check_compatible(result.changes)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from penstock.plan.model import Plan
-from penstock.runtime import status as status_file
 from penstock.runtime import stop as stop_file
-from penstock.runtime.dead_letters import DeadLetters
-from penstock.runtime.state import StateDirectory
-from penstock.runtime.state_pipeline import open_state
-from penstock.runtime.status import Status
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state import status as status_file
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.pipeline import open_state
+from penstock.runtime.state.status import Status
 
 
 @dataclass(frozen=True)

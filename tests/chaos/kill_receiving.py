@@ -153,7 +153,7 @@ def _receivers(victim: Victim) -> list[psutil.Process]:
     return [
         process
         for process in processes
-        if "penstock.runtime.receiver_process" in command_line(process)
+        if "penstock.runtime.receiving.receiver_process" in command_line(process)
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from places import Input, Output, Row
 from readings import Expected, share_text
 
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 
 
 @dataclass

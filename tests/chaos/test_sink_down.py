@@ -14,7 +14,7 @@ from penstock import app
 from penstock.connectors import memory
 from penstock.connectors.memory import MemorySink
 from penstock.core.errors import Transient
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.outcome import Outcome
 from penstock.sdk import BatchId, Receipt
 from servers.web import Web

@@ -16,7 +16,7 @@ from blocks import Reader, blocks
 from polars.testing import assert_frame_equal
 
 from command_line import CommandLine
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 
 pytestmark = [pytest.mark.docs, pytest.mark.spark]
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from penstock import app
 from penstock.app import RunOptions
 from penstock.connectors import memory
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.outcome import Outcome
 

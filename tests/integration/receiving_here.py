@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.core.errors import Transient
 from penstock.journal import Journal, JournalReader
-from penstock.runtime.receiver_process import await_first
+from penstock.runtime.receiving.receiver_process import await_first
 from penstock.sdk import ReceivingSource
 
 SECONDS = 60

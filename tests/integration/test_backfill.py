@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from penstock import app
 from penstock.connectors.memory import tables
 from penstock.core.errors import PenstockError, StateError
-from penstock.runtime.backfill import Backfill
+from penstock.runtime.backfills.backfill import Backfill
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from command_line import CommandLine
 from penstock import app
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from terminal import PATIENCE, PENSTOCK, Terminal, penstock
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 
 pytestmark = pytest.mark.spark
 

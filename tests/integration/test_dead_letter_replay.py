@@ -15,9 +15,9 @@ from test_runs import ORDERS, QUICK, Place, ids, order, sink
 from command_line import CommandLine
 from penstock import app
 from penstock.core.errors import StateError, Transient
-from penstock.runtime.dead_letters import Collector
-from penstock.runtime.replay import Replay
-from penstock.runtime.replay_record import ReplayRecord, ReplayResult
+from penstock.runtime.dead_letters.replay import Replay
+from penstock.runtime.dead_letters.replay_record import ReplayRecord, ReplayResult
+from penstock.runtime.dead_letters.store import Collector
 
 pytestmark = pytest.mark.spark
 
@@ -94,7 +94,7 @@ def test_replay_killed_between_its_sinks_writes_each_row_once(
     orders: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("penstock.runtime.replay.make_sink_task", kill_second())
+        patch.setattr("penstock.runtime.dead_letters.replay.make_sink_task", kill_second())
         with pytest.raises(Killed):
             replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS, select={letter_of(orders, 2)})
     result = replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS)

@@ -11,7 +11,7 @@ import pytest
 from penstock import app
 from penstock.cli.metrics_table import format_counts
 from penstock.connectors import memory
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

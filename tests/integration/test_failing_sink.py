@@ -15,7 +15,7 @@ from penstock.cli.metrics_table import format_executions
 from penstock.cli.summary import describe_unwritten
 from penstock.core.errors import Transient
 from penstock.runtime.handle import RunHandle
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from servers.server import free_port
 from servers.web import Web
 

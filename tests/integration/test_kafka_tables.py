@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from penstock import app
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 from servers.kafka import Kafka
 
 pytestmark = pytest.mark.spark

@@ -15,7 +15,7 @@ from penstock.cli.metrics_table import format_counts
 from penstock.connectors import memory
 from penstock.core.errors import Permanent, PlanError
 from penstock.engine.late.late_rows import LateRows
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ from registry_formats import optional, payloads, read, written
 from penstock import app
 from penstock.app import RunOptions
 from penstock.connectors import memory
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 from servers.apicurio import Apicurio
 from servers.kafka import Kafka
 

@@ -16,7 +16,7 @@ from penstock import app
 from penstock.connectors import memory
 from penstock.core.errors import PenstockError
 from penstock.engine.checkpoints.offset_log import OffsetLog
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

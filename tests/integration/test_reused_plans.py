@@ -11,8 +11,8 @@ import pytest
 from penstock import app
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.executed_plan import PhysicalRows
-from penstock.runtime.dead_letters import DeadLetters
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

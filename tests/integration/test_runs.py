@@ -18,9 +18,9 @@ from penstock import app
 from penstock.app import RunOptions
 from penstock.core.errors import PenstockError, StateError
 from penstock.plan.model import Plan
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.outcome import Outcome
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 
 pytestmark = pytest.mark.spark
 

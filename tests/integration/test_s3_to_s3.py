@@ -13,9 +13,9 @@ from penstock import app
 from penstock.app import RunOptions
 from penstock.core.error_report import format_error
 from penstock.plan.explain import explain
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.outcome import Outcome
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from servers.s3 import S3, Bucket
 
 pytestmark = pytest.mark.spark

@@ -18,9 +18,9 @@ from penstock.engine.failures.separation import NotSeparable
 from penstock.engine.row_checks.row_checks import ROW, find_checks, number_rows
 from penstock.plan.model import Query
 from penstock.runtime.batch_events import BatchEvents
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.outcome import Outcome
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 
 pytestmark = pytest.mark.spark
 

@@ -16,7 +16,7 @@ import pytest
 from penstock import app
 from penstock.engine import start
 from penstock.engine.windows.panes import by_panes
-from penstock.runtime.dead_letters import DeadLetters
+from penstock.runtime.dead_letters.store import DeadLetters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from command_line import CommandLine
 from penstock.cli.shell.warm_up import warm_up
 from penstock.core.errors import PenstockError
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from terminal import PATIENCE, PENSTOCK, Terminal
 
 pytestmark = pytest.mark.spark

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from penstock import app
 from penstock.connectors.memory import tables
 from penstock.core.errors import StateError
-from penstock.runtime.backfill import Backfill
+from penstock.runtime.backfills.backfill import Backfill
 from penstock.runtime.outcome import Outcome
 
 pytestmark = pytest.mark.spark

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from penstock.plan.model import Plan
-    from penstock.runtime.dead_letters import DeadLetters
-    from penstock.runtime.replay_record import ReplayResult
-    from penstock.runtime.selection import Selection
+    from penstock.runtime.dead_letters.replay_record import ReplayResult
+    from penstock.runtime.dead_letters.selection import Selection
+    from penstock.runtime.dead_letters.store import DeadLetters
 
 dead = App(
     name="dead",
@@ -62,7 +62,7 @@ def list_(
     penstock dead list late-flights.yaml
     penstock dead list late-flights.yaml --node flights --limit 50 --json
     """
-    from penstock.runtime.selection import Selection, counts, newest
+    from penstock.runtime.dead_letters.selection import Selection, counts, newest
 
     plan, _, letters = _select(files, overrides, Selection(node, code))
     by_code, latest = counts(letters), newest(letters, max(limit, 0))
@@ -102,7 +102,7 @@ def show(
     penstock dead show late-flights.yaml 3f9a
     penstock dead show late-flights.yaml 3f9a --payload > record.bin
     """
-    from penstock.runtime.selection import Selection
+    from penstock.runtime.dead_letters.selection import Selection
 
     *files, identity = map(str, files_and_id or ("",))
     if not files:
@@ -150,8 +150,8 @@ def replay(
       penstock dead replay late-flights.yaml --node flights --dry-run
     """
     from penstock import app
-    from penstock.runtime.replay_record import ReplayResult
-    from penstock.runtime.selection import Selection, counts
+    from penstock.runtime.dead_letters.replay_record import ReplayResult
+    from penstock.runtime.dead_letters.selection import Selection, counts
 
     selection = Selection(node, code, id)
     plan, _, letters = _select(files, overrides, selection)
@@ -184,7 +184,7 @@ def remove(
     penstock dead remove late-flights.yaml --code undecodable
     penstock dead remove late-flights.yaml --yes
     """
-    from penstock.runtime.selection import Selection
+    from penstock.runtime.dead_letters.selection import Selection
 
     plan, store, letters = _select(files, overrides, Selection(node, code, id))
     count = plural(letters.num_rows, "dead letter")
@@ -200,8 +200,8 @@ def _select(
     files: Any, overrides: tuple[str, ...], selection: Selection
 ) -> tuple[Plan, DeadLetters, pa.Table]:
     from penstock import app
-    from penstock.runtime.dead_letters import DeadLetters
-    from penstock.runtime.state_pipeline import open_state
+    from penstock.runtime.dead_letters.store import DeadLetters
+    from penstock.runtime.state.pipeline import open_state
 
     plan = app.plan(files, overrides=overrides)
     if plan.dead_letter is not None:

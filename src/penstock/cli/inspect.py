@@ -151,7 +151,7 @@ def _print_empty(plan: Plan, node: str, timeout: float) -> None:
 
 
 def _print_letters(letters: pa.Table) -> None:
-    from penstock.runtime.selection import counts
+    from penstock.runtime.dead_letters.selection import counts
 
     for row in counts(letters):
         records = plural(row.count, "record")

@@ -161,7 +161,7 @@ def backfill_without_sink(words: Sequence[str]) -> UserError:
     `words` are those of the command line. The hint has the sinks that can be backfilled.
     """
     from penstock import app
-    from penstock.runtime.backfill import list_backfillable
+    from penstock.runtime.backfills.backfill import list_backfillable
 
     files = [Path(word) for word in words if Path(word).is_file()]
     hint = "Run penstock run FILE --backfill SINK."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.options import Files, Json, Overrides
 
 if TYPE_CHECKING:
-    from penstock.runtime.status import Status
+    from penstock.runtime.state.status import Status
 
 RUNS = 5
 
@@ -27,8 +27,8 @@ def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) ->
       penstock status shop.yaml --json | jq .running
     """
     from penstock import app
-    from penstock.runtime.state_pipeline import open_state
-    from penstock.runtime.status import Status
+    from penstock.runtime.state.pipeline import open_state
+    from penstock.runtime.state.status import Status
 
     plan = app.plan(files, overrides=overrides)
     current = Status.of(open_state(plan))

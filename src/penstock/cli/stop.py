@@ -28,7 +28,7 @@ def stop(files: Files, /, *, overrides: Overrides = (), timeout: Timeout = "60s"
         raise PlanError(f"--timeout {timeout}: {error}", code="invalid-option") from None
 
     from penstock import app
-    from penstock.runtime.state_pipeline import open_state
+    from penstock.runtime.state.pipeline import open_state
     from penstock.runtime.stop import stop_run
 
     plan = app.plan(files, overrides=overrides)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from penstock.core.errors import StateError
-from penstock.core.private_files import open_private
+from penstock.core.files.private_files import open_private
 
 _TIMEOUT = 10.0
 """Seconds to wait for a process that is about to release the lock."""

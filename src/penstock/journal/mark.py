@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from penstock.core.private_files import open_private
+from penstock.core.files.private_files import open_private
 
 _NAME = "durable"
 _NUMBERS = struct.Struct("=QQ")

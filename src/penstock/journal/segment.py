@@ -23,7 +23,7 @@ from typing import IO, NamedTuple
 import pyarrow as pa
 
 from penstock.core.errors import StateError
-from penstock.core.private_files import open_private
+from penstock.core.files.private_files import open_private
 
 MAGIC = b"PSJRNL1\n"
 SUFFIX = ".segment"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from penstock.core.durable import replace_durably
+from penstock.core.files.durable import replace_durably
 
 _NAME = "starts"
 

@@ -14,8 +14,8 @@ from typing import IO, NamedTuple, Self
 
 import pyarrow as pa
 
-from penstock.core.durable import create_directory_durably
 from penstock.core.errors import Permanent, StateError
+from penstock.core.files.durable import create_directory_durably
 from penstock.journal.bounds import DEFAULT_BOUNDS, Bounds
 from penstock.journal.lock import acquire_lock
 from penstock.journal.mark import Mark

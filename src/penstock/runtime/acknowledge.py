@@ -10,7 +10,7 @@ from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.sources.source_readers import source_offset
 from penstock.plan.model import Plan
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Offset, ReplayableSource
 
 

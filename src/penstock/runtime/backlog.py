@@ -12,7 +12,7 @@ from penstock.core.errors import PenstockError
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import batch_offsets, committed_offsets
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import ReplayableSource
 
 PERIOD = 5.0

@@ -12,7 +12,7 @@ from penstock.engine.batch_observer import Written
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics, StateSize
 from penstock.plan.model import Query
-from penstock.runtime.collection import DeadLetterCollection
+from penstock.runtime.dead_letters.collection import DeadLetterCollection
 from penstock.runtime.failing_sinks import FailingSinks
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state_stores import StateStores

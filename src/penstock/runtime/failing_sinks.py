@@ -9,7 +9,7 @@ from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Node, Plan
 from penstock.runtime.retry import retry
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import StopRequest
 from penstock.spec.runtime_models import Restart
 

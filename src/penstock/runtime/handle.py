@@ -13,7 +13,7 @@ from penstock.core.errors import PenstockError
 from penstock.core.log import Log
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan
-from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.stop import StopRequest
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from penstock.engine.tasks.spool import DEAD_LETTER
 from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import isolate_state
 from penstock.runtime.capture import Capture, capture_nodes
-from penstock.runtime.dead_letters import Collector, DeadLetters
+from penstock.runtime.dead_letters.store import Collector, DeadLetters
 from penstock.runtime.diagnose import diagnose
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import Stopped
 from penstock.sdk import Capability
 

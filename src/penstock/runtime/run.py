@@ -13,22 +13,22 @@ from penstock.core.units import binary_size_text
 from penstock.plan import fingerprint
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
-from penstock.runtime.backfill import Backfill, check_backfill, prepare_backfill
+from penstock.runtime.backfills.backfill import Backfill, check_backfill, prepare_backfill
+from penstock.runtime.backfills.sink_starts import find_starts, write_starts
 from penstock.runtime.backlog import count_backlog
-from penstock.runtime.compatibility import (
+from penstock.runtime.handle import RunHandle
+from penstock.runtime.retry import restart_policy, retry
+from penstock.runtime.run_options import RunOptions, Until
+from penstock.runtime.session import resources, session, spark_settings
+from penstock.runtime.state.compatibility import (
     check_changes,
     check_complete,
     check_states,
     find_new_columns,
 )
-from penstock.runtime.handle import RunHandle
-from penstock.runtime.retry import restart_policy, retry
-from penstock.runtime.run_options import RunOptions, Until
-from penstock.runtime.schemas import apply_pins, resolve_schemas
-from penstock.runtime.session import resources, session, spark_settings
-from penstock.runtime.sink_starts import find_starts, write_starts
-from penstock.runtime.state import StateDirectory, now
-from penstock.runtime.state_pipeline import open_state, record_files
+from penstock.runtime.state.directory import StateDirectory, now
+from penstock.runtime.state.pipeline import open_state, record_files
+from penstock.runtime.state.schemas import apply_pins, resolve_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

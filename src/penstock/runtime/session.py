@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.core.files.private_files import open_private
 from penstock.core.log import Log, Silent
-from penstock.core.private_files import open_private
 from penstock.engine.spark_session.cluster import is_local, set_partitions
 from penstock.engine.spark_session.memory import Resources, choose_resources
 from penstock.engine.spark_session.session import SessionSettings, cores
 from penstock.engine.spark_session.session import session as start_session
 from penstock.plan.model import Plan
-from penstock.runtime.state_files import writing
+from penstock.runtime.state.files import writing
 from penstock.spec.runtime_models import Runtime
 
 if TYPE_CHECKING:

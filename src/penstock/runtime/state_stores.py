@@ -14,7 +14,7 @@ from penstock.core.units import size_text
 from penstock.engine.checkpoints.state_store import PROVIDER, ROCKSDB, StateStore
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan, Query
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 
 HEAP_SHARE = 0.3
 """The share of the heap above which state in memory moves. A batch needs the rest."""

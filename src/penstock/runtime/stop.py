@@ -11,10 +11,10 @@ from types import FrameType
 from typing import Any
 
 from penstock.core.errors import StateError
-from penstock.core.private_files import FILE_MODE
+from penstock.core.files.private_files import FILE_MODE
 from penstock.core.units import duration_text
-from penstock.runtime.state import StateDirectory
-from penstock.runtime.state_files import writing
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.files import writing
 
 POLL_SECONDS = 0.2
 

@@ -22,17 +22,17 @@ from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.backlog import StalledBacklog
 from penstock.runtime.batch_events import BatchEvents
-from penstock.runtime.collection import DeadLetterCollection
+from penstock.runtime.dead_letters.collection import DeadLetterCollection
+from penstock.runtime.dead_letters.tables import TableLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.failing_sinks import FailingSinks
 from penstock.runtime.outcome import Ending, Outcome
-from penstock.runtime.receivers import Receivers
+from penstock.runtime.receiving.receivers import Receivers
 from penstock.runtime.retry import RetryState, restart_policy
 from penstock.runtime.sink_timer import SinkTimer
-from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state_stores import StateStores, StateTooLarge
 from penstock.runtime.stop import Stopped, StopRequest
-from penstock.runtime.table_letters import TableLetters
 
 POLL_SECONDS = 0.1
 TICK_SECONDS = 1.0

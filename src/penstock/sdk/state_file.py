@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.core.durable import rename_durably
-from penstock.core.private_files import open_private
+from penstock.core.files.durable import rename_durably
+from penstock.core.files.private_files import open_private
 
 
 class JsonStateFile:

@@ -40,8 +40,8 @@ def load_cases(
 
     Raises UserError, ValidationErrors.
     """
-    from penstock.runtime.schemas import read_pinned
-    from penstock.runtime.state_pipeline import open_state
+    from penstock.runtime.state.pipeline import open_state
+    from penstock.runtime.state.schemas import read_pinned
 
     test_file = companion_test_file(path)
     files = [path, test_file] if test_file.is_file() else [path]

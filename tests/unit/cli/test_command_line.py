@@ -44,7 +44,7 @@ def test_help_mistakes_and_receivers_import_nothing_heavy() -> None:
         f"for words in {[words for words, _ in LINES]!r}:\n"
         f"    results = [words, main(words), sorted({HEAVY!r} & set(sys.modules))]\n"
         "    print('result', json.dumps(results), file=sys.stderr)\n"
-        "import penstock.runtime.receiver_process\n"
+        "import penstock.runtime.receiving.receiver_process\n"
         "print('receiver', sorted({'pandas', 'pyspark'} & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -22,8 +22,8 @@ from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError, Rejected
 from penstock.core.text import printable
 from penstock.engine.tasks.spool import Spool
-from penstock.runtime.dead_letters import Collector
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.dead_letters.store import Collector
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import BatchId
 from penstock.sdk.columns.text_table import GrowingTable, cell, heading
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from penstock.cli.printing import print_renderable
 from penstock.cli.status import _print as print_status
 from penstock.observe.metrics import Metrics
-from penstock.runtime.status import Status
+from penstock.runtime.state.status import Status
 
 
 def test_long_lines_are_not_broken(

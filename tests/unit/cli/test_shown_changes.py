@@ -11,7 +11,7 @@ import pytest
 from penstock import app
 from penstock.cli.main import main
 from penstock.plan.fingerprint import fingerprint
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 
 PIPELINE = """
 name: shop

@@ -10,7 +10,7 @@ import pytest
 from penstock.core.errors import PlanError
 from penstock.engine.tasks.function import Step
 from penstock.engine.tasks.spool import Spool
-from penstock.runtime.dead_letters import read_file
+from penstock.runtime.dead_letters.store import read_file
 from penstock.sdk.component import Context
 from penstock.transforms.python import Python, PythonConfig
 

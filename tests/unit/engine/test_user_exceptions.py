@@ -14,7 +14,7 @@ from penstock.engine.functions.evaluate import Evaluation
 from penstock.engine.tasks.function import Step
 from penstock.engine.tasks.spool import Spool
 from penstock.plan.functions.model import Function, Parameter
-from penstock.runtime.dead_letters import read_file
+from penstock.runtime.dead_letters.store import read_file
 from penstock.sdk.component import Context
 from penstock.transforms.python import Python, PythonConfig
 

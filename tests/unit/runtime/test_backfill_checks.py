@@ -13,9 +13,9 @@ from penstock.core.errors import PenstockError
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.model import Plan
-from penstock.runtime.backfill import prepare_backfill
-from penstock.runtime.past_source import PastBatchesSource
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.backfills.backfill import prepare_backfill
+from penstock.runtime.backfills.past_source import PastBatchesSource
+from penstock.runtime.state.directory import StateDirectory
 
 ORDERS = {"type": "memory", "rows": [{"id": 1}], "schema": "id LONG, at TIMESTAMP",
           "watermark": {"column": "at"}}  # fmt: skip

@@ -15,7 +15,7 @@ from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import replace_sources
 from penstock.runtime import run as runs
 from penstock.runtime.backlog import StalledBacklog, count_backlog
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Config, Offset, ReplayableSource
 
 PIPELINE = """

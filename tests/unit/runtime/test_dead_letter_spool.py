@@ -16,8 +16,8 @@ from penstock.connectors.memory import MemorySink
 from penstock.core.errors import Rejected, StateError
 from penstock.engine.tasks.spool import Spool
 from penstock.formats.json import Json, JsonConfig
-from penstock.runtime.dead_letters import Collector, DeadLetters
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.dead_letters.store import Collector, DeadLetters
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Context
 
 

@@ -14,8 +14,8 @@ from penstock.core.errors import Rejected
 from penstock.engine.tasks.spool import Spool
 from penstock.journal.writer import Journal
 from penstock.plan.model import Plan
-from penstock.runtime.dead_letters import Collector
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.dead_letters.store import Collector
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk.state_file import JsonStateFile
 
 Event = tuple[str, str]

@@ -23,8 +23,8 @@ from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.retry import RetryState
-from penstock.runtime.state import StateDirectory, now
-from penstock.runtime.status import Status
+from penstock.runtime.state.directory import StateDirectory, now
+from penstock.runtime.state.status import Status
 from penstock.spec.runtime_models import Restart
 
 DOWN = Transient("could not reach the server", code="unreachable")

@@ -12,9 +12,9 @@ from penstock import app
 from penstock.core.errors import StateError
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.model import Plan
-from penstock.runtime.compatibility import check_changes
-from penstock.runtime.schemas import apply_pins, resolve_schemas
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.compatibility import check_changes
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.schemas import apply_pins, resolve_schemas
 
 HOURLY = "SELECT window.start, count(*) AS n FROM orders GROUP BY window(at, '1 hour')"
 

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from penstock.runtime.receiver_log import RepetitionFilter, rotate
+from penstock.runtime.receiving.receiver_log import RepetitionFilter, rotate
 
 
 def passed(count: int, message: str = "error of %s", *arguments: object) -> list[str]:

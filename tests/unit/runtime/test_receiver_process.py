@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from penstock.runtime import receiver_process as receive
+from penstock.runtime.receiving import receiver_process as receive
 
 
 def test_who_swallows_a_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:

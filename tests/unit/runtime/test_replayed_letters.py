@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.runtime.replay import with_payload
-from penstock.runtime.replay_record import ReplayResult
+from penstock.runtime.dead_letters.replay import with_payload
+from penstock.runtime.dead_letters.replay_record import ReplayResult
 
 
 def letter(stage: str, payload: bytes | None, origin: str | None) -> dict[str, Any]:

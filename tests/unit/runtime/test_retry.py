@@ -22,7 +22,7 @@ from penstock.core.errors import (
 from penstock.core.log import Silent
 from penstock.runtime.outcome import Outcome
 from penstock.runtime.retry import RetryState, restart_policy, retry
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import StopRequest
 from penstock.spec.runtime_models import Restart
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.core.errors import UserError
 from penstock.engine.tasks.spool import DEAD_LETTER
-from penstock.runtime.selection import Count, Selection, counts, newest
+from penstock.runtime.dead_letters.selection import Count, Selection, counts, newest
 
 
 def letter(number: int, node: str, code: str) -> dict[str, Any]:

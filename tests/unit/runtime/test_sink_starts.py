@@ -11,9 +11,9 @@ import pytest
 from penstock import app
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.model import Plan
-from penstock.runtime.compatibility import check_changes, find_new_columns
-from penstock.runtime.sink_starts import find_starts, read_starts, write_starts
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.backfills.sink_starts import find_starts, read_starts, write_starts
+from penstock.runtime.state.compatibility import check_changes, find_new_columns
+from penstock.runtime.state.directory import StateDirectory
 
 ORDERS = {
     "type": "memory", "rows": [{"id": 1}], "schema": "id LONG, at TIMESTAMP",

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from penstock.core.errors import StateError
-from penstock.runtime import state as state_module
-from penstock.runtime.dead_letters import DeadLetters
-from penstock.runtime.state import StateDirectory, now
-from penstock.runtime.status import Status, history
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state import directory as state_module
+from penstock.runtime.state.directory import StateDirectory, now
+from penstock.runtime.state.status import Status, history
 from penstock.runtime.stop import stop_run
 
 

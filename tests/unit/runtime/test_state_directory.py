@@ -11,11 +11,11 @@ import pytest
 
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.core.errors import RecordError, StateError
-from penstock.core.private_files import create_directory
+from penstock.core.files.private_files import create_directory
 from penstock.engine.tasks.spool import DEAD_LETTER, Spool
 from penstock.journal.writer import Journal
-from penstock.runtime.dead_letters import DeadLetters
-from penstock.runtime.state import StateDirectory, now
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.stop import stop_run
 from penstock.sdk.state_file import JsonStateFile
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.app import plan
 from penstock.core.errors import StateError
 from penstock.plan.rewrite import assign_owner
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 
 PIPELINE = """\
 name: orders

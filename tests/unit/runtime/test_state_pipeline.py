@@ -11,8 +11,8 @@ from penstock import app
 from penstock.cli.main import main
 from penstock.core.errors import StateError
 from penstock.plan.model import Plan
-from penstock.runtime.state_entries import PIPELINE
-from penstock.runtime.state_pipeline import open_state, record_files
+from penstock.runtime.state.entries import PIPELINE
+from penstock.runtime.state.pipeline import open_state, record_files
 
 TEXT = """
 name: shop

@@ -22,7 +22,7 @@ from penstock.observe.metrics import Metrics
 from penstock.observe.progress import QueryProgress
 from penstock.runtime import supervise
 from penstock.runtime.outcome import Outcome
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import Stopped, StopRequest
 from penstock.runtime.supervise import Supervisor
 

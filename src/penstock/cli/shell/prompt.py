@@ -18,7 +18,7 @@ from pygments.lexers.sql import SqlLexer
 from penstock.cli.shell.commands import COMMANDS
 from penstock.cli.shell.input import is_complete
 from penstock.cli.shell.shell import Shell
-from penstock.core.private_files import open_private
+from penstock.core.files.private_files import open_private
 from penstock.spec.script.statements import CreateTable
 
 KEYWORDS = (

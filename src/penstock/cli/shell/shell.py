@@ -23,8 +23,8 @@ from penstock.core.errors import PenstockError, UserError, flatten_errors, raise
 from penstock.core.text import plural, printable
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import isolate_state
-from penstock.runtime.dead_letters import DeadLetters
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory
 from penstock.spec.runtime_models import Runtime
 from penstock.spec.script.statements import CreateTable
 

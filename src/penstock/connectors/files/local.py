@@ -15,9 +15,9 @@ from typing import BinaryIO
 import structlog
 
 from penstock.connectors.files.storage import Entry, Storage
-from penstock.core.durable import sync
 from penstock.core.errors import Permanent
-from penstock.core.regular_files import kind_of_file
+from penstock.core.files.durable import sync
+from penstock.core.files.regular_files import kind_of_file
 
 CHUNK_BYTES = 1 << 20
 logger = structlog.get_logger(__name__)

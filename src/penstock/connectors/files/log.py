@@ -20,10 +20,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from penstock.core.durable import create_directory_durably
 from penstock.core.errors import StateError
+from penstock.core.files.durable import create_directory_durably
+from penstock.core.files.private_files import FILE_MODE, open_private
 from penstock.core.paths import Project
-from penstock.core.private_files import FILE_MODE, open_private
 
 COMPACTION_BYTES = 32_000_000
 """The size at which the log of growing files is compacted to half."""

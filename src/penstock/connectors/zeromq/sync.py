@@ -11,7 +11,7 @@ from pathlib import Path
 
 from penstock.connectors.zeromq.client import MonitoredSocket
 from penstock.connectors.zeromq.config import SocketConfig
-from penstock.core.durable import create_directory_durably
+from penstock.core.files.durable import create_directory_durably
 from penstock.sdk import Message
 from penstock.sdk.state_file import JsonStateFile
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from penstock.core.durable import replace_durably
 from penstock.core.errors import StateError
+from penstock.core.files.durable import replace_durably
 from penstock.sdk import BatchId
 
 Partitioning = tuple[int, Sequence[str]]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.core.durable import replace_durably, sync
+from penstock.core.files.durable import replace_durably, sync
 
 
 class OffsetLog:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.core.durable import replace_durably
+from penstock.core.files.durable import replace_durably
 from penstock.engine.checkpoints.offset_log import OffsetLog
 
 DIRECTORY = "penstock-start"

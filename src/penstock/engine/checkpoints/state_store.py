@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from penstock.core.durable import sync
+from penstock.core.files.durable import sync
 from penstock.engine.checkpoints.offset_log import OffsetLog, last_number
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"

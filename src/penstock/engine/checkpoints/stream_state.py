@@ -13,8 +13,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.core.durable import replace_durably
 from penstock.core.errors import StateError
+from penstock.core.files.durable import replace_durably
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.state_schema import (

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from penstock.core.durable import create_directory_durably, replace_durably
+from penstock.core.files.durable import create_directory_durably, replace_durably
 
 FOLDER = "deduplication"
 """The directory of the state in the checkpoint of a query."""

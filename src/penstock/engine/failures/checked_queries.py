@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql.utils import is_remote
 
-from penstock.core.durable import replace_durably
+from penstock.core.files.durable import replace_durably
 from penstock.engine.build import Builder
 from penstock.plan.model import Query
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from penstock.core.durable import replace_durably
+from penstock.core.files.durable import replace_durably
 from penstock.engine.tasks.spool import DEAD_LETTER, assign_unique_ids
 
 _PLACES = ".places.json"

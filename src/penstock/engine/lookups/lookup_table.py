@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import ConnectError, PenstockError, Transient
-from penstock.core.private_files import create_directory, open_private
+from penstock.core.files.private_files import create_directory, open_private
 from penstock.engine.lookups.lookup_rows import apply_changes
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks import task as spark_task

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from penstock.core.error_codec import encode_errors
-from penstock.core.private_files import create_directory, open_private
+from penstock.core.files.private_files import create_directory, open_private
 from penstock.engine.tasks import task as spark_task
 
 FOLDER = ".failing"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from penstock.core.error_codec import decode, encode
 from penstock.core.errors import Bug, PenstockError, Transient
-from penstock.core.private_files import create_directory, open_private
+from penstock.core.files.private_files import create_directory, open_private
 from penstock.engine.tasks.spool import Spool
 from penstock.sdk.retries import reported_retries
 

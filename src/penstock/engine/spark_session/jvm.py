@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import IO, Literal, Self
 
 from penstock.core.errors import PenstockError
-from penstock.core.private_files import create_directory, open_private
+from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.units import byte_count
 from penstock.engine.spark_session import java
 from penstock.engine.spark_session.classcache import ClassCache

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.core.private_files import create_directory, open_private
+from penstock.core.files.private_files import create_directory, open_private
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.tasks.event_time import EARLIEST
 from penstock.sdk.record import PAYLOAD

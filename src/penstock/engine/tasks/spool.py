@@ -19,10 +19,10 @@ from typing import Literal
 
 import pyarrow as pa
 
-from penstock.core.durable import rename_durably, sync
 from penstock.core.errors import RecordError
+from penstock.core.files.durable import rename_durably, sync
+from penstock.core.files.private_files import create_directory, open_private
 from penstock.core.known_secrets import conceal
-from penstock.core.private_files import create_directory, open_private
 from penstock.engine.spark_session.shared_state import verify_state
 from penstock.engine.tasks.late_candidates import CANDIDATES, write_candidates
 from penstock.spec.model_types import OnError

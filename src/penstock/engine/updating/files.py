@@ -17,8 +17,13 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from penstock.core.durable import create_directory_durably, rename_durably, replace_durably, sync
 from penstock.core.errors import StateError
+from penstock.core.files.durable import (
+    create_directory_durably,
+    rename_durably,
+    replace_durably,
+    sync,
+)
 from penstock.engine.checkpoints.state_schema import OperatorSchema
 from penstock.engine.spark_session.shared_state import verify_state
 from penstock.engine.updating.rows import Merge, RowState, consolidate

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.core.durable import create_directory_durably, rename_durably
 from penstock.core.errors import StateError
-from penstock.core.private_files import open_private
+from penstock.core.files.durable import create_directory_durably, rename_durably
+from penstock.core.files.private_files import open_private
 from penstock.engine.checkpoints.state_schema import Columns, OperatorSchema, different_state
 
 TABLES = "tables"

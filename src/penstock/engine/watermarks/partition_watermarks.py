@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.core.durable import replace_durably
+from penstock.core.files.durable import replace_durably
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.sources.source_readers import IDLE, UNREAD
 from penstock.engine.tasks.spool import COUNT

@@ -13,7 +13,7 @@ import pyarrow as pa
 from fastavro.schema import SchemaParseException
 
 from penstock.core.errors import DecodeError, EncodeError, OptionError, PlanError
-from penstock.core.regular_files import check_regular_file
+from penstock.core.files.regular_files import check_regular_file
 from penstock.sdk.columns.avro_schemas import records_of, without_times
 from penstock.sdk.columns.avro_values import from_arrow
 from penstock.sdk.columns.conform import decode_error, error_text

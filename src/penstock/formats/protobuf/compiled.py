@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from penstock.core.errors import MissingExtra, PlanError
-from penstock.core.regular_files import check_regular_file
+from penstock.core.files.regular_files import check_regular_file
 
 
 def read_descriptors(schema_file: str, include: Sequence[str]) -> bytes:

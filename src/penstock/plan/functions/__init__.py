@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from penstock.core.errors import PenstockError, PlanError, SpecError
-from penstock.core.regular_files import check_regular_file
+from penstock.core.files.regular_files import check_regular_file
 from penstock.plan.functions.declared import DeclaredFunction
 from penstock.plan.functions.decorated import DecoratedFile
 from penstock.plan.functions.json_path_values import JSON_PATH_VALUES

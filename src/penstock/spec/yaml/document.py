@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.core.errors import SpecError, raise_all
+from penstock.core.files.pipes import open_without_waiting
+from penstock.core.files.regular_files import check_regular_file
 from penstock.core.location import Location
-from penstock.core.pipes import open_without_waiting
-from penstock.core.regular_files import check_regular_file
 from penstock.core.text import nearest_file
 from penstock.spec.front_end import MissingParts, Replacement, is_test_file
 from penstock.spec.source_map import Route, SourceValue

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from penstock.core.files.pipes import open_without_waiting
 from penstock.core.known_secrets import remember_secret
-from penstock.core.pipes import open_without_waiting
 from penstock.core.text import did_you_mean, nearest_file
 
 GROUP = "penstock.secrets"

@@ -18,8 +18,8 @@ from penstock.connectors import memory
 from penstock.core.errors import PenstockError
 from penstock.core.log import Log, Silent
 from penstock.engine.catalyst.columns import to_spark
-from penstock.runtime.dead_letters import DeadLetters
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.dead_letters.store import DeadLetters
+from penstock.runtime.state.directory import StateDirectory
 from penstock.testing.contract.rows import EVERY_TYPE, Row
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from penstock.core.errors import StateError
 from penstock.core.log import Silent
 from penstock.engine.spark_session.warm import WarmPython
 from penstock.journal import Journal, JournalReader
-from penstock.runtime.receivers import Receiver
+from penstock.runtime.receiving.receivers import Receiver
 from penstock.runtime.retry import RetryState
 from penstock.sdk import Read, ReceivingSource
 from penstock.spec.runtime_models import Restart

@@ -15,13 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.durable import (
+from penstock.core.errors import StateError
+from penstock.core.files.durable import (
     copy_durably,
     create_directory_durably,
     rename_durably,
     sync,
 )
-from penstock.core.errors import StateError
 from penstock.core.units import size_text
 from penstock.engine.checkpoints.state_age import check_state_age
 from penstock.engine.failures.letter_files import first_of_each_id, read_batch, read_letters
@@ -36,8 +36,8 @@ from penstock.engine.tasks.spool import (
 )
 from penstock.plan.model import Plan
 from penstock.plan.unnamed_nodes import UnnamedNodes
-from penstock.runtime.state import StateDirectory
-from penstock.runtime.state_files import reading, writing
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.files import reading, writing
 from penstock.sdk import BatchId
 
 KEPT = ".kept"

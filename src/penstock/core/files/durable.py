@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.core.private_files import DIRECTORY_MODE, open_private
+from penstock.core.files.private_files import DIRECTORY_MODE, open_private
 
 
 def sync(path: Path) -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from penstock.core.durable import create_directory_durably
 from penstock.core.errors import StateError, UserError
+from penstock.core.files.durable import create_directory_durably
 from penstock.core.text import did_you_mean
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.updating.kept_tables import TABLES
@@ -25,9 +25,9 @@ from penstock.plan.model import Node, Plan, Query
 from penstock.plan.queries import upstream
 from penstock.plan.rewrite import replace_sources
 from penstock.runtime.acknowledge import committed_offsets
-from penstock.runtime.past_batches import PastBatches, read_past_batches
-from penstock.runtime.past_source import PastBatchesSource, PastSource
-from penstock.runtime.sink_starts import (
+from penstock.runtime.backfills.past_batches import PastBatches, read_past_batches
+from penstock.runtime.backfills.past_source import PastBatchesSource, PastSource
+from penstock.runtime.backfills.sink_starts import (
     SinkStart,
     depends_on_batches,
     find_starts,
@@ -36,8 +36,8 @@ from penstock.runtime.sink_starts import (
     sink_query,
     write_starts,
 )
-from penstock.runtime.state import StateDirectory
-from penstock.runtime.state_files import writing
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.files import writing
 from penstock.sdk import Offset, ReplayableSource, Source
 
 DIRECTORY = "backfill"

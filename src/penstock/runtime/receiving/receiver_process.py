@@ -1,6 +1,6 @@
 """Process of a receiving source: appends all received messages to the journal.
 
-Run with `python -m penstock.runtime.receiver_process`: standard input carries the
+Run with `python -m penstock.runtime.receiving.receiver_process`: standard input carries the
 pickled source, and its end requests a stop. Standard output carries a line `ready` whenever the
 source receives, and then the error of the process, if any. The parent may end at any time.
 """
@@ -19,7 +19,7 @@ from typing import Any
 from penstock.core.error_codec import encode
 from penstock.core.errors import Bug, PenstockError
 from penstock.journal import Journal
-from penstock.runtime.receiver_log import bound_log
+from penstock.runtime.receiving.receiver_log import bound_log
 from penstock.sdk import ReceivingSource
 
 READY = "ready"

@@ -9,9 +9,9 @@ from penstock.core.errors import PenstockError
 from penstock.core.log import Log
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan
-from penstock.runtime.dead_letters import Collector, DeadLetters
+from penstock.runtime.dead_letters.store import Collector, DeadLetters
 from penstock.runtime.retry import RetryState, retry
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import StopRequest
 from penstock.spec.runtime_models import Restart
 

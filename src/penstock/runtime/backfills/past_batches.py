@@ -14,7 +14,7 @@ from typing import Any
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.sources.source_readers import CLOSED, source_offset
 from penstock.plan.model import Query
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Offset
 
 Batch = tuple[int, Mapping[str, Offset], int]

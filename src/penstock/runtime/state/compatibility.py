@@ -9,16 +9,16 @@ from penstock.core.errors import StateError
 from penstock.plan import comparison, fingerprint
 from penstock.plan.comparison import Change
 from penstock.plan.model import Plan
-from penstock.runtime.schemas import apply_pins
-from penstock.runtime.sink_starts import (
+from penstock.runtime.backfills.sink_starts import (
     SinkStart,
     backfill_command,
     find_starts,
     overwrites,
     sink_query,
 )
-from penstock.runtime.state import StateDirectory
-from penstock.runtime.state_pipeline import open_state
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.pipeline import open_state
+from penstock.runtime.state.schemas import apply_pins
 
 if TYPE_CHECKING:
     from penstock.engine.build import Builder

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
 from penstock.plan.changes import with_operation
 from penstock.plan.model import Node, Plan
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Capability
 from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.schema_registry import RegistryFormat

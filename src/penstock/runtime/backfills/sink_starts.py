@@ -10,8 +10,8 @@ from penstock.engine.sinks.sink_rows import is_ordered
 from penstock.plan import comparison
 from penstock.plan.model import Node, Plan, Query
 from penstock.runtime.acknowledge import committed_offsets
-from penstock.runtime.past_batches import PastBatches, read_past_batches
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.backfills.past_batches import PastBatches, read_past_batches
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Offset
 
 FILE = "sinks.json"

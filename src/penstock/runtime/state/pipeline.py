@@ -12,8 +12,8 @@ from pathlib import Path
 
 from penstock.core.errors import StateError
 from penstock.plan.model import Plan
-from penstock.runtime.state import StateDirectory
-from penstock.runtime.state_entries import PIPELINE
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.entries import PIPELINE
 
 STANDARD_INPUT = "-"
 

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from penstock.runtime.state import StateDirectory
-from penstock.runtime.state_files import writing
+from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.files import writing
 
 FILE = "replay.json"
 

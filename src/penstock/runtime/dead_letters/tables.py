@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from penstock.engine.lookups.lookup_table import LOOKUPS, read_state
 from penstock.plan.model import Plan
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Capability
 
 

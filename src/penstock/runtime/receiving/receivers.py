@@ -14,18 +14,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from penstock.core.durable import create_directory_durably
 from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError, Transient
+from penstock.core.files.durable import create_directory_durably
+from penstock.core.files.private_files import open_private
 from penstock.core.location import Location
 from penstock.core.log import Log
-from penstock.core.private_files import open_private
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan
-from penstock.runtime.receiver_process import LOG, READY
+from penstock.runtime.receiving.receiver_process import LOG, READY
 from penstock.runtime.retry import RetryState
-from penstock.runtime.state_files import writing
+from penstock.runtime.state.files import writing
 from penstock.sdk import ReceivingSource
 from penstock.spec.runtime_models import Restart
 
@@ -142,7 +142,7 @@ class Receiver:
             log = open_private(directory / LOG, "ab")
         with log:
             process = subprocess.Popen(
-                [self._python, "-m", "penstock.runtime.receiver_process"],
+                [self._python, "-m", "penstock.runtime.receiving.receiver_process"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                 start_new_session=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )  # fmt: skip

@@ -36,12 +36,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from penstock.core.durable import create_directory_durably, replace_durably
 from penstock.core.errors import StateError
-from penstock.core.private_files import open_private
+from penstock.core.files.durable import create_directory_durably, replace_durably
+from penstock.core.files.private_files import open_private
 from penstock.core.version import __version__
 from penstock.engine.checkpoints.offset_log import last_number
-from penstock.runtime.state_entries import (
+from penstock.runtime.state.entries import (
     HISTORY,
     ID,
     LOCK,
@@ -52,7 +52,7 @@ from penstock.runtime.state_entries import (
     read_marker,
     remove_entries,
 )
-from penstock.runtime.state_files import FULL, reading, writing
+from penstock.runtime.state.files import FULL, reading, writing
 
 LAYOUT = 1
 """Version of the directory's layout."""

@@ -21,10 +21,10 @@ from penstock.engine.sinks.sink_rows import make_sink_task, partitioning_of, wri
 from penstock.engine.tasks.spool import Spool
 from penstock.plan.model import Plan
 from penstock.plan.unnamed_nodes import UnnamedNodes
-from penstock.runtime.dead_letters import Collector, DeadLetters
-from penstock.runtime.replay_record import ReplayRecord, ReplayResult, SkippedNode
-from penstock.runtime.replay_rows import DeadLetter, ReplayRows, late_query
-from penstock.runtime.state import StateDirectory
+from penstock.runtime.dead_letters.replay_record import ReplayRecord, ReplayResult, SkippedNode
+from penstock.runtime.dead_letters.replay_rows import DeadLetter, ReplayRows, late_query
+from penstock.runtime.dead_letters.store import Collector, DeadLetters
+from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import BatchId, isolate
 
 MAX_FAILURES = 1000

@@ -1,0 +1,1 @@
+"""Files on disk: durable, private, and no pipes or devices in place of files."""

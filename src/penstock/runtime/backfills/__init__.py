@@ -1,0 +1,4 @@
+"""Sinks that start within existing queries: their first offsets and the rows before these.
+
+Start at `backfill.py`.
+"""
