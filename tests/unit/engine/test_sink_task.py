@@ -181,9 +181,10 @@ def test_text_that_is_not_utf8_is_a_dead_letter(tmp_path: Path, nested: bool) ->
     values = [row["name"] for row, _ in ChangeWriter.written]
     assert [value["t"] if nested else value for value in values] == ["a", None, "ü"]
     letters = pa.ipc.open_file(next(tmp_path.rglob("*.arrow"))).read_all().to_pylist()
+    hint = "Keep the value as BINARY, or set invalid_utf8: replace of the sink."
     assert [(letter["code"], letter["message"]) for letter in letters] == [
-        ("not-utf8", 'column "name" is not UTF-8: byte 0xff at byte 1'),
-        ("not-utf8", 'column "name" is not UTF-8: byte 0xc3 at byte 2'),
+        ("not-utf8", f'column "name" is not UTF-8: byte 0xff at byte 1. {hint}'),
+        ("not-utf8", f'column "name" is not UTF-8: byte 0xc3 at byte 2. {hint}'),
     ]
     payload = b'{"name": {"t": "b\\udcc3"}}' if nested else b'{"name": "b\\udcc3"}'
     assert letters[1]["payload"] == payload
