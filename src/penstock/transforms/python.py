@@ -27,8 +27,9 @@ from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.sdk import Config, PlanError, Transform
 from penstock.sdk.columns.ddl import arrow_schema
-from penstock.sdk.columns.json_mark import has_json
-from penstock.sdk.columns.json_text import parsed_value, text_value
+from penstock.sdk.columns.json_text import parsed_value
+from penstock.sdk.columns.names import fold
+from penstock.sdk.columns.rows import batch_of
 
 
 class PythonConfig(Config):
@@ -204,19 +205,22 @@ class Python(Transform[PythonConfig]):
                     self._call({each.name: parsed_value(row[each.name], each) for each in fields})
                 )
             ]
-            assert self.config.columns is not None
-            yield from _table(rows, arrow_schema(self.config.columns)).to_batches()
+            yield self._declared(rows)
             return
         result = self._call(batch)
         for output in result if inspect.isgenerator(result) else [result]:
-            yield from _batches(self._with_json(output))
+            is_declared = isinstance(output, list) and self.config.columns is not None
+            yield from [self._declared(output)] if is_declared else _batches(output)
 
-    def _with_json(self, output: Any) -> Any:
-        """Returns rows as a table if columns of the output are of the type VARIANT."""
-        if isinstance(output, list) and self.config.columns is not None:
-            columns = arrow_schema(self.config.columns)
-            return _table(output, columns) if any(map(has_json, columns)) else output
-        return output
+    def _declared(self, rows: list[Mapping[str, Any]]) -> pa.RecordBatch:
+        """Returns rows with the columns of the option `schema`. Raises DecodeError, ValueError."""
+        assert self.config.columns is not None
+        columns = arrow_schema(self.config.columns)
+        known = {fold(name) for name in columns.names}
+        for row in rows:
+            if row and known.isdisjoint(map(fold, row)):
+                raise ValueError(f"a row has none of the columns, but {', '.join(map(str, row))}")
+        return batch_of(rows, columns)
 
     def _load(self) -> Any:
         """Returns the function or class. Raises PlanError with the line of an error in `code`."""
@@ -307,17 +311,6 @@ def _to_plain(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
-def _table(rows: list[Mapping[str, Any]], columns: pa.Schema) -> pa.Table:
-    """Returns rows as a table, with values of VARIANT columns as JSON text."""
-    marked = [field for field in columns if has_json(field)]
-    if marked:
-        rows = [
-            {**row, **{each.name: text_value(row.get(each.name), each) for each in marked}}
-            for row in rows
-        ]
-    return pa.Table.from_pylist(rows, schema=columns)
-
-
 def _rows(result: Any) -> list[Mapping[str, Any]]:
     if result is None:
         return []
@@ -340,7 +333,9 @@ def _batches(result: Any) -> Iterator[pa.RecordBatch]:
             ]
         )
     elif isinstance(result, list):
-        yield from pa.Table.from_pylist(result).to_batches()
+        names = dict.fromkeys(name for row in result for name in row)
+        rows = [{name: row.get(name) for name in names} for row in result]
+        yield from pa.Table.from_pylist(rows).to_batches()
     else:
         raise TypeError(
             "expected a RecordBatch, a Table, a list of dicts or None, "

@@ -117,6 +117,25 @@ def test_an_argument_that_is_not_utf8_is_the_error_of_its_row(is_async: bool) ->
     ]
 
 
+YEAR_0 = pa.array([-62167219200000000, 0], pa.int64()).cast(pa.timestamp("us", "UTC"))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("type_", [YEAR_0.type, pa.date32()], ids=str)
+def test_an_argument_outside_of_pythons_years_is_the_error_of_its_row(
+    type_: pa.DataType, nested: bool
+) -> None:
+    times = YEAR_0.cast(type_)
+    column = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), times) if nested else times
+    function = Function(
+        "f", parameters=(Parameter("x", column.type),), returns=INT, code="return 1"
+    )
+    assert evaluated(function, column) == [
+        (None, 'function "f" failed: an argument is outside of the years 1 to 9999'),
+        (1, None),
+    ]
+
+
 def test_an_aggregate_gets_lists_of_the_same_length() -> None:
     parameters = (Parameter("x", INT), Parameter("y", pa.string()))
     function = Function("f", "aggregate", parameters, pa.string(), code="return f'{x} {y}'")

@@ -101,3 +101,11 @@ def test_escaped_characters(code: int) -> None:
         text = text.replace('"A"', '"a"').replace('"B"', '"b"')
         rows = Json(JsonConfig()).decode(pa.array([text.encode()]), schema).rows
         assert rows.to_pylist(maps_as_pydicts="strict") == [value]
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_are_not_finite_are_no_binary(text: str) -> None:
+    for type_ in (pa.binary(), pa.int64(), pa.timestamp("us", "UTC"), pa.list_(pa.binary())):
+        payload = f'{{"a":{f"[{text}]" if pa.types.is_list(type_) else text}}}'.encode()
+        found = Json(JsonConfig()).decode(pa.array([payload]), pa.schema([("a", type_)]))
+        assert [failure.error.code for failure in found.failures] == ["wrong-type"]

@@ -223,10 +223,13 @@ def _repr(value: Any) -> str:
 
 
 def _python_values(column: pa.Array) -> list[Any]:
-    """Returns the values of a column; a RowFailure for a value with text that is not UTF-8."""
+    """Returns the values of a column; a RowFailure for a value that Python has no object for.
+
+    Text that is not UTF-8, and dates and times outside of the years 1 to 9999, are such values.
+    """
     try:
         values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
+    except (ValueError, OverflowError):
         values = [_python_value(value) for value in column]
     return values
 
@@ -236,6 +239,8 @@ def _python_value(value: pa.Scalar) -> Any:
         return value.as_py()
     except UnicodeDecodeError as error:
         return RowFailure(f"an argument is not UTF-8: byte 0x{error.object[error.start]:02x}")
+    except (ValueError, OverflowError):
+        return RowFailure("an argument is outside of the years 1 to 9999")
 
 
 def _failed(row: Sequence[Any]) -> RowFailure | None:

@@ -27,7 +27,6 @@ from penstock.sdk.columns.text_values import (
 from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NOT_FINITE = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
 
 
 _quote: Callable[[str], str] = encode_basestring
@@ -46,8 +45,12 @@ class _Number(str):
     """A number in its original notation."""
 
 
+class _NotFinite(_Number):
+    """`NaN`, `Infinity` or `-Infinity` without quotes."""
+
+
 _DECODER = json.JSONDecoder(
-    strict=False, parse_int=_Number, parse_float=_Number, parse_constant=_NOT_FINITE.get
+    strict=False, parse_int=_Number, parse_float=_Number, parse_constant=_NotFinite
 )
 
 
@@ -285,7 +288,7 @@ def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
                 if text is not None:
                     return _quote(text)
             text = canonical(value, type_, form) if numeric else None
-        elif isinstance(value, str):
+        elif isinstance(value, str) and (floating or not isinstance(value, _Number)):
             text = canonical(value, type_, form)
             if text is not None and (floating or not numeric):
                 return _quote(text)
