@@ -129,6 +129,8 @@ def _fields(numbers: Snapshot) -> dict[str, Any]:
     if numbers["late_rows"]:
         name = "late_rows" if numbers["late_rows_exact"] else "late_rows_about"
         fields[name] = numbers["late_rows"]
+    if untimed := sum(flow.get("without_event_time", 0) for flow in numbers["nodes"].values()):
+        fields["rows_without_event_time"] = untimed
     for name, flow in numbers["nodes"].items():
         if flow["kind"] != "transform":
             fields[f"{name}.rows"] = flow["rows"]

@@ -45,7 +45,7 @@ def test_progress_has_fields_and_only_lines_with_news(
     orders.measure("orders", 17_997, "records")
     view.tick()
     view.tick()
-    orders.dead_letters = 2
+    orders.dead_letters, orders.untimed = 2, 4
     view.tick()
     first, second = (line for line in log.lines if line["event"] == "progress")
     assert first.keys() == {
@@ -54,3 +54,4 @@ def test_progress_has_fields_and_only_lines_with_news(
     }  # fmt: skip
     assert (first["orders.rows"], first["orders.lag_records"], first["out.rows"]) == (3, 17_997, 0)
     assert (second["dead_letters"], second["orders.dead_letters"]) == (2, 2)
+    assert second["rows_without_event_time"] == 4
