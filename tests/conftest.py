@@ -45,6 +45,6 @@ def _no_known_secrets() -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """In CI a failure is told at once: a run that is cut off tells nothing at its end."""
+    """Prints failures at once in CI; a killed run has no summary."""
     if report.failed and os.environ.get("CI") and not os.environ.get("PYTEST_XDIST_WORKER"):
         print(f"\n{report.nodeid} failed in {report.when}:\n{report.longreprtext}", flush=True)

@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 from penstock.sdk import Context, Source, registry
 from penstock.sdk.describe import SHARED, describe
 from penstock.sdk.registry import KINDS, Kind
-from penstock.spec.yaml.document import parse_document
 from penstock.spec.yaml.interpolate import Interpolator
+from penstock.spec.yaml.parse import parse_document
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"

@@ -1,4 +1,4 @@
-"""The plan, the session and the options of one building of DataFrames."""
+"""Shared inputs for building DataFrames: the plan, the session and the options."""
 
 from __future__ import annotations
 

@@ -80,10 +80,10 @@ class ParsedPipeline:
 class FrontEnd(Protocol):
     """A language of pipeline files, registered in the entry point group `penstock.front_ends`."""
 
-    def check_schema(self, path: str) -> bool:
+    def accepts(self, path: str) -> bool:
         """Returns whether the file is of this language, by its suffix or its content.
 
-        `-` is standard input. A file that cannot be read is not accepted by its content.
+        `-` is standard input. False for an unreadable file of unknown suffix.
         """
         ...
 
@@ -122,7 +122,7 @@ def select_front_end(paths: Sequence[str]) -> FrontEnd:
 
 def _language(path: str, installed: Mapping[str, FrontEnd]) -> str:
     others = (name for name in installed if name != DEFAULT)
-    return next((name for name in others if installed[name].check_schema(path)), DEFAULT)
+    return next((name for name in others if installed[name].accepts(path)), DEFAULT)
 
 
 def is_test_file(path: str | Path) -> bool:

@@ -10,8 +10,9 @@ import pytest
 
 from penstock.core.errors import SpecError
 from penstock.core.paths import ConfigStr
-from penstock.spec.yaml.document import Document, parse_document, read_document
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import ScalarNode
+from penstock.spec.yaml.parse import parse_document, read_document
 
 
 def scalar(document: Document, *route: str | int) -> ScalarNode:

@@ -67,7 +67,7 @@ class LineMap:
 
 
 class LineFrontEnd:
-    def check_schema(self, path: str) -> bool:
+    def accepts(self, path: str) -> bool:
         return path.endswith(".jsonl")
 
     def read(

@@ -10,10 +10,10 @@ import pytest
 
 from penstock.core.error_report import format_error
 from penstock.core.errors import SpecError
+from penstock.spec.tree.nodes import MappingNode, ScalarNode
 from penstock.spec.yaml import secrets
-from penstock.spec.yaml.document import parse_document
 from penstock.spec.yaml.interpolate import Interpolator
-from penstock.spec.yaml.nodes import MappingNode, ScalarNode
+from penstock.spec.yaml.parse import parse_document
 
 ENV = {
     "PORT": "8080",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.core.errors import SpecError
-from penstock.spec.yaml.document import read_document
+from penstock.spec.yaml.parse import read_document
 from penstock.spec.yaml.secrets import SecretError, reveal
 
 

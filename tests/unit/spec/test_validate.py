@@ -14,10 +14,11 @@ from penstock.core.paths import ConfigStr, UserPath
 from penstock.core.units import Duration
 from penstock.spec.front_end import ParsedPipeline
 from penstock.spec.model_validation import format_errors, validate_model
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import MappingNode
 from penstock.spec.validate import Pipeline, open_pipeline, validate
-from penstock.spec.yaml.document import Document, parse_document
 from penstock.spec.yaml.interpolate import Interpolator
-from penstock.spec.yaml.nodes import MappingNode
+from penstock.spec.yaml.parse import parse_document
 
 
 def validate_document(document: Document) -> Pipeline:

@@ -9,7 +9,7 @@ import yaml
 
 from penstock import app
 from penstock.core.errors import PenstockError
-from penstock.spec.yaml.align import align
+from penstock.spec.tree.align import align
 
 TEXTS = {
     "escaped line ends": r'"import os\n\ndef f():\n    x = (\n"',

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.core.location import Location
 from penstock.spec.script.quotes import statement_end
-from penstock.spec.yaml.nodes import File
+from penstock.spec.tree.nodes import File
 
 NAME = "<sql>"
 """The name of the input in messages."""

@@ -1,4 +1,4 @@
-"""The first rows of each key in a batch, for a query that keeps the first rows of each key.
+"""Top-N: keeps the first N rows of a key in each batch.
 
 `WHERE place <= 3` over `ROW_NUMBER() OVER (PARTITION BY key ORDER BY ...) AS place` drops all other
 rows. If no row is ever taken back, a row that is not among the first ones of its own batch never

@@ -1,4 +1,4 @@
-"""Watermarks of repeated batches: those of the query that has processed them before."""
+"""Watermarks of the original query, for repeated batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups by a window and by its event time: one of both is the event time of the groups.
+"""GROUP BY a window and its event time: only the window stays event time.
 
 Spark finds complete groups by their event-time column and does not accept a second one. The window
 remains one, and the event time is a column like any other.

@@ -1,4 +1,4 @@
-"""Joins and groups by the start or the end of windows: they are joins and groups by the windows.
+"""Rewrites of joins and groups by window bounds to the window, which keeps its watermark.
 
 Spark completes joins and groups by their columns with a watermark, which the bounds of a window
 have lost. The window itself is added to the columns that are compared.

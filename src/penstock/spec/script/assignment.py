@@ -10,7 +10,7 @@ from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.table import TableColumn
 from penstock.spec.script.tokens import Text, TokenReader, tokenize
-from penstock.spec.yaml.nodes import File
+from penstock.spec.tree.nodes import File
 from penstock.sql.dialect.calls import quote
 from penstock.sql.dialect.query import read_query
 from penstock.sql.dialect.text import Edit

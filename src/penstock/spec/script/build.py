@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.core.location import Location
 from penstock.spec.script.tokens import Text
-from penstock.spec.yaml import scalars
-from penstock.spec.yaml.nodes import (
+from penstock.spec.tree.nodes import (
     Entry,
     File,
     MappingNode,
@@ -16,6 +15,7 @@ from penstock.spec.yaml.nodes import (
     SequenceNode,
     Span,
 )
+from penstock.spec.yaml import scalars
 from penstock.sql.dialect.text import Translation
 
 

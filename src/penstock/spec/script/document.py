@@ -17,8 +17,8 @@ from penstock.spec.script.statements import Statement, read_statement
 from penstock.spec.script.tables import resolve_tables
 from penstock.spec.script.tokens import Text, Token, TokenReader, split_statements, tokenize
 from penstock.spec.script.unread import UnreadStatements
-from penstock.spec.yaml.document import Document
-from penstock.spec.yaml.nodes import File, MappingNode
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import File, MappingNode
 from penstock.sql.dialect.nesting import check_nesting
 from penstock.sql.dialect.text import DialectError
 

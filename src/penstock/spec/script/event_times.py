@@ -11,7 +11,7 @@ from penstock.spec.script.arroyo.connectors import find_connector
 from penstock.spec.script.options import Option
 from penstock.spec.script.statements import CreateTable, Statement
 from penstock.spec.script.tokens import Text
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.nodes import ScalarNode
 
 _METADATA = {
     "generate": "time",

@@ -11,7 +11,7 @@ from penstock.spec.script.build import derived_node, map_node, text_node
 from penstock.spec.script.options import check_unique, read_options
 from penstock.spec.script.tokens import Text, TokenReader
 from penstock.spec.script.types import spark_type
-from penstock.spec.yaml.nodes import File, Node, ScalarNode
+from penstock.spec.tree.nodes import File, Node, ScalarNode
 
 _CLAUSES = (
     "LANGUAGE", "DETERMINISTIC", "NOT", "STRICT", "RETURNS", "CALLED", "COMMENT", "WITH", "AS",

@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from penstock.core.errors import SpecError
 from penstock.spec.script.token import Token
-from penstock.spec.yaml.nodes import File
+from penstock.spec.tree.nodes import File
 
 QUOTE = '"'
 

@@ -40,7 +40,7 @@ from penstock.spec.script.statements import (
 from penstock.spec.script.tables import Tables
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.unread import UnreadStatements
-from penstock.spec.yaml.nodes import File, Node
+from penstock.spec.tree.nodes import File, Node
 
 _KINDS = ("source", "sink", "lookup")
 _PRINTED = "result"

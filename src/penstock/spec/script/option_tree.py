@@ -9,7 +9,7 @@ from penstock.core.text import did_you_mean, nearest
 from penstock.spec.script.build import map_node
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
-from penstock.spec.yaml.nodes import File, Node, ScalarNode
+from penstock.spec.tree.nodes import File, Node, ScalarNode
 
 _TYPE = "type"
 _CONNECTOR = "connector"

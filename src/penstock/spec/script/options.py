@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.core.errors import SpecError
 from penstock.spec.script.build import list_node, number_node, text_node
 from penstock.spec.script.tokens import Text, TokenReader
-from penstock.spec.yaml.nodes import File, Node
+from penstock.spec.tree.nodes import File, Node
 
 _MAX_DEPTH = 16
 _VALUE = "a value: a text in quotes, a number, TRUE, FALSE, INTERVAL or [a, b]"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.script.tokens import Text, TokenReader
-from penstock.spec.yaml.nodes import File
+from penstock.spec.tree.nodes import File
 
 _TIMES = {"year": "%Y", "month": "%Y/%m", "day": "%Y/%m/%d", "hour": "%Y/%m/%d/%H"}
 _WITH_NUMBER = ("bucket", "truncate")

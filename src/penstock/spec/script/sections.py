@@ -14,7 +14,7 @@ from penstock.spec.script.hidden_times import HiddenTimes
 from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.row_times import window_columns
 from penstock.spec.script.tokens import Text
-from penstock.spec.yaml.nodes import File, Node
+from penstock.spec.tree.nodes import File, Node
 from penstock.sql.dialect.text import Translation
 
 

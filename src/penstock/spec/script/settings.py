@@ -8,7 +8,7 @@ from penstock.spec.runtime_models import Runtime
 from penstock.spec.script.option_tree import Tree
 from penstock.spec.script.statements import Set
 from penstock.spec.script.tokens import Text
-from penstock.spec.yaml.nodes import File
+from penstock.spec.tree.nodes import File
 
 _TOP_LEVEL = ("name", "description", "function_files")
 _RUNTIME = "runtime"

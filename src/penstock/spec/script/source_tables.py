@@ -20,7 +20,7 @@ from penstock.spec.script.statements import CreateTable
 from penstock.spec.script.table import TableColumn
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.watermark import Watermark
-from penstock.spec.yaml.nodes import File, Node
+from penstock.spec.tree.nodes import File, Node
 
 
 class SourceTables:

@@ -12,7 +12,7 @@ from penstock.spec.script.other_statements import unsupported_statement
 from penstock.spec.script.partitions import Partition, read_partitions
 from penstock.spec.script.table import TableColumns, read_columns
 from penstock.spec.script.tokens import Text, TokenReader
-from penstock.spec.yaml.nodes import Node
+from penstock.spec.tree.nodes import Node
 
 STATEMENTS = [
     "CREATE TABLE", "CREATE VIEW", "CREATE FUNCTION", "CREATE MACRO", "INSERT INTO", "SELECT",

@@ -12,7 +12,7 @@ from penstock.spec.script.options import Option, check_unique, last_options
 from penstock.spec.script.statements import CreateTable, Insert, Statement
 from penstock.spec.script.table import TableColumns
 from penstock.spec.script.types import translate_type
-from penstock.spec.yaml.nodes import File
+from penstock.spec.tree.nodes import File
 
 _DECIMAL = "DECIMAL(38, 10)"
 """The type of DECIMAL without a precision in Arroyo."""

@@ -17,7 +17,7 @@ from penstock.core.text import shorten
 from penstock.spec.script.names import in_backticks, joined_names
 from penstock.spec.script.quotes import DOLLAR, OPEN, find_unclosed
 from penstock.spec.script.token import Text, Token
-from penstock.spec.yaml.nodes import File
+from penstock.spec.tree.nodes import File
 
 __all__ = ["Text", "Token", "TokenReader", "split_statements", "tokenize"]
 

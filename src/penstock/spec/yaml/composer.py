@@ -10,9 +10,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
 from penstock.core.errors import SpecError
+from penstock.spec.tree.nodes import Entry, File, MappingNode, Node, ScalarNode, SequenceNode, Span
 from penstock.spec.yaml import scalars as yaml_scalars
 from penstock.spec.yaml import syntax
-from penstock.spec.yaml.nodes import Entry, File, MappingNode, Node, ScalarNode, SequenceNode, Span
 
 MAX_DEPTH = 100
 DUPLICATE_KEY = "duplicate-key"

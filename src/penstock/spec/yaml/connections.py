@@ -7,8 +7,8 @@ from dataclasses import replace
 from penstock.core.errors import PenstockError, SpecError
 from penstock.core.text import did_you_mean
 from penstock.spec.front_end import MissingParts
-from penstock.spec.yaml.document import Document
-from penstock.spec.yaml.nodes import Entry, MappingNode, Node, ScalarNode
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode
 
 _USERS = {"sources": "source", "sinks": "sink"}
 

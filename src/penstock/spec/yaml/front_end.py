@@ -18,11 +18,11 @@ from penstock.spec.front_end import (
     is_test_file,
 )
 from penstock.spec.script import parse_valid_part
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import MappingNode
 from penstock.spec.yaml.connections import apply_connections
-from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.include import IncludeReader
 from penstock.spec.yaml.interpolate import Interpolator
-from penstock.spec.yaml.nodes import MappingNode
 from penstock.spec.yaml.overlay import merge_files
 from penstock.spec.yaml.overrides import apply_overrides
 
@@ -32,7 +32,7 @@ SUFFIXES = {".yaml", ".yml", ".json", SCRIPT_SUFFIX}
 class YamlFrontEnd:
     """The front end of YAML files, of JSON files, which are YAML, and of SQL scripts."""
 
-    def check_schema(self, path: str) -> bool:
+    def accepts(self, path: str) -> bool:
         """Returns whether the suffix is one of YAML, JSON or SQL; `-` is YAML."""
         return path == "-" or Path(path).suffix in SUFFIXES
 

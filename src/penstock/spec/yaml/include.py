@@ -29,9 +29,10 @@ from penstock.core.location import Location
 from penstock.core.text import shorten
 from penstock.spec.front_end import SCRIPT_SUFFIX
 from penstock.spec.script import parse_valid_part
-from penstock.spec.yaml.document import Document, missing_file_error, read_document, read_text
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import Node, ScalarNode, SequenceNode
 from penstock.spec.yaml.interpolate import Interpolator
-from penstock.spec.yaml.nodes import Node, ScalarNode, SequenceNode
+from penstock.spec.yaml.parse import missing_file_error, read_document, read_text
 
 
 class IncludeReader:

@@ -32,8 +32,8 @@ from dataclasses import dataclass, replace
 
 from penstock.core.errors import SpecError
 from penstock.core.text import nearest
+from penstock.spec.tree.nodes import Entry, Interpolated, Node, ScalarNode, SequenceNode
 from penstock.spec.yaml import scalars as yaml_scalars
-from penstock.spec.yaml.nodes import Entry, Interpolated, Node, ScalarNode, SequenceNode
 from penstock.spec.yaml.secrets import SecretError, reveal
 
 _ENVIRONMENT = "env:"

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from penstock.core.errors import PenstockError
 from penstock.spec.front_end import combine
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import Entry, MappingNode, ScalarNode, SequenceNode
 from penstock.spec.yaml.composer import duplicate_key_error
-from penstock.spec.yaml.document import Document
-from penstock.spec.yaml.nodes import Entry, MappingNode, ScalarNode, SequenceNode
 
 NAMED = {
     "sources": "source",

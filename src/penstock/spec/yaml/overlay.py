@@ -8,10 +8,10 @@ from dataclasses import replace
 from penstock.core.errors import PenstockError
 from penstock.spec.front_end import SCRIPT_SUFFIX, Replacement, combine
 from penstock.spec.source_map import Route
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import Entry, MappingNode, Node, SequenceNode
 from penstock.spec.yaml.composer import duplicate_key_error
-from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.merge import LISTS, is_empty, merge_documents
-from penstock.spec.yaml.nodes import Entry, MappingNode, Node, SequenceNode
 
 
 def merge_files(files: List[List[Document]]) -> tuple[Document, list[PenstockError]]:

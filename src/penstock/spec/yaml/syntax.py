@@ -11,7 +11,7 @@ from ruamel.yaml.error import MarkedYAMLError
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.yaml.nodes import File, Node, ScalarNode
+from penstock.spec.tree.nodes import File, Node, ScalarNode
 
 _QUOTE = "put the text in quotes"
 _SAME_COLUMN = "align the keys of a map in one column"

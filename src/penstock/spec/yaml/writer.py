@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from penstock.core.errors import PenstockError, raise_all
+from penstock.spec.tree.nodes import MappingNode, Node, SequenceNode
 from penstock.spec.yaml.include import IncludeReader
-from penstock.spec.yaml.nodes import MappingNode, Node, SequenceNode
 from penstock.spec.yaml.overlay import merge_files
 
 _ORDER = (

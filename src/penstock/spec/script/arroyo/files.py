@@ -9,7 +9,7 @@ from penstock.core.units import seconds
 from penstock.spec.script.arroyo.keys import Value
 from penstock.spec.script.arroyo.object_store import combine_path
 from penstock.spec.script.options import Option
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.nodes import ScalarNode
 
 EVENT_TIME = "_timestamp"
 """The column of the event time, which the rows of Arroyo have in addition to their columns."""

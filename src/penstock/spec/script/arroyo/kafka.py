@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.spec.script.arroyo.prefixes import with_table
 from penstock.spec.script.options import Option
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.nodes import ScalarNode
 
 _GROUP, _PREFIX = "source.group_id", "source.group_id_prefix"
 

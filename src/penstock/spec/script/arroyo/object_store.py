@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from penstock.spec.script.arroyo.keys import Key, Refused, Rules
 from penstock.spec.script.options import Option
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.nodes import ScalarNode
 
 _FORMS = (
     (r"s3::(?P<endpoint>https?://[^/]+)/(?P<rest>.+)", "s3"),

@@ -22,7 +22,7 @@ from penstock.spec.script.arroyo.placeholders import with_expressions
 from penstock.spec.script.build import derived_node, list_node, map_node
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
-from penstock.spec.yaml.nodes import File, Node, ScalarNode
+from penstock.spec.tree.nodes import File, Node, ScalarNode
 
 _GROUPS = (
     "source.", "sink.", "rolling_policy.", "schema_registry.", "partitioning.", "filename.",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.spec.script.options import Option
-from penstock.spec.yaml.nodes import Node, ScalarNode, SequenceNode
+from penstock.spec.tree.nodes import Node, ScalarNode, SequenceNode
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 

@@ -1,4 +1,4 @@
-"""Names of which Arroyo has the prefix, completed with the name of the table."""
+"""Prefix options of Arroyo, to which the name of the table is appended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.spec.script.options import Option
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.nodes import ScalarNode
 
 _CLIENT = "client_prefix"
 

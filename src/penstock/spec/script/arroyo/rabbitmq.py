@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.spec.script.arroyo.keys import is_true
 from penstock.spec.script.options import Option
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.nodes import ScalarNode
 
 _STREAM_PORTS = ("5552", "5551")
 """The ports of the stream protocol. The ports of AMQP are those of the URL's scheme."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.spec.script.options import Option
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.nodes import ScalarNode
 
 _TARGETS = {"string": "key", "list": "list", "hash": "hash"}
 _PREFIX, _COLUMN = "target.key_prefix", "target.key_column"

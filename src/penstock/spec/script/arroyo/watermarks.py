@@ -8,7 +8,7 @@ from penstock.spec.script.assignment import quoted
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.watermark import Watermark
-from penstock.spec.yaml.nodes import ScalarNode
+from penstock.spec.tree.nodes import ScalarNode
 
 DELAY = "1s"
 """The delay of a watermark that Arroyo assumes."""

@@ -10,7 +10,7 @@ from penstock.core.errors import SpecError
 from penstock.spec.script.tokens import Text, TokenReader, tokenize
 from penstock.spec.script.types import spark_type
 from penstock.spec.script.writer.values import identifier, text_literal, texts
-from penstock.spec.yaml.nodes import File, MappingNode, Node, ScalarNode
+from penstock.spec.tree.nodes import File, MappingNode, Node, ScalarNode
 
 _NOT_NULL = re.compile(r"\s+not\s+null\s*\Z", re.IGNORECASE)
 _CLAUSE = re.compile(r"\b(?:comment|default|generated|metadata|primary)\b", re.IGNORECASE)

@@ -14,8 +14,8 @@ from penstock.spec.script.tokens import split_statements, tokenize
 from penstock.spec.script.writer.columns import split_columns
 from penstock.spec.script.writer.functions import parameters
 from penstock.spec.script.writer.values import Statement, beside, refusal
-from penstock.spec.yaml.document import Document
-from penstock.spec.yaml.nodes import File
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import File
 
 SECTIONS = ("functions", "sources", "transforms", "sinks")
 SETTINGS = ("name", "description", "function_files", "runtime")

@@ -10,7 +10,7 @@ from penstock.spec.script.writer.values import (
     identifier,
     refusal,
 )
-from penstock.spec.yaml.nodes import Entry, MappingNode
+from penstock.spec.tree.nodes import Entry, MappingNode
 
 _CLAUSES = ("kind", "args", "returns", "code", "sql", "skip_nulls", "deterministic")
 

@@ -22,10 +22,10 @@ from penstock.spec.script.writer.values import (
     refusal,
     text_literal,
 )
+from penstock.spec.tree.document import Document
+from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 from penstock.spec.yaml.connections import apply_connections
-from penstock.spec.yaml.document import Document
 from penstock.spec.yaml.include import IncludeReader
-from penstock.spec.yaml.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 from penstock.spec.yaml.overlay import merge_files
 
 _TEXTS = ("name", "description", "function_files")

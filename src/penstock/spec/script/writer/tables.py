@@ -20,7 +20,7 @@ from penstock.spec.script.writer.values import (
     refusal,
     texts,
 )
-from penstock.spec.yaml.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
+from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 
 _WIDTH = 90
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.spec.script.assignment import quoted
-from penstock.spec.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 CODE = "not-in-sql"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -13,7 +13,7 @@ from typing import Any
 from penstock.core.location import Location
 from penstock.core.paths import ConfigStr
 from penstock.spec.source_map import SourceValue, Substitution
-from penstock.spec.yaml.align import align
+from penstock.spec.tree.align import align
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 
