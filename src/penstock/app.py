@@ -1,7 +1,7 @@
-"""The six steps from the text of a pipeline to records in its sinks.
+"""The steps from the files of a pipeline to records in its sinks.
 
-`load` (text to Document), `validate` (to Pipeline), `make_plan` (to Plan), `build` (to DataFrames),
-`start`, `supervise`. No other module uses all steps.
+The functions here take `load` (files to ParsedPipeline), `validate` (to Pipeline) and `make_plan`
+(to Plan). `Run` takes the others: `Builder` (to DataFrames), `start` (to queries), `Supervisor`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.core.errors import PenstockError, raise_all
-from penstock.plan.make import PartialPlan, make_partial_plan
+from penstock.plan.make import PartialPlan, make_plan
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
 from penstock.runtime.run_options import DEFAULT_OPTIONS, RunOptions
-from penstock.spec.front_end import Overrides
-from penstock.spec.validate import read_pipeline, validate_parsed
+from penstock.spec.front_end import Overrides, ParsedPipeline, load
+from penstock.spec.validate import validate
 from penstock.spec.yaml.front_end import read_script
 
 if TYPE_CHECKING:
@@ -56,11 +56,7 @@ def partial_plan(
     Without a valid part the plan is None.
     """
     files = [paths] if isinstance(paths, str | Path) else list(paths)
-    pipeline, mistakes = read_pipeline(files, overrides=overrides, env=env)
-    if pipeline is None:
-        return None, mistakes
-    partial = make_partial_plan(pipeline, mistakes)
-    return partial, partial.errors
+    return _plan_of(load(files, overrides=overrides, env=env))
 
 
 def script_plan(
@@ -70,10 +66,14 @@ def script_plan(
 
     Paths are relative to the working directory. `name` is the name of the file in messages.
     """
-    pipeline, mistakes = validate_parsed(read_script(text, name, overrides=overrides))
+    return _plan_of(read_script(text, name, overrides=overrides))
+
+
+def _plan_of(parsed: ParsedPipeline) -> tuple[PartialPlan | None, Sequence[PenstockError]]:
+    pipeline, errors = validate(parsed)
     if pipeline is None:
-        return None, mistakes
-    partial = make_partial_plan(pipeline, mistakes)
+        return None, errors
+    partial = make_plan(pipeline, errors)
     return partial, partial.errors
 
 
@@ -153,7 +153,7 @@ def run(
     from penstock.runtime.run import Run
 
     handle = _handle(paths, overrides, options)
-    handle.execute(lambda handle: Run(handle, options).execute(spark))
+    Run(handle, options).run(spark)
     outcome = handle.wait()
     assert outcome is not None
     return outcome
@@ -173,7 +173,7 @@ def start(
     from penstock.runtime.run import Run
 
     handle = _handle(paths, overrides, options)
-    handle.execute_in_background(lambda handle: Run(handle, options).execute(spark))
+    Run(handle, options).start(spark)
     return handle
 
 

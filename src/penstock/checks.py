@@ -161,7 +161,9 @@ def _connect(result: CheckResult, partial: PartialPlan, timeout: float) -> None:
     from penstock.runtime.connectivity import check_connectivity
 
     plan = partial.plan
-    nodes = {name: node for name, node in plan.nodes.items() if name not in partial.stand_ins}
+    nodes = {
+        name: node for name, node in plan.nodes.items() if name not in partial.placeholder_sources
+    }
     plan = replace(plan, nodes=nodes)
     result.errors += check_connectivity(plan, timeout=timeout)
 

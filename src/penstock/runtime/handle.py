@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -144,18 +144,9 @@ class RunHandle:
         session = self.session.newSession()
         return preview.preview(self.plan, nodes, session, rows=rows, timeout=timeout)
 
-    def execute(self, run: Callable[[RunHandle], Outcome]) -> None:
-        """Runs to the end in this thread. `wait` returns the outcome, or raises the error."""
-        try:
-            self._outcome = run(self)
-        except BaseException as error:
-            self._error = error
-        finally:
-            self.session = None
-            self.log.close()
-            self._ended.set()
-
-    def execute_in_background(self, run: Callable[[RunHandle], Outcome]) -> None:
-        """Runs to the end in a thread of its own."""
-        name = f"penstock-run-{self.id}"
-        threading.Thread(target=self.execute, args=(run,), name=name, daemon=True).start()
+    def end(self, outcome: Outcome | None, error: BaseException | None = None) -> None:
+        """Records the end of the run: `wait` returns the outcome, or raises the error."""
+        self._outcome, self._error = outcome, error
+        self.session = None
+        self.log.close()
+        self._ended.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Literal
@@ -59,7 +60,7 @@ def check_options(plan: Plan, options: RunOptions) -> None:
 
 
 class Run:
-    """A run of the plan of a handle. Raises PenstockError if the run cannot start."""
+    """A run of the plan of a handle."""
 
     def __init__(self, handle: RunHandle, options: RunOptions) -> None:
         self.handle, self.options = handle, options
@@ -67,8 +68,22 @@ class Run:
         self.state = open_state(handle.plan)
         self._is_changed = False
 
-    def execute(self, spark: SparkSession | None) -> Outcome:
-        """Runs the plan in this session, or in a session of its own, to its end."""
+    def run(self, spark: SparkSession | None) -> None:
+        """Runs the plan in this session, or in one of its own, to its end.
+
+        The handle has the outcome, or the error with which the run could not start.
+        """
+        try:
+            self.handle.end(self._run(spark))
+        except BaseException as error:
+            self.handle.end(None, error)
+
+    def start(self, spark: SparkSession | None) -> None:
+        """Runs the plan in a thread of its own."""
+        name = f"penstock-run-{self.handle.id}"
+        threading.Thread(target=self.run, args=(spark,), name=name, daemon=True).start()
+
+    def _run(self, spark: SparkSession | None) -> Outcome:
         with ExitStack() as stack:
             if self.options.listen is not None:
                 self._serve_metrics(self.options.listen, stack)

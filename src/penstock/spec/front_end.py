@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -75,6 +76,8 @@ class ParsedPipeline:
     """The options that a file replaces in an earlier file."""
     missing: MissingParts | None = None
     """The parts that could not be read; None if all could."""
+    files: tuple[str, ...] = ()
+    """The files without their includes; `-` is standard input."""
 
 
 class FrontEnd(Protocol):
@@ -118,6 +121,25 @@ def select_front_end(paths: Sequence[str]) -> FrontEnd:
                 hint="write all files of a pipeline in one language",
             )
     return installed[names[0]]
+
+
+def load(
+    paths: Sequence[str | Path],
+    *,
+    overrides: Overrides = (),
+    env: Mapping[str, str] | None = None,
+) -> ParsedPipeline:
+    """Reads the files of one pipeline with their front end. Errors are in the result.
+
+    `env` defaults to the environment of the process.
+    """
+    names = [str(path) for path in paths]
+    try:
+        front_end = select_front_end(names)
+    except SpecError as error:
+        return ParsedPipeline(errors=[error])
+    known = os.environ if env is None else env
+    return replace(front_end.read(names, overrides=overrides, env=known), files=tuple(names))
 
 
 def _language(path: str, installed: Mapping[str, FrontEnd]) -> str:

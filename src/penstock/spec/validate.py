@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.core.errors import PenstockError, SpecError, raise_all
+from penstock.core.errors import PenstockError, SpecError
 from penstock.spec.cases import check_cases
 from penstock.spec.front_end import (
     SCRIPT_SUFFIX,
     MissingParts,
-    Overrides,
     ParsedPipeline,
     Replacement,
     is_test_file,
-    select_front_end,
 )
 from penstock.spec.graph import check_graph, find_unused, reads_unknown_relations
 from penstock.spec.model_validation import validate_model
@@ -70,53 +67,8 @@ class Pipeline:
         return re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_") or "pipeline"
 
 
-def validate(parsed: ParsedPipeline) -> Pipeline:
-    """Returns the pipeline of parsed files. Raises SpecError, or ValidationErrors of several."""
-    pipeline, errors = validate_parsed(parsed)
-    raise_all(errors)
-    assert pipeline is not None
-    return pipeline
-
-
-def open_pipeline(
-    paths: Sequence[str | Path],
-    *,
-    overrides: Overrides = (),
-    env: Mapping[str, str] | None = None,
-) -> Pipeline:
-    """Reads and validates a pipeline. Raises SpecError, or ValidationErrors of several."""
-    pipeline, errors = read_pipeline(paths, overrides=overrides, env=env)
-    raise_all(errors)
-    assert pipeline is not None
-    return pipeline
-
-
-def read_pipeline(
-    paths: Sequence[str | Path],
-    *,
-    overrides: Overrides = (),
-    env: Mapping[str, str] | None = None,
-) -> tuple[Pipeline | None, list[PenstockError]]:
-    """Reads a pipeline as `open_pipeline` does, and returns errors instead of raising them.
-
-    With errors the pipeline is the valid part; it is None if no part is valid. `env` defaults to
-    the environment of the process.
-    """
-    names = [str(path) for path in paths]
-    try:
-        front_end = select_front_end(names)
-    except SpecError as error:
-        return None, [error]
-    known = os.environ if env is None else env
-    parsed = front_end.read(names, overrides=overrides, env=known)
-    pipeline, errors = validate_parsed(parsed)
-    return pipeline and replace(pipeline, files=tuple(names)), errors
-
-
-def validate_parsed(
-    parsed: ParsedPipeline,
-) -> tuple[Pipeline | None, list[PenstockError]]:
-    """Validates as `validate` does, and returns errors instead of raising them.
+def validate(parsed: ParsedPipeline) -> tuple[Pipeline | None, list[PenstockError]]:
+    """Returns the pipeline of parsed files, and all errors in the files.
 
     With errors the pipeline is the valid part; it is None if no part is valid.
     """
@@ -139,7 +91,7 @@ def validate_parsed(
     warnings = (*parsed.warnings, *find_unused(source_map))
     damaged = damaged_nodes(source_map, removed)
     pipeline = Pipeline(
-        spec, source_map, warnings, damaged, complete,
+        spec, source_map, warnings, damaged, complete, parsed.files,
         replacements=tuple(parsed.replacements), missing=missing,
     )  # fmt: skip
     return pipeline, [*parsed.errors, *errors]
