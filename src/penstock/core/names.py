@@ -1,4 +1,4 @@
-"""Valid names of nodes and pipelines, for use in SQL, paths and metrics."""
+"""Names of nodes and pipelines, for use in SQL, paths and metrics; names in SQL."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def node_name_problem(name: str) -> str | None:
     if not _NAME.match(name):
         return "a name starts with a letter and has letters, digits and underscores"
     return None
+
+
+def quote_name(name: str) -> str:
+    """Returns a name in backticks, as Spark SQL reads any name."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def derived_name(name: str, suffix: str) -> str:

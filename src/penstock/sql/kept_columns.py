@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from penstock.core.names import quote_name
 from penstock.sql.facts import Facts, parse_facts
 from penstock.sql.group_keys import group_key
 from penstock.sql.keyed_rows import KeyedRows
@@ -35,7 +36,7 @@ def computed_rows(expressions: Sequence[str], rows: KeyedRows) -> KeyedRows:
 
 def aliased(columns: Mapping[str, str]) -> list[str]:
     """Returns expressions with the names of their columns."""
-    return [f"{text} AS `{name.replace('`', '``')}`" for name, text in columns.items()]
+    return [f"{text} AS {quote_name(name)}" for name, text in columns.items()]
 
 
 def _query_rows(facts: Facts, query: exp.Expr, known: Mapping[str, KeyedRows]) -> KeyedRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.core.names import quote_name
 from penstock.sdk import Operation
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def filter_changes(
     """
     from pyspark.sql.functions import coalesce, expr, lit, when
 
-    name = f"`{operation.replace('`', '``')}`"
+    name = quote_name(operation)
     frame = frame.withColumn(_PASSES, coalesce(expr(condition), lit(False)))
     before = [] if timeless else [Operation.UPDATE_BEFORE.value]
     deleted = [*before, Operation.UPDATE.value, Operation.DELETE.value]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from penstock.core.names import quote_name
 from penstock.core.units import duration_text
 from penstock.sdk import Config, PlanError, PositiveDuration, Relation
 from penstock.transforms.columns import require
@@ -88,12 +89,11 @@ def _with_metadata(frame: DataFrame, metadata: Mapping[str, Mapping[str, Any]]) 
     """Returns a frame whose columns have this metadata, by their names."""
     from pyspark.sql.functions import col
 
-    quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}
     return frame.select(
         *(
-            col(quoted[name]).alias(name, metadata=dict(metadata[name]))
+            col(quote_name(name)).alias(name, metadata=dict(metadata[name]))
             if name in metadata
-            else col(quoted[name])
+            else col(quote_name(name))
             for name in frame.columns
         )
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from penstock.core.names import quote_name
 from penstock.sdk import Config, Relation
 from penstock.sql.keyed_rows import KeyedRows
 
@@ -50,15 +51,11 @@ class LastRows(Relation[LastRowsConfig]):
         if not {*self.config.key} <= {*frame.columns}:
             # The sink reports the missing column.
             return frame
-        keys = [frame[_quoted(name)] for name in self.config.key]
+        keys = [frame[quote_name(name)] for name in self.config.key]
         is_null = keys[0].isNull()
         for key in keys[1:]:
             is_null |= key.isNull()
-        rows = [frame[_quoted(name)] for name in self.config.input_key if name in frame.columns]
+        rows = [frame[quote_name(name)] for name in self.config.input_key if name in frame.columns]
         own = [when(is_null, struct(*rows))] if rows else []
-        columns = struct(*(frame[_quoted(name)] for name in frame.columns))
+        columns = struct(*(frame[quote_name(name)] for name in frame.columns))
         return frame.groupBy(*keys, *own).agg(last(columns).alias(_ROW)).select(f"{_ROW}.*")
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from penstock.core.names import quote_name
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
@@ -47,7 +48,7 @@ class Map(Relation[MapConfig]):
     def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
         (rows,) = inputs.values()
         texts = aliased({str(sql.route[-1]): sql.text for sql in self.sql_texts()})
-        names = ", ".join(f"`{name.replace('`', '``')}`" for name in self.config.set)
+        names = ", ".join(quote_name(name) for name in self.config.set)
         changed = computed_rows([f"* EXCEPT ({names})", *texts], rows)
         if rows.columns is None:
             return changed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
+from penstock.core.names import quote_name
 from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
@@ -68,7 +69,7 @@ class Select(Relation[SelectConfig]):
         operation = self.operation_column
         if operation is None or operation in selected.columns:
             return selected
-        name = f"`{operation.replace('`', '``')}`"
+        name = quote_name(operation)
         kept = [*columns, name] if isinstance(columns, list) else {**columns, operation: name}
         return _select(frame, kept)
 

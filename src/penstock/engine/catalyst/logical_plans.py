@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.sql.types import DataType, StructType
 
+from penstock.core.names import quote_name
 from penstock.engine.catalyst.java_names import java_names
 from penstock.engine.catalyst.spark_plan import analyzed_plan, frame_of, scala_items, scala_sequence
 
@@ -82,5 +83,4 @@ class Catalyst:
 
 def named(name: str) -> Column:
     """Returns a column by its name, whatever its characters."""
-    quoted = name.replace("`", "``")
-    return col(f"`{quoted}`")
+    return col(quote_name(name))

@@ -17,6 +17,7 @@ from pyspark.sql.functions import (
 )
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from penstock.core.names import quote_name
 from penstock.engine.catalyst.columns import has_variant, variant_columns
 
 
@@ -49,8 +50,7 @@ def _replace(
 
 
 def _column(rows: DataFrame, name: str) -> Column:
-    escaped = name.replace("`", "``")
-    return rows[f"`{escaped}`"]
+    return rows[quote_name(name)]
 
 
 def _converted(column: Column, type_: DataType, convert: Callable[[Column], Column]) -> Column:

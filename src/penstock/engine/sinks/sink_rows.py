@@ -15,6 +15,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql.functions import coalesce, lit, monotonically_increasing_id, row_number, when
 
+from penstock.core.names import quote_name
 from penstock.engine.catalyst.arrow_map import map_in_arrow
 from penstock.engine.catalyst.columns import has_variant, sink_schema
 from penstock.engine.catalyst.executed_plan import PhysicalRows
@@ -151,8 +152,7 @@ def divided_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:
 
 
 def _column(rows: DataFrame, name: str) -> Column:
-    escaped = name.replace("`", "``")
-    return rows[f"`{escaped}`"]
+    return rows[quote_name(name)]
 
 
 def written_columns(columns: pa.Schema, operation: str | None) -> pa.Schema:

@@ -18,6 +18,7 @@ from penstock.core.text import did_you_mean
 from penstock.engine.catalyst.arrow_map import map_in_arrow
 from penstock.engine.catalyst.columns import to_arrow, to_spark
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.logical_plans import named
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     analyzed_plan,
@@ -85,10 +86,7 @@ def add_watermark(
         return _drop_sentinel(bounded, watermark.column) if drops_sentinel else bounded
     bounded = frame.withColumn(_BOUND, _bound(frame, watermark.column, watermark.bound))
     event_time = col(watermark.column).alias(watermark.column, metadata={WATERMARK_DELAY: delay})
-    columns = [
-        event_time if name == watermark.column else col(f"`{name.replace('`', '``')}`")
-        for name in frame.columns
-    ]
+    columns = [event_time if name == watermark.column else named(name) for name in frame.columns]
     bounded = bounded.withWatermark(_BOUND, f"{delay} milliseconds")
     if drops_sentinel:
         bounded = _drop_sentinel(bounded, _BOUND)

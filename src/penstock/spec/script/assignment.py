@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from penstock.core.errors import SpecError
+from penstock.core.names import quote_name
 from penstock.core.text import did_you_mean
 from penstock.spec.script.table import TableColumn
 from penstock.spec.script.tokens import Text, TokenReader, tokenize
@@ -50,11 +51,11 @@ def assignment(
                 hint=f"add {column.name.value} to the columns, or remove NOT NULL",
             )
     values = [
-        _value(quoted(name) if name in names else "NULL", column)
+        _value(quote_name(name) if name in names else "NULL", column)
         for name, column in zip(known, columns, strict=True)
     ]
-    values += map(quoted, kept)
-    aliases = ", ".join(map(quoted, [*names, *kept]))
+    values += map(quote_name, kept)
+    aliases = ", ".join(map(quote_name, [*names, *kept]))
     return f"SELECT {', '.join(values)} FROM {query} AS {query}({aliases})"
 
 
@@ -64,7 +65,7 @@ def _value(value: str, column: TableColumn) -> str:
     if column.required:
         problem = quote(f'column "{column.name.value}" is null; expected a value')
         cast = f"coalesce({cast}, CAST(raise_error({problem}) AS {column.type.value}))"
-    return f"{cast} AS {quoted(column.name.value)}"
+    return f"{cast} AS {quote_name(column.name.value)}"
 
 
 def unique_names(query: str) -> Iterator[Edit]:
@@ -81,7 +82,7 @@ def unique_names(query: str) -> Iterator[Edit]:
         seen[name] += 1
         if seen[name] > 1 and not item.has_alias:
             end = sql[item.part[1] - 1].end
-            yield Edit(end, end, f" AS {quoted(f'{item.name}_{seen[name]}')}")
+            yield Edit(end, end, f" AS {quote_name(f'{item.name}_{seen[name]}')}")
 
 
 def selected_table(query: Text) -> Text | None:
@@ -105,14 +106,9 @@ def union(inputs: Sequence[Text]) -> str:
 
 def renamed(query: str, columns: Sequence[str]) -> str:
     """Returns the rows of `query` with other names of its columns, by position."""
-    name = quoted(query)
-    return f"SELECT * FROM {name} AS {name}({', '.join(map(quoted, columns))})"
+    name = quote_name(query)
+    return f"SELECT * FROM {name} AS {name}({', '.join(map(quote_name, columns))})"
 
 
 def _identifier(name: str) -> str:
-    return name if name.isidentifier() else quoted(name)
-
-
-def quoted(name: str) -> str:
-    """Returns a name as an identifier of Spark SQL."""
-    return f"`{name.replace('`', '``')}`"
+    return name if name.isidentifier() else quote_name(name)

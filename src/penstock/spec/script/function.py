@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from penstock.core.errors import SpecError
+from penstock.core.names import quote_name
 from penstock.core.text import did_you_mean
-from penstock.spec.script.assignment import quoted
 from penstock.spec.script.build import derived_node, map_node, text_node
 from penstock.spec.script.options import check_unique, read_options
 from penstock.spec.script.tokens import Text, TokenReader
@@ -194,4 +194,4 @@ def _read_code(reader: TokenReader, function: CreateFunction, language: Text | N
 
 
 def _column(name: str) -> str:
-    return name if name.isidentifier() else quoted(name)
+    return name if name.isidentifier() else quote_name(name)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from sqlglot.tokenizer_core import TokenType
 
 from penstock.core.errors import SpecError
+from penstock.core.names import quote_name
 from penstock.spec.script.token import Token
 from penstock.spec.tree.nodes import File
 
@@ -48,7 +49,7 @@ def _is_name(token: Token, file: File) -> bool:
 def _name(token: Token, file: File) -> str:
     length = token.end - token.start
     name = file.text[token.start + 1 : token.end - 1].replace(QUOTE * 2, QUOTE)
-    written = f"`{name.replace('`', '``')}`"
+    written = quote_name(name)
     if not name:
         raise _invalid(token, file, "a name is empty", "write '' for an empty text")
     if len(written) > length:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.core.names import quote_name
 from penstock.spec.script.arroyo import EVENT_TIME, PARTITION_TIME
-from penstock.spec.script.assignment import quoted
 from penstock.sql.dialect.lineage import whole_call
 from penstock.sql.dialect.query import read_query
 from penstock.sql.dialect.text import Edit
@@ -40,4 +40,4 @@ def timed_rows(node: str, *, has_window: bool, has_hidden_time: bool) -> str:
     time = f"{_WINDOW}.end - INTERVAL '1' MICROSECOND" if has_window else "row_time()"
     left_out = _WINDOW if has_window else EVENT_TIME if has_hidden_time else None
     columns = "*" if left_out is None else f"* EXCEPT ({left_out})"
-    return f"SELECT {columns}, {time} AS {PARTITION_TIME} FROM {quoted(node)}"
+    return f"SELECT {columns}, {time} AS {PARTITION_TIME} FROM {quote_name(node)}"

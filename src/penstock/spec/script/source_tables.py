@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.core.names import quote_name
 from penstock.spec.script.arroyo import (
     DELAY,
     EVENT_TIME,
@@ -11,7 +12,6 @@ from penstock.spec.script.arroyo import (
     declared_watermark,
     metadata_name,
 )
-from penstock.spec.script.assignment import quoted
 from penstock.spec.script.build import derived_node, key, map_node, names_node, text_node, type_node
 from penstock.spec.script.event_times import AssumedTimes
 from penstock.spec.script.option_tree import OptionTree
@@ -161,5 +161,5 @@ class SourceTables:
 
 def _typed(column: TableColumn) -> str:
     """Returns the column, cast to its type if it is generated."""
-    name = quoted(column.name.value)
+    name = quote_name(column.name.value)
     return f"CAST({name} AS {column.type.value})" if column.generated else name

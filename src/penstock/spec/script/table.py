@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.core.errors import SpecError
+from penstock.core.names import quote_name
 from penstock.spec.script.tokens import Text, TokenReader
 from penstock.spec.script.types import spark_type
 from penstock.spec.script.watermark import Watermark, read_watermark
@@ -37,7 +38,7 @@ class TableColumn:
         is_number = self.type.value.strip().upper() in ("BIGINT", "LONG")
         if self.metadata is None or self.metadata.value != "timestamp" or not is_number:
             return None
-        return f"unix_millis(`{self.name.value.replace('`', '``')}`)"
+        return f"unix_millis({quote_name(self.name.value)})"
 
 
 @dataclass(frozen=True)

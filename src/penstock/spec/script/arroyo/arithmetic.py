@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from penstock.core.names import quote_name
 from penstock.spec.script.arroyo.operands import operand_after, operand_before
 from penstock.sql.dialect.query import Part, read_query
 from penstock.sql.dialect.text import Edit
@@ -93,9 +94,9 @@ def names_of_quotients(sql: Sql) -> Iterator[Edit]:
     for select in query.selects if query is not None else []:
         for item in select.items:
             if not item.has_alias and item.name is None and _has_division(sql, item.part):
-                name = " ".join(sql.slice(*item.part).split()).replace("`", "``")
+                name = quote_name(" ".join(sql.slice(*item.part).split()))
                 end = sql[item.part[1] - 1].end
-                yield Edit(end, end, f" AS `{name}`")
+                yield Edit(end, end, f" AS {name}")
 
 
 def _has_division(sql: Sql, part: Part) -> bool:

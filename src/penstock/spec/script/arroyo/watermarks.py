@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.spec.script.assignment import quoted
+from penstock.core.names import quote_name
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
 from penstock.spec.script.watermark import Watermark
@@ -28,7 +28,7 @@ def declared_watermark(options: Sequence[Option]) -> Watermark | None:
 def declared_bound(options: Sequence[Option]) -> Text | None:
     """Returns the expression of the watermark that `watermark_field` names, or None."""
     column = _column(options, "watermark_field")
-    return column._replace(value=quoted(column.value)) if column is not None else None
+    return column._replace(value=quote_name(column.value)) if column is not None else None
 
 
 def _column(options: Sequence[Option], name: str) -> Text | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
-from penstock.spec.script.assignment import quoted
+from penstock.core.names import quote_name
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 CODE = "not-in-sql"
@@ -34,7 +34,7 @@ def beside(part: str) -> str:
 
 def identifier(name: str) -> str:
     """Returns a name, quoted if it is no plain word."""
-    return name if _WORD.match(name) else quoted(name)
+    return name if _WORD.match(name) else quote_name(name)
 
 
 def dotted(path: Sequence[str]) -> str:

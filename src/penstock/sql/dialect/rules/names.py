@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.core.names import quote_name
 from penstock.sql.dialect.text import Edit
 from penstock.sql.dialect.tokens import Sql
 
@@ -22,4 +23,4 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
             continue
         after = sql.is_sign(index - 1, ".") or sql.word(index - 1) in _BEFORE_NAMES
         if after or sql.is_sign(index + 1, "."):
-            yield [Edit(token.start, token.end, f"`{token.value.replace('`', '``')}`")]
+            yield [Edit(token.start, token.end, quote_name(token.value))]
