@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts, parse_facts
+from penstock.sql.parsing import conjuncts
 from penstock.sql.table_joins import keeps_constant_rows
 from penstock.sql.time_lineage import Columns, Kind, TimeLineage
 
@@ -157,7 +158,7 @@ def _is_incomplete(facts: Facts, join: exp.Join, streams: Set[str], lineage: Tim
     if kind == "ANTI":
         return True
     on = join.args.get("on")
-    conditions = [*_conjuncts(on), *(join.args.get("using") or ())]
+    conditions = [*conjuncts(on), *(join.args.get("using") or ())]
     return not any(_limits_time(part, select, lineage, kind == "SEMI") for part in conditions)
 
 
@@ -225,11 +226,3 @@ def _terms(operand: exp.Expr) -> Iterator[exp.Expr]:
         yield from _terms(operand.this)
     else:
         yield operand
-
-
-def _conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
-    if isinstance(condition, exp.And | exp.Paren):
-        for part in condition.args.values():
-            yield from _conjuncts(part)
-    elif isinstance(condition, exp.Expr):
-        yield condition

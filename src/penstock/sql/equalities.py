@@ -8,6 +8,7 @@ from itertools import chain
 from sqlglot import exp
 
 from penstock.sql.facts import Facts
+from penstock.sql.parsing import conjuncts
 
 
 def joins_without_equality(facts: Facts, streaming: Set[str]) -> bool:
@@ -47,11 +48,8 @@ def _has_unequal_join(facts: Facts, select: exp.Select, streams: Set[str]) -> bo
 
 def _equalities(condition: exp.Expr) -> Iterator[exp.Binary]:
     """Yields the equalities that a condition requires."""
-    for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
-        part = part.unnest()
-        if isinstance(part, exp.And):
-            yield from _equalities(part)
-        elif isinstance(part, exp.EQ | exp.NullSafeEQ):
+    for part in conjuncts(condition):
+        if isinstance(part, exp.EQ | exp.NullSafeEQ):
             yield part
 
 

@@ -11,6 +11,7 @@ from penstock.core.names import quote_name
 from penstock.sql.facts import Facts, parse_facts
 from penstock.sql.group_keys import group_key
 from penstock.sql.keyed_rows import KeyedRows
+from penstock.sql.parsing import conjuncts
 from penstock.sql.selected import Selected, read_selected
 
 _TESTED = ("SEMI", "ANTI")
@@ -172,7 +173,7 @@ def _matches_once(join: exp.Join, table: KeyedRows, name: str) -> bool:
     condition = join.args.get("on")
     compared = {
         side.name.lower()
-        for equality in (condition.flatten() if isinstance(condition, exp.And) else [condition])
+        for equality in conjuncts(condition)
         if isinstance(equality, exp.EQ)
         for side, other in ((equality.left, equality.right), (equality.right, equality.left))
         if isinstance(side, exp.Column) and side.table.lower() == name

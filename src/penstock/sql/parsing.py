@@ -24,6 +24,17 @@ def parse_sql(text: str, dialect: str = DIALECT) -> exp.Expr | None:
         return None
 
 
+def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Yields the parts of a condition that AND combines, without parentheses."""
+    if isinstance(condition, exp.Paren):
+        yield from conjuncts(condition.this)
+    elif isinstance(condition, exp.And):
+        for part in (condition.left, condition.right):
+            yield from conjuncts(part)
+    elif condition is not None:
+        yield condition
+
+
 @contextmanager
 def _without_warnings() -> Iterator[None]:
     logger = sqlglot.parser.logger

@@ -13,7 +13,7 @@ from penstock.core.text import plural
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.columns import to_arrow
 from penstock.engine.failures.separation import branch_of
-from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
+from penstock.engine.row_checks.data_errors import SPARK_ERRORS
 from penstock.engine.sinks.sink_rows import discard
 from penstock.engine.updating.row_parts import row_parts
 from penstock.plan.model import Node, Query
@@ -53,7 +53,7 @@ class Bisection:
         table = self.root.toArrow().combine_chunks()
         failing: list[int] = []
         for start, _, result in isolate(
-            table.num_rows, lambda a, b: self._attempt(table.slice(a, b - a)), _to_record_error
+            table.num_rows, lambda a, b: self._attempt(table.slice(a, b - a)), to_record_error
         ):
             if isinstance(result, RecordError):
                 failing.append(start)
@@ -106,7 +106,7 @@ class Bisection:
                 frames = self.builder.build_batch(self._branch, self.root)
                 discard(frames[name])
             except SPARK_ERRORS as failure:
-                reason = _to_record_error(failure)
+                reason = to_record_error(failure)
                 return PlanError(
                     f"{node.label}: SQL fails on a row of its result: {reason.message}",
                     code=reason.code,
@@ -140,7 +140,7 @@ class Bisection:
             try:
                 self._attempt(row, name)
             except SPARK_ERRORS as error:
-                return node, _to_record_error(error)
+                return node, to_record_error(error)
         raise AssertionError("the failure of a record is not reproducible")
 
     def _input_payload(self, node: Node, row: pa.Table) -> bytes:
@@ -152,10 +152,3 @@ class Bisection:
             for batch in inputs.combine_chunks().to_batches():
                 return row_payload(batch, 0)
         return b"{}"
-
-
-def _to_record_error(error: Exception) -> RecordError:
-    record_error = data_error(error)
-    if record_error is None:
-        raise error
-    return record_error

@@ -22,7 +22,7 @@ from penstock.core.errors import PlanError, RecordError
 from penstock.core.text import plural
 from penstock.engine.catalyst.columns import to_spark
 from penstock.engine.late.late_paths import ROW, TIME, LatePath, NotExact, find_late_paths
-from penstock.engine.row_checks.data_errors import data_error
+from penstock.engine.row_checks.data_errors import to_record_error
 from penstock.engine.tasks.late_candidates import (
     RECORD,
     event_times,
@@ -138,17 +138,9 @@ class LateRows:
             part = frame.filter((col(ROW) >= start) & (col(ROW) < stop))
             return path.apply(frame if stop - start == count else part).toArrow()
 
-        outcomes = [outcome for _, _, outcome in isolate(count, attempt, _to_record_error)]
+        outcomes = [outcome for _, _, outcome in isolate(count, attempt, to_record_error)]
         results = [outcome for outcome in outcomes if isinstance(outcome, pa.Table)]
         return pa.concat_tables(results or [attempt(0, 0)]).combine_chunks()
-
-
-def _to_record_error(error: Exception) -> RecordError:
-    """Converts an error of SQL on a row. Raises other errors."""
-    found = data_error(error)
-    if found is None:
-        raise error
-    return found
 
 
 def find_exact_paths(

@@ -105,6 +105,14 @@ def data_error(error: BaseException) -> RecordError | None:
     return _java_error(java) if java is not None else _error_of_state(str(error))
 
 
+def to_record_error(error: Exception) -> RecordError:
+    """Returns the record error of a Spark error, as `data_error` does. Raises another `error`."""
+    found = data_error(error)
+    if found is None:
+        raise error
+    return found
+
+
 def _java_error(java: Any) -> RecordError | None:
     gateway = SparkContext._gateway
     try:

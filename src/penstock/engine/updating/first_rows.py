@@ -13,7 +13,7 @@ from pyspark.sql import Column, Window
 from pyspark.sql.functions import monotonically_increasing_id, row_number
 
 from penstock.engine.catalyst.logical_plans import Catalyst
-from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
 from penstock.engine.updating.weighted import Weighted
 
 _MOST = 100
@@ -35,7 +35,7 @@ def limited_window(filter_: Any) -> tuple[int, int] | None:
     place = _place(below) if class_name(below) == "Window" else None
     if place is None:
         return None
-    limits = [_limit(each, place) for each in _conjuncts(filter_.condition())]
+    limits = [_limit(each, place) for each in conjuncts(filter_.condition())]
     known = [limit for limit in limits if limit is not None and 1 <= limit <= _MOST]
     return (place, min(known)) if known else None
 
@@ -69,12 +69,6 @@ def _place(window: Any) -> int | None:
     while class_name(function) in ("Alias", "WindowExpression"):
         function = scala_items(function.children())[0]
     return int(functions[0].exprId().id()) if class_name(function) == "RowNumber" else None
-
-
-def _conjuncts(condition: Any) -> list[Any]:
-    if class_name(condition) != "And":
-        return [condition]
-    return [*_conjuncts(condition.left()), *_conjuncts(condition.right())]
 
 
 def _limit(condition: Any, place: int) -> int | None:
