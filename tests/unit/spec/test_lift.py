@@ -224,3 +224,12 @@ def test_names_derived_from_long_names() -> None:
     assert derived_name("orders", "_query") == "orders_query"
     names = {derived_name("o" * length, "_query") for length in range(50, 64)}
     assert len(names) == 14 and max(map(len, names)) == 63
+
+
+def test_a_bracket_that_is_not_closed_is_left_to_spark() -> None:
+    counts = "SELECT k, count(*) FROM e GROUP BY k, tumble(INTERVAL '1 minute')"
+    for query in (
+        f"SELECT max(k) FROM ({counts}",
+        f"SELECT max(k) FROM (SELECT k, rank() OVER (ORDER BY k FROM ({counts})) WHERE k < 2",
+    ):
+        assert lift_windows(Translation.of(query), "out")[1] == []

@@ -13,7 +13,7 @@ from penstock.core.text import plural
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.columns import to_arrow
 from penstock.engine.failures.separation import branch_of
-from penstock.engine.row_checks.data_errors import SPARK_ERRORS
+from penstock.engine.row_checks.data_errors import SPARK_ERRORS, to_record_error
 from penstock.engine.sinks.sink_rows import discard
 from penstock.engine.updating.row_parts import row_parts
 from penstock.plan.model import Node, Query

@@ -53,7 +53,9 @@ def lift_windows(query: Translation, name: str) -> tuple[Translation, list[Lifte
     """Returns a query that reads its windowed queries by name, and these queries."""
     sql = read_sql(query.text)
     clauses = read_query(sql) if sql is not None else None
-    if sql is None or clauses is None or not needs_complete_windows(sql, clauses):
+    if sql is None or clauses is None or not sql.is_closed:
+        return query, []
+    if not needs_complete_windows(sql, clauses):
         return query, []
     parts: list[Lifted] = []
     edits: list[Edit] = []

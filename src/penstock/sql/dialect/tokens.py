@@ -70,6 +70,16 @@ class Sql:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether each opening bracket has its closing one."""
+        opening = (
+            i
+            for i, token in enumerate(self.tokens)
+            if token.kind == "sign" and token.value in _OPENING
+        )
+        return all(index in self.closing for index in opening)
+
     def __getitem__(self, index: int) -> Token:
         return self.tokens[index]
 
