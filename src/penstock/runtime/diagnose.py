@@ -78,6 +78,9 @@ def _value_error(plan: Plan, query: Query, code: str, message: str, text: str) -
     if node is not None and node.on_error == "fail":
         detail = None
         hint = "Use try_cast, try_divide or try_to_timestamp, or filter the rows before."
+    elif code == "arithmetic-overflow":
+        detail = "The failing record cannot be identified in a join or an aggregation."
+        hint = "Use sum(CAST(x AS DECIMAL(38, 0))) or try_sum, or filter the rows before."
     else:
         detail = "The failing record cannot be identified in a join or after an aggregation."
         hint = (
