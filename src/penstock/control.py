@@ -1,15 +1,13 @@
 """Control of pipelines from outside their runs: status, stop, history and dead letters.
 
-For the command line and servers. The control works on the state directory. The run may belong to
-another process, or to another machine that shares the directory.
+The commands `status`, `stop` and `dead` use it. The control works on the state directory. The run
+may belong to another process, or to another machine that shares the directory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from penstock.plan.model import Plan
 from penstock.runtime import stop as stop_file
@@ -17,7 +15,7 @@ from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.state import status as status_file
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.pipeline import open_state
-from penstock.runtime.state.status import Status
+from penstock.runtime.state.status import FinishedRun, Owner, Status
 
 
 @dataclass(frozen=True)
@@ -38,15 +36,15 @@ class PipelineControl:
         """Returns the status, also of a pipeline without runs."""
         return Status.of(self._state)
 
-    def stop(self, timeout: float) -> Mapping[str, Any] | None:
+    def stop(self, timeout: float) -> Owner | None:
         """Stops the current run and returns its owner; None without a run.
 
         Raises StateError if the run does not end within `timeout` seconds.
         """
         return stop_file.stop_run(self._state, timeout)
 
-    def history(self) -> list[Mapping[str, Any]]:
-        """Returns the finished runs, last first: id, version, began, ended, ending and errors."""
+    def history(self) -> list[FinishedRun]:
+        """Returns the finished runs, last first."""
         return status_file.history(self._state)
 
     def dead_letters(self) -> DeadLetters:

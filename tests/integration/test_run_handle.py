@@ -53,7 +53,7 @@ def test_a_run_is_observed_previewed_and_stopped(pipeline: Path, penstock_spark:
     outcome = handle.wait(60)
     assert outcome is not None and outcome.ending == "stopped" and not handle.running
     (run,) = control.history()
-    assert run["id"] == handle.id and run["errors"] == {}
+    assert run.id == handle.id and run.errors == {}
     assert control.status().owner is None
     with pytest.raises(PenstockError, match="no Spark session"):
         handle.preview(["even"])
@@ -72,8 +72,8 @@ def test_a_failed_run_keeps_its_error(tmp_path: Path, penstock_spark: object) ->
     except PenstockError:
         pass
     (run,) = PipelineControl.of(plan).history()
-    assert run["id"] == handle.id and run["ending"] == "failed"
-    (errors,) = run["errors"].values()
+    assert run.id == handle.id and run.ending == "failed"
+    (errors,) = run.errors.values()
     assert errors[0]["message"]
     assert isinstance(events, list)
 
@@ -86,4 +86,4 @@ def test_a_plan_runs_twice(tmp_path: Path, penstock_spark: object) -> None:
         outcome = app.run(plan, spark=spark, options=RunOptions(fresh=True))
         assert outcome.ending == "complete"
     runs = PipelineControl.of(plan).history()
-    assert len({run["id"] for run in runs}) == 2
+    assert len({run.id for run in runs}) == 2

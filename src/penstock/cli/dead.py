@@ -200,8 +200,7 @@ def _select(
     files: Any, overrides: tuple[str, ...], selection: Selection
 ) -> tuple[Plan, DeadLetters, pa.Table]:
     from penstock import app
-    from penstock.runtime.dead_letters.store import DeadLetters
-    from penstock.runtime.state.pipeline import open_state
+    from penstock.control import PipelineControl
 
     plan = app.plan(files, overrides=overrides)
     if plan.dead_letter is not None:
@@ -210,7 +209,7 @@ def _select(
             f"(type: {plan.dead_letter.type}); this list contains only older dead letters",
             file=sys.stderr,
         )
-    store = DeadLetters(open_state(plan).dead_letters)
+    store = PipelineControl.of(plan).dead_letters()
     letters = store.read().drop_columns(["definition"])
     return plan, store, selection.select(letters, plan.nodes)
 

@@ -129,9 +129,8 @@ class LiveView:
         if self._metrics is None:
             return Text.assemble((self.plan.name, "bold"), f"  starting Spark  {running}")
         numbers = self._metrics.snapshot()
-        text = " · ".join(
-            [f"running for {running}", *format_counts(numbers), *format_watermark(numbers)]
-        )
+        watermark = format_watermark(numbers["watermarks"].values())
+        text = " · ".join([f"running for {running}", *format_counts(numbers), *watermark])
         return Group(
             "",
             Text.assemble((self.plan.name, "bold"), f"  {text}", no_wrap=False),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.cli.metrics_table import Snapshot, format_executions
+from penstock.cli.metrics_table import format_executions
 from penstock.cli.summary import dead_letter_hint, describe_unwritten, reported_errors
 from penstock.core import log
 from penstock.core.error_report import format_error
@@ -16,6 +16,7 @@ from penstock.core.errors import PenstockError
 
 if TYPE_CHECKING:
     from penstock.observe.metrics import Metrics
+    from penstock.observe.snapshot import Snapshot
     from penstock.plan.model import Plan
     from penstock.runtime.outcome import Outcome
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from rich.table import Table
 from rich.text import Text
@@ -12,9 +11,7 @@ from rich.text import Text
 from penstock.core.text import plural, printable
 from penstock.core.units import size_text
 from penstock.observe.execution import SLOW_SECONDS
-
-Snapshot = Mapping[str, Any]
-"""The metrics of a run, as returned by `Metrics.snapshot`."""
+from penstock.observe.snapshot import ExecutionSnapshot, NodeSnapshot, Snapshot
 
 
 def metrics_table(numbers: Snapshot, *, moving: bool) -> Table:
@@ -40,7 +37,7 @@ def metrics_table(numbers: Snapshot, *, moving: bool) -> Table:
     return table
 
 
-def format_lag(flow: Mapping[str, Any]) -> str:
+def format_lag(flow: NodeSnapshot) -> str:
     """Returns the lag of a source, such as `3 files`; empty if it is unknown."""
     if flow["lag"] is None:
         return ""
@@ -88,10 +85,10 @@ def _format_late_rows(numbers: Snapshot) -> str:
     return f"{text} ({', '.join(nodes)})" if len(nodes) > 1 else text
 
 
-def format_watermark(numbers: Snapshot) -> list[str]:
-    """Returns the lowest watermark of all queries: `watermark 2013-01-05 12:00`."""
-    watermarks = [mark for mark in numbers["watermarks"].values() if not mark.startswith("1970-")]
-    return [f"watermark {min(watermarks)[:16].replace('T', ' ')}"] if watermarks else []
+def format_watermark(watermarks: Iterable[str]) -> list[str]:
+    """Returns the lowest of the watermarks of queries: `watermark 2013-01-05 12:00`."""
+    known = [mark for mark in watermarks if not mark.startswith("1970-")]
+    return [f"watermark {min(known)[:16].replace('T', ' ')}"] if known else []
 
 
 def format_states(numbers: Snapshot) -> list[str]:
@@ -118,13 +115,13 @@ def format_executions(numbers: Snapshot) -> list[str]:
     return [printable(f"{label}: {text}") for label, text in lines if text]
 
 
-def format_failure(execution: Mapping[str, Any]) -> str:
+def format_failure(execution: ExecutionSnapshot) -> str:
     """Returns the last error of a query or receiver, with the sink that failed."""
     error, sink = execution["error"], execution.get("sink")
     return printable(f"{error}" if sink is None else f"sink {sink}: {error}")
 
 
-def _format_execution(execution: Mapping[str, Any]) -> str:
+def _format_execution(execution: ExecutionSnapshot) -> str:
     now = time.time()
     parts = []
     error = format_failure(execution)
@@ -136,14 +133,14 @@ def _format_execution(execution: Mapping[str, Any]) -> str:
         pause = (execution["next_attempt"] or now) - now
         if pause > 0:
             parts.append(f"next attempt in {format_elapsed(pause)}")
-    if execution["batch"] is not None:
-        elapsed = now - execution["batch_since"]
-        if elapsed > SLOW_SECONDS or execution["state"] == "retrying":
-            parts.append(f"batch {execution['batch']} under way for {format_elapsed(elapsed)}")
+    if execution["batch"] is not None and execution["batch_since"] is not None:
+        age = now - execution["batch_since"]
+        if age > SLOW_SECONDS or execution["state"] == "retrying":
+            parts.append(f"batch {execution['batch']} under way for {format_elapsed(age)}")
     return " · ".join(parts)
 
 
-def _last_batch(flow: Mapping[str, Any], moving: bool) -> list[str]:
+def _last_batch(flow: NodeSnapshot, moving: bool) -> list[str]:
     if not moving:
         return []
     end, seconds = flow["last_batch"], flow["batch_seconds"]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.cli.options import Files, Json, Overrides
 
 if TYPE_CHECKING:
-    from penstock.runtime.state.status import Status
+    from penstock.runtime.state.status import FinishedRun, Status
 
 RUNS = 5
 
@@ -27,11 +26,10 @@ def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) ->
       penstock status shop.yaml --json | jq .running
     """
     from penstock import app
-    from penstock.runtime.state.pipeline import open_state
-    from penstock.runtime.state.status import Status
+    from penstock.control import PipelineControl
 
     plan = app.plan(files, overrides=overrides)
-    current = Status.of(open_state(plan))
+    current = PipelineControl.of(plan).status()
     if json:
         facts = {"pipeline": plan.name, "state": str(plan.state), "running": current.running,
                  "starting": current.starting}  # fmt: skip
@@ -68,17 +66,17 @@ def _format_state(current: Status) -> str:
         if not current.runs and not current.numbers:
             return "has never run"
         return " · ".join(["is complete" if current.complete else "is not running", *counts])
-    process = f"process {current.owner.get('pid', '?')} on {current.owner.get('host', '?')}"
-    since = f"since {current.owner.get('since', '?')}"
+    process, since = str(current.owner), f"since {current.owner.since or '?'}"
     if current.starting or current.numbers is None:
         return f"is starting · {process}"
     running = f"is running for {format_elapsed(current.numbers['seconds'])}"
-    return " · ".join([running, *counts, *format_watermark(current.numbers), process, since])
+    watermark = format_watermark(current.numbers["watermarks"].values())
+    return " · ".join([running, *counts, *watermark, process, since])
 
 
-def _format_run(run: Mapping[str, Any]) -> str:
+def _format_run(run: FinishedRun) -> str:
     from penstock.cli.metrics_table import format_elapsed
 
-    began, ended = (datetime.fromisoformat(run[key]) for key in ("began", "ended"))
+    began, ended = map(datetime.fromisoformat, (run.began, run.ended))
     elapsed = format_elapsed((ended - began).total_seconds())
-    return f"{began:%Y-%m-%d %H:%M:%S} UTC  {elapsed:>12}  {run['ending'].replace('_', ' ')}"
+    return f"{began:%Y-%m-%d %H:%M:%S} UTC  {elapsed:>12}  {run.ending.replace('_', ' ')}"

@@ -28,12 +28,11 @@ def stop(files: Files, /, *, overrides: Overrides = (), timeout: Timeout = "60s"
         raise PlanError(f"--timeout {timeout}: {error}", code="invalid-option") from None
 
     from penstock import app
-    from penstock.runtime.state.pipeline import open_state
-    from penstock.runtime.stop import stop_run
+    from penstock.control import PipelineControl
 
     plan = app.plan(files, overrides=overrides)
-    owner = stop_run(open_state(plan), wait_seconds)
+    owner = PipelineControl.of(plan).stop(wait_seconds)
     if owner is None:
         print(f"{plan.name} is not running")
     else:
-        print(f"{plan.name} stopped (process {owner.get('pid', '?')})")
+        print(f"{plan.name} stopped (process {owner.pid or '?'})")

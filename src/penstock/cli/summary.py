@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.metrics_table import Snapshot, format_failure, format_watermark
+from penstock.cli.metrics_table import format_failure, format_watermark
 from penstock.core.errors import OutputClosed, PenstockError
 from penstock.core.text import plural
 
 if TYPE_CHECKING:
+    from penstock.observe.snapshot import Snapshot
     from penstock.plan.model import Plan
     from penstock.runtime.outcome import Outcome
 
@@ -48,16 +49,16 @@ def describe_unwritten(plan: Plan, outcome: Outcome, numbers: Snapshot) -> list[
         return []
     lines = []
     for query in plan.queries:
-        count = numbers["queries"].get(query.name, {}).get("open_windows", 0)
+        execution = numbers["queries"].get(query.name)
+        count = execution["open_windows"] if execution is not None else None
         if query.whole_input:
             lines.append(
                 f"{query.name}: its final rows are written at the end of the input; run without "
                 "--until-caught-up"
             )
         elif count and query.output_mode == "append":
-            (mark,) = format_watermark({
-                "watermarks": {n: m for n, m in numbers["watermarks"].items() if n == query.name}
-            }) or ["no watermark yet"]  # fmt: skip
+            marks = [mark for name, mark in numbers["watermarks"].items() if name == query.name]
+            (mark,) = format_watermark(marks) or ["no watermark yet"]
             lines.append(f"{query.name}: {plural(count, 'open window')} not yet written; {mark}")
     return lines
 

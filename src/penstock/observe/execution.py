@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from penstock.core.errors import PenstockError
+from penstock.observe.snapshot import ExecutionSnapshot
 
 State = Literal["running", "retrying", "failed", "ended"]
 SLOW_SECONDS = 5.0
@@ -88,7 +89,7 @@ class Execution:
         is_slow = since is not None and time.time() - since > SLOW_SECONDS
         return self.state == "retrying" or is_slow
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> ExecutionSnapshot:
         """Returns the execution as JSON."""
         return {
             "state": self.state,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
 from penstock.observe.progress import QueryProgress
+from penstock.observe.snapshot import LateSnapshot, Snapshot, StateSnapshot
 
 WINDOW = 10.0
 """Seconds over which a rate is computed."""
@@ -140,7 +141,7 @@ class Metrics:
         rows, size = updating or (0, 0)
         return StateSize(rows + progress.state_rows, size + progress.state_bytes)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> Snapshot:
         """Returns all metrics as JSON."""
         with self._lock:
             flows = dict(self.flows)
@@ -185,12 +186,12 @@ class Metrics:
         }
 
 
-def _state_snapshot(state: StateSize | None) -> dict[str, Any]:
+def _state_snapshot(state: StateSize | None) -> StateSnapshot:
     """Returns the state of a query as JSON; empty for a query without state."""
     return {} if state is None else {"state_rows": state.rows, "state_bytes": state.bytes}
 
 
-def _late_snapshot(late: LateCount | None) -> dict[str, Any]:
+def _late_snapshot(late: LateCount | None) -> LateSnapshot:
     """Returns the late rows of a query as JSON; empty for a query that has none."""
     if late is None:
         return {}

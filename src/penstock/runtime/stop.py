@@ -15,6 +15,7 @@ from penstock.core.files.private_files import FILE_MODE
 from penstock.core.units import duration_text
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.files import writing
+from penstock.runtime.state.status import Owner, current_owner
 
 POLL_SECONDS = 0.2
 
@@ -99,23 +100,22 @@ class StopRequest:
             notify(note)
 
 
-def stop_run(state: StateDirectory, timeout: float) -> dict[str, Any] | None:
+def stop_run(state: StateDirectory, timeout: float) -> Owner | None:
     """Requests a stop of the run that owns the directory, waits for its end and returns its owner.
 
     Returns None if no run owns the directory. Raises StateError if the run does not end within
     `timeout` seconds.
     """
-    owner = state.owner()
+    owner = current_owner(state)
     if owner is None:
         return None
     with writing(state.root / "stop"):
         (state.root / "stop").touch(FILE_MODE)
     deadline = time.monotonic() + timeout
-    while state.owner() == owner:
+    while current_owner(state) == owner:
         if time.monotonic() > deadline:
             raise StateError(
-                f"the run (process {owner.get('pid', '?')} on {owner.get('host', '?')}) did not "
-                f"stop within {duration_text(timeout)}",
+                f"the run ({owner}) did not stop within {duration_text(timeout)}",
                 code="still-running",
                 hint="Set a longer --timeout, or inspect the run with penstock status.",
             )

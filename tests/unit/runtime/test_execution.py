@@ -219,12 +219,12 @@ def test_a_killed_run_is_in_the_history(tmp_path: Path) -> None:
         state.write("status.json", Metrics().snapshot())
         assert Status.of(state).runs == ()
     (killed,) = Status.of(state).runs
-    assert (killed["id"], killed["ending"]) == ("1", "killed")
-    assert killed["began"] < killed["ended"] <= now()
+    assert (killed.id, killed.ending) == ("1", "killed")
+    assert killed.began < killed.ended <= now()
     with state.locked():
         state.begin_run({"id": "2", "began": now()})
         state.end_run({"id": "2", "began": now()}, ended=now(), ending="complete", errors={})
-    assert [(run["id"], run["ending"]) for run in Status.of(state).runs] == [
+    assert [(run.id, run.ending) for run in Status.of(state).runs] == [
         ("2", "complete"),
         ("1", "killed"),
     ]
@@ -237,7 +237,7 @@ def test_a_run_killed_after_its_entry_is_in_the_history_once(tmp_path: Path) -> 
         run = state.read("run.json")
         state.end_run(run, ended=now(), ending="stopped", errors={})
         state.write("run.json", run)
-    assert [run["ending"] for run in Status.of(state).runs] == ["stopped"]
+    assert [run.ending for run in Status.of(state).runs] == ["stopped"]
 
 
 def test_a_restarted_query_without_rows_is_running_again(tmp_path: Path) -> None:

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from penstock.observe.snapshot import Snapshot
 from penstock.runtime.state.directory import StateDirectory
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process of a run. `since` is its start, as ISO 8601. None is unknown."""
+
+    pid: int | None = None
+    host: str | None = None
+    since: str | None = None
+
+    def __str__(self) -> str:
+        return f"process {self.pid or '?'} on {self.host or '?'}"
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that has ended. Times are ISO 8601 in UTC.
+
+    `ending` is `killed` for a run without an end of its own. `errors` are reports by the name of
+    the query, receiver or `run`.
+    """
+
+    id: str
+    began: str
+    ended: str
+    ending: str
+    version: str | None = None
+    errors: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -18,15 +47,16 @@ class Status:
     None while a run starts and before the first run. `runs` are the finished runs, last first.
     """
 
-    owner: Mapping[str, Any] | None
-    numbers: Mapping[str, Any] | None
-    runs: tuple[Mapping[str, Any], ...]
+    owner: Owner | None
+    numbers: Snapshot | None
+    runs: tuple[FinishedRun, ...]
     complete: bool
 
     @property
     def starting(self) -> bool:
         """Whether a run has sources that have not subscribed yet."""
-        return self.owner is not None and not (self.numbers or {}).get("started", False)
+        is_started = self.numbers is not None and self.numbers.get("started", False)
+        return self.owner is not None and not is_started
 
     @property
     def running(self) -> bool:
@@ -36,21 +66,30 @@ class Status:
     @classmethod
     def of(cls, state: StateDirectory) -> Status:
         """Reads the status from a state directory, which need not exist."""
-        owner = state.owner()
-        numbers = state.read("status.json")
-        if owner and numbers and _modified(state) < _timestamp(owner.get("since")):
+        owner = current_owner(state)
+        numbers: Snapshot | None = state.read("status.json")
+        if owner is not None and numbers and _modified(state) < _timestamp(owner.since):
             numbers = None
         return cls(owner, numbers, tuple(history(state)), state.read("complete") is not None)
 
 
-def history(state: StateDirectory) -> list[Mapping[str, Any]]:
-    """Returns the finished runs, last first: id, version, began, ended, ending and errors.
+def current_owner(state: StateDirectory) -> Owner | None:
+    """Returns the process of the current run; None without a run."""
+    owner = state.owner()
+    if owner is None:
+        return None
+    return Owner(owner.get("pid"), owner.get("host"), owner.get("since"))
 
-    The `ending` of a run without an end of its own is `killed`.
-    """
-    killed = None if state.owner() else state.killed_run()
+
+def history(state: StateDirectory) -> list[FinishedRun]:
+    """Returns the finished runs, last first."""
+    killed = None if state.owner() is not None else state.killed_run()
     runs = [*state.history(), *([] if killed is None else [killed])]
-    return list(reversed(runs))
+    names = FinishedRun.__dataclass_fields__
+    return [
+        FinishedRun(**{name: value for name, value in run.items() if name in names})
+        for run in reversed(runs)
+    ]
 
 
 def _modified(state: StateDirectory) -> float:

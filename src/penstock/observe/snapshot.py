@@ -1,0 +1,74 @@
+"""Metrics of a run as JSON: the content of `status.json`, of the log and of `penstock status`."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class ExecutionSnapshot(TypedDict):
+    """The execution of a receiver. Times are in seconds since 1970."""
+
+    state: str
+    since: float
+    error: str | None
+    code: str | None
+    sink: str | None
+    failures: int
+    next_attempt: float | None
+    batch: int | None
+    batch_since: float | None
+
+
+class StateSnapshot(TypedDict, total=False):
+    """The size of the state of a query; empty without a state."""
+
+    state_rows: int
+    state_bytes: int
+
+
+class LateSnapshot(TypedDict, total=False):
+    """The late rows of a query; empty if it has none."""
+
+    late_rows: int
+    late_rows_exact: bool
+    late_rows_by_node: dict[str, int]
+
+
+class QuerySnapshot(ExecutionSnapshot, StateSnapshot, LateSnapshot):
+    """The execution of a query, the size of its state, and its late rows."""
+
+    open_windows: int | None
+
+
+class NodeSnapshot(TypedDict):
+    """The rows of a node. `lag` is None if it is unknown; `last_batch` is in seconds since 1970."""
+
+    kind: str
+    type: str
+    rows: int
+    bytes: int | None
+    rows_per_second: float
+    lag: int | None
+    lag_unit: str
+    dead_letters: int
+    lost: int
+    without_event_time: int
+    late_rows: int
+    last_batch: float | None
+    batch_seconds: float | None
+
+
+class Snapshot(TypedDict):
+    """The metrics of a run. An earlier version may have written a snapshot without some keys."""
+
+    seconds: float
+    started: bool
+    batches: int
+    restarts: int
+    dead_letters: int
+    watermarks: dict[str, str]
+    late_rows: int
+    late_rows_exact: bool
+    queries: dict[str, QuerySnapshot]
+    receivers: dict[str, ExecutionSnapshot]
+    nodes: dict[str, NodeSnapshot]
