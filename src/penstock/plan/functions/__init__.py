@@ -113,7 +113,7 @@ def _read_file(
         mistakes.append(
             SpecError(
                 f"cannot read {name}: {error.strerror}",
-                code="no-such-file",
+                code="missing-file",
                 where=source_map.value(route),
                 hint="name a Python file, relative to the pipeline file",
             )
@@ -121,7 +121,7 @@ def _read_file(
         return []
     except UnicodeDecodeError:
         mistakes.append(
-            SpecError(f"{name} is not UTF-8", code="not-utf-8", where=source_map.value(route))
+            SpecError(f"{name} is not UTF-8", code="not-utf8", where=source_map.value(route))
         )
         return []
     file = DecoratedFile(path.absolute(), name, text)
