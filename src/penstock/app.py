@@ -56,10 +56,10 @@ def partial_plan(
     Without a valid part the plan is None.
     """
     files = [paths] if isinstance(paths, str | Path) else list(paths)
-    pipeline, mistakes = read_pipeline(files, overrides=overrides, env=env)
+    pipeline, errors = read_pipeline(files, overrides=overrides, env=env)
     if pipeline is None:
-        return None, mistakes
-    partial = make_partial_plan(pipeline, mistakes)
+        return None, errors
+    partial = make_partial_plan(pipeline, errors)
     return partial, partial.errors
 
 
@@ -70,10 +70,10 @@ def script_plan(
 
     Paths are relative to the working directory. `name` is the name of the file in messages.
     """
-    pipeline, mistakes = validate_parsed(read_script(text, name, overrides=overrides))
+    pipeline, errors = validate_parsed(read_script(text, name, overrides=overrides))
     if pipeline is None:
-        return None, mistakes
-    partial = make_partial_plan(pipeline, mistakes)
+        return None, errors
+    partial = make_partial_plan(pipeline, errors)
     return partial, partial.errors
 
 

@@ -50,33 +50,33 @@ class PartialPlan:
     unread: tuple[Node, ...] = ()
 
 
-def make_plan(pipeline: Pipeline, mistakes: Iterable[PenstockError] = ()) -> Plan:
+def make_plan(pipeline: Pipeline, errors: Iterable[PenstockError] = ()) -> Plan:
     """Creates the static plan of a pipeline without a session or network access.
 
-    Raises UserError or ValidationErrors with all errors, including `mistakes`.
+    Raises UserError or ValidationErrors with the errors of the plan and the given ones.
     """
-    partial = make_partial_plan(pipeline, mistakes)
+    partial = make_partial_plan(pipeline, errors)
     raise_all(partial.errors)
     return partial.plan
 
 
-def make_partial_plan(pipeline: Pipeline, mistakes: Iterable[PenstockError] = ()) -> PartialPlan:
+def make_partial_plan(pipeline: Pipeline, errors: Iterable[PenstockError] = ()) -> PartialPlan:
     """Creates the plan of the valid part of a pipeline; returns errors instead of raising them."""
-    return _Planner(pipeline, mistakes).plan()
+    return _Planner(pipeline, errors).plan()
 
 
 class _Planner:
-    def __init__(self, pipeline: Pipeline, mistakes: Iterable[PenstockError]) -> None:
+    def __init__(self, pipeline: Pipeline, errors: Iterable[PenstockError]) -> None:
         self.pipeline = pipeline
         self.spec = pipeline.spec
         self.source_map = pipeline.source_map
-        self.mistakes = list(mistakes)
+        self.errors = list(errors)
         self.invalid: set[str] = set()
         self.stand_ins: set[str] = set()
         self.state = self.source_map.base(()) / self.spec.runtime.state / pipeline.name
-        self.functions = resolve(pipeline, self.mistakes)
+        self.functions = resolve(pipeline, self.errors)
         self.components = Components(
-            pipeline.name, self.source_map, self.state, self.mistakes, functions_of(self.functions)
+            pipeline.name, self.source_map, self.state, self.errors, functions_of(self.functions)
         )
 
     def plan(self) -> PartialPlan:
@@ -91,12 +91,12 @@ class _Planner:
         )  # fmt: skip
         nodes = _with_statefulness(nodes, plan.streams)
         nodes, lost_keys = key_rows_of_sinks(nodes, plan.streams)
-        self.mistakes += lost_keys
+        self.errors += lost_keys
         plan = replace(plan, nodes=nodes)
         plan = self._without_invalid_queries(plan)
         for node in connected.values():
             if node.kind == "sink" and node.name not in plan.nodes:
-                self.mistakes += rules.certain_sink_errors(node)
+                self.errors += rules.certain_sink_errors(node)
         nodes = inherit(plan.nodes, plan.streams)
         queries = make_queries(nodes, plan.streams, find_final_roots(nodes, plan.streams))
         plan = replace(plan, nodes=configure_sinks(nodes, queries), queries=queries)
@@ -104,18 +104,18 @@ class _Planner:
         suspects = [plan.nodes[name].where for name in stand_ins]
         for rule in rules.ALL:
             is_certain = rule in rules.OF_DECLARED_COLUMNS
-            self.mistakes.extend(
+            self.errors.extend(
                 error for error in rule(plan) if is_certain or error.where not in suspects
             )
         plan = replace(plan, warnings=(*plan.warnings, *find_unbounded_state(plan)))
         known = plan.nodes.keys() | self.invalid
         rest = [node for name, node in connected.items() if name not in known]
         unread = tuple(node for node in rest if node.kind == "transform")
-        return PartialPlan(plan, _without_duplicates(self.mistakes), stand_ins, unread)
+        return PartialPlan(plan, _without_duplicates(self.errors), stand_ins, unread)
 
     def _report(self, node: Node, error: PenstockError) -> None:
         error.where = locate_error(self.source_map, error, node.route)
-        self.mistakes.append(error)
+        self.errors.append(error)
         self.invalid.add(node.name)
 
     def _nodes(self) -> Nodes:
@@ -135,24 +135,24 @@ class _Planner:
         inputs: tuple[str, ...],
     ) -> Node | None:  # fmt: skip
         """Creates a node, which is `invalid` after an error; None without a component."""
-        route, count = (f"{kind}s", written_name(name)), len(self.mistakes)
+        route, count = (f"{kind}s", written_name(name)), len(self.errors)
         component = self.components.make(route, kind, name, spec)
         if component is None:
             return None
         if route in self.pipeline.damaged:
             self.invalid.add(name)
-        elif len(self.mistakes) > count or any(invalid_values(self.source_map, route)):
+        elif len(self.errors) > count or any(invalid_values(self.source_map, route)):
             is_stand_in = isinstance(component, Source) and _has_declared_columns(component, spec)
             (self.stand_ins if is_stand_in else self.invalid).add(name)
         return Node(name, kind, component, spec, inputs, self.source_map.key(route))
 
     def _dead_letter(self) -> Node | None:
-        spec, count = self.spec.dead_letter, len(self.mistakes)
+        spec, count = self.spec.dead_letter, len(self.errors)
         if spec is None:
             return None
         route = ("dead_letter",)
         component = self.components.make(route, "sink", "dead_letter", spec)
-        is_invalid = len(self.mistakes) > count or any(invalid_values(self.source_map, route))
+        is_invalid = len(self.errors) > count or any(invalid_values(self.source_map, route))
         if not isinstance(component, Sink) or is_invalid or route in self.pipeline.damaged:
             return None
         as_sink = SinkSpec.model_validate(
@@ -173,9 +173,9 @@ class _Planner:
         }
         connected = {}
         for name, node in nodes.items():
-            count = len(self.mistakes)
+            count = len(self.errors)
             connected[name] = self._with_inputs(node, known, nodes, relations)
-            if len(self.mistakes) > count:
+            if len(self.errors) > count:
                 self.invalid.add(name)
         while True:
             try:
@@ -190,7 +190,7 @@ class _Planner:
         return node.relation is not None and node.relation.inputs(frozenset()) is not None
 
     def _add_cycle(self, cycle: list[str], first: Node) -> None:
-        self.mistakes.append(
+        self.errors.append(
             PlanError(
                 f"the pipeline contains a cycle: {' -> '.join([*cycle, cycle[0]])}",
                 code="cycle",
@@ -211,7 +211,7 @@ class _Planner:
         without_stream = list(rules.sinks_have_streams(plan))
         streams = plan.streams
         roots, different_batches = find_roots(plan.nodes, streams)
-        self.mistakes += [*without_stream, *different_batches]
+        self.errors += [*without_stream, *different_batches]
         places = [error.where for error in without_stream]
         nodes = {
             name: node
@@ -279,7 +279,7 @@ class _Planner:
                     position = line_and_column(sql.written, match.start())
                     where = self.source_map.inside(path, *position, len(name))
                     break
-            self.mistakes.append(self._unknown_relation(node, name, known, where))
+            self.errors.append(self._unknown_relation(node, name, known, where))
 
     def _unknown_relation(
         self, node: Node, name: str, known: Collection[str], where: Location | None
@@ -301,7 +301,7 @@ class _Planner:
         )
 
     def _add_error(self, node: Node, problem: str, code: str, hint: str) -> None:
-        self.mistakes.append(
+        self.errors.append(
             PlanError(f"{node.label} {problem}", code=code, hint=hint, where=node.where)
         )
 
