@@ -24,7 +24,7 @@ from tables import table
 
 from penstock.cli.main import main as penstock
 from penstock.cli.main import make_app
-from penstock.core import errors
+from penstock.core import error_codes, errors
 from penstock.sdk.capability import Capability
 from penstock.sdk.describe import (
     Description,
@@ -159,7 +159,7 @@ def section(module: ModuleType) -> str:
 
 
 def error_classes() -> str:
-    """Returns the page of error classes and exit codes."""
+    """Returns the page of error classes, exit codes and error codes."""
     page = (
         "# Errors\n\nAn error has a stable code, a message, and often a hint. Its class "
         "determines its effect on a run.\n\n"
@@ -181,14 +181,21 @@ def error_classes() -> str:
         )
     header = ("class", "default code", "retried", "stops the query",
               "exit code", "log level", "HTTP status")  # fmt: skip
-    codes = table(
+    exit_codes = table(
         ("exit code", "meaning"),
         [("0", "success"), ("1", "the run or a test failed"),
          ("2", "invalid files or command line"), ("3", "an external system failed"),
          ("4", "unusable state directory"), ("130", "Ctrl-C before the run started"),
          ("141", "the reader of the output ended, as `head` does")],
     )  # fmt: skip
-    return page + table(header, rows) + codes
+    return page + table(header, rows) + exit_codes + codes()
+
+
+def codes() -> str:
+    """Returns the section of the register of error codes."""
+    _, _, text = cleandoc(error_codes.__doc__ or "").partition("\n\n")
+    rows = [(f"`{code}`", meaning) for code, meaning in error_codes.ERROR_CODES.items()]
+    return "## Codes\n\n" + table(("code", "meaning"), rows) + f"{text}\n"
 
 
 def classes(kind: type[errors.PenstockError]) -> Iterator[type[errors.PenstockError]]:

@@ -207,7 +207,7 @@ def test_check_reports_nodes_beside_a_missing_include(cli: Any, tmp_path: Path) 
     )
     errors = json.loads(cli(tmp_path, "check", "x.yaml", "--json").stdout)["errors"]
     assert [(error["line"], error["code"]) for error in errors] == [
-        (1, "no-such-file"), (6, "unknown-column"),
+        (1, "missing-file"), (6, "unknown-column"),
     ]  # fmt: skip
 
 

@@ -313,7 +313,7 @@ def test_unknown_columns(kafka: Kafka) -> None:
     ):  # fmt: skip
         with pytest.raises(PlanError) as caught:
             sink(kafka, "t", **given).check_schema(columns)
-        assert caught.value.code == "column-type"
+        assert caught.value.code == "wrong-type"
 
 
 def test_a_topic_is_created(kafka: Kafka) -> None:

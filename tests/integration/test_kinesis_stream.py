@@ -159,7 +159,7 @@ def test_a_recreated_stream_is_reported(stream: Made) -> None:
 def test_a_missing_stream(stream: Made) -> None:
     with pytest.raises(Permanent) as caught:
         stream.source(stream="made-up-nowhere").check()
-    assert caught.value.code == "missing"
+    assert caught.value.code == "not-found"
 
 
 def test_a_stream_by_its_arn(stream: Made) -> None:
@@ -172,7 +172,7 @@ def test_the_key_selects_the_shard_and_invalid_keys_are_rejected(aws: Aws) -> No
     rows = [{"id": n, "user": f"u{n % 2}"} for n in range(1200)]
     rows += [{"id": -1, "user": None}, {"id": -2, "user": "x" * 257}]
     failures = written(stream.sink(key="{user}"), rows, [b"%d" % r["id"] for r in rows])
-    assert failures == [(1200, "partition-key"), (1201, "partition-key")]
+    assert failures == [(1200, "invalid-key"), (1201, "invalid-key")]
     with closing(stream.source()) as source:
         found, _ = batch(source, source.initial_offset())
     for user in ("u0", "u1"):

@@ -149,7 +149,10 @@ def test_topics_from_columns(mosquitto: Mosquitto) -> None:
         failures = publish_rows(mosquitto, rows, topic=f"{top}/{{room}}")
         (message,) = await_messages(subscriber, 1)
     assert (message.topic, message.payload) == (f"{top}/a", b"1")
-    assert [(f.index, f.error.code) for f in failures] == [(1, "topic"), (2, "topic")]
+    assert [(f.index, f.error.code) for f in failures] == [
+        (1, "invalid-topic"),
+        (2, "invalid-topic"),
+    ]
 
 
 def test_a_rejected_message_is_a_dead_letter(mosquitto: Mosquitto) -> None:

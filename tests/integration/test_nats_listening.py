@@ -60,7 +60,7 @@ def test_a_subject_without_permission(nats: Nats, tmp_path: Path) -> None:
     source = make_source(nats, tmp_path, subject="forbidden.a")
     with source.journal() as journal, pytest.raises(Permanent) as caught:
         asyncio.run(source.receive(journal))
-    assert caught.value.code == "not-authorized"
+    assert caught.value.code == "authorization"
 
 
 def test_consumer_settings_of_a_group(nats: Nats, listening: Any) -> None:

@@ -31,8 +31,8 @@ def test_a_token() -> None:
     access = "authorization { token: made-up-token }"
     with Nats(access=access, token="made-up-token") as server:
         check(url=server.url, auth={"token": "made-up-token"})
-        assert error_code(url=server.url, auth={"token": "wrong"}) == "login"
-        assert error_code(url=server.url) == "login"
+        assert error_code(url=server.url, auth={"token": "wrong"}) == "authentication"
+        assert error_code(url=server.url) == "authentication"
 
 
 def test_an_nkey() -> None:
@@ -40,8 +40,8 @@ def test_an_nkey() -> None:
     access = f"authorization {{ users: [ {{ nkey: {key.public} }} ] }}"
     with Nats(access=access, nkeys_seed_str=key.seed) as server:
         check(url=server.url, auth={"nkey": key.seed})
-        assert error_code(url=server.url, auth={"nkey": Key("user").seed}) == "login"
-        assert error_code(url=server.url, auth={"nkey": "invalid"}) == "login"
+        assert error_code(url=server.url, auth={"nkey": Key("user").seed}) == "authentication"
+        assert error_code(url=server.url, auth={"nkey": "invalid"}) == "authentication"
 
 
 def test_credentials(tmp_path: Path) -> None:
@@ -50,8 +50,11 @@ def test_credentials(tmp_path: Path) -> None:
     with Nats(access=credentials.access, user_credentials=str(credentials.path)) as server:
         check(url=server.url, auth={"creds": str(credentials.path)})
         other = Credentials(tmp_path / "other")
-        assert error_code(url=server.url, auth={"creds": str(other.path)}) == "login"
-        assert error_code(url=server.url, auth={"creds": str(tmp_path / "missing")}) == "login"
+        assert error_code(url=server.url, auth={"creds": str(other.path)}) == "authentication"
+        assert (
+            error_code(url=server.url, auth={"creds": str(tmp_path / "missing")})
+            == "authentication"
+        )
 
 
 def test_a_jwt(tmp_path: Path) -> None:
@@ -60,11 +63,11 @@ def test_a_jwt(tmp_path: Path) -> None:
         check(url=server.url, auth={"jwt": f"{credentials.token}\n", "nkey": credentials.seed})
         assert (
             error_code(url=server.url, auth={"jwt": credentials.token, "nkey": Key("user").seed})
-            == "login"
+            == "authentication"
         )
         other = {"jwt": Credentials(tmp_path).token, "nkey": credentials.seed}
-        assert error_code(url=server.url, auth=other) == "login"
-        assert error_code(url=server.url, auth={"nkey": credentials.seed}) == "login"
+        assert error_code(url=server.url, auth=other) == "authentication"
+        assert error_code(url=server.url, auth={"nkey": credentials.seed}) == "authentication"
 
 
 def test_tls(tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ def test_subjects_and_headers_from_columns(nats: Nats, confirmed: bool) -> None:
     ]
     failures = written(sink, rows)
     assert [(failure.index, failure.error.code) for failure in failures] == [
-        (1, "subject"),
-        (2, "subject"),
+        (1, "invalid-subject"),
+        (2, "invalid-subject"),
     ]
     first, second = nats.messages(stream)
     assert first.subject == f"{stream}.a.b" and second.subject == f"{stream}.e"
@@ -98,7 +98,7 @@ def test_a_subject_of_another_stream(nats: Nats) -> None:
     failures = written(sink, rows)
     assert [(failure.index, failure.error.code) for failure in failures] == [
         (1, "rejected"),
-        (2, "subject"),
+        (2, "unknown-subject"),
     ]
     assert payload_texts(nats, stream) == ["1"] and payload_texts(nats, other) == []
 
@@ -110,7 +110,7 @@ def test_a_subject_without_permission(nats: Nats, confirmed: bool) -> None:
     sink = make_sink(nats, subject="{to}", **options)
     rows = [{"text": "1", "to": "forbidden.a"}, {"text": "2", "to": f"{stream}.a"}]
     (failure,) = written(sink, rows)
-    assert (failure.index, failure.error.code) == (0, "not-authorized")
+    assert (failure.index, failure.error.code) == (0, "authorization")
     assert payload_texts(nats, stream) == ["2"]
 
 
@@ -141,7 +141,7 @@ def test_keys_from_columns(nats: Nats) -> None:
     bucket = nats.new_bucket()
     sink = make_sink(nats, bucket=bucket, key="user.{id}")
     failures = written(sink, [{"text": "1", "id": "a"}, {"text": "2", "id": "b c"}])
-    assert [(failure.index, failure.error.code) for failure in failures] == [(1, "subject")]
+    assert [(failure.index, failure.error.code) for failure in failures] == [(1, "invalid-subject")]
     assert values(nats, bucket) == {"user.a": b"1"}
 
 
@@ -172,7 +172,7 @@ def test_a_row_without_value_deletes_its_key(nats: Nats) -> None:
         ({"subject": "a", "stream": "S", "message_id": "{missing}"}, "unknown-column"),
         ({"bucket": "B", "key": "{missing}"}, "unknown-column"),
         ({"bucket": "B", "key": "text"}, "column-name"),
-        ({"bucket": "B"}, "no-key"),
+        ({"bucket": "B"}, "missing-option"),
     ],
 )
 def test_missing_columns(options: dict[str, Any], code: str, nats: Nats) -> None:

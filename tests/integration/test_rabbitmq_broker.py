@@ -207,7 +207,7 @@ def test_another_virtual_host(rabbitmq: Rabbit, received: Any) -> None:
     ("wrong", "code"),
     [
         ({"auth": {"username": "nobody", "password": "x"}}, "authentication"),
-        ({"virtual_host": "missing"}, "virtual-host"),
+        ({"virtual_host": "missing"}, "authorization"),
         ({"queue": "missing", "stream": "missing", "exchange": "missing"}, "not-found"),
         (
             {"queue": "missing", "stream": "missing", "exchange": "", "routing_key": "missing"},

@@ -115,7 +115,7 @@ def test_invalid_addresses(rabbitmq: Rabbit, queue: str) -> None:
     rows = [{"text": "1", "to": None}, {"text": "2", "to": "x" * 256}, {"text": "3", "to": queue}]
     failures = published(rabbitmq, rows, routing_key="{to}")
     assert [(failure.index, failure.error.code) for failure in failures] == [
-        (0, "address"), (1, "address")
+        (0, "invalid-address"), (1, "invalid-address")
     ]  # fmt: skip
     assert bodies(rabbitmq, queue) == [b"3"]
 

@@ -206,7 +206,7 @@ def test_a_wrong_password_ends_the_run(redis: Redis, workspace: Workspace, prefi
     handle = workspace.start(pipeline(redis, prefix).replace("made-up-password", "wrong"))
     outcome = handle.wait(60)
     assert outcome is not None
-    assert [error.code for error in outcome.errors.values()] == ["login"]
+    assert [error.code for error in outcome.errors.values()] == ["authentication"]
 
 
 def test_a_script_of_arroyo(

@@ -56,7 +56,7 @@ def key(redis: Redis) -> str:
 def test_streams_by_template_with_more_fields(client: Any, key: str, write: Write) -> None:
     options = {"stream": key + ":{room}", "field": "body", "fields": {"from": "room {room}"}}
     failures = write([(1, "a"), (2, "b"), (3, None), (4, "a")], **options)
-    assert failures == [(2, "key")]
+    assert failures == [(2, "invalid-key")]
     assert [fields for _, fields in client.xrange(f"{key}:a")] == [
         {b"body": b"1", b"from": b"room a"},
         {b"body": b"4", b"from": b"room a"},
@@ -93,7 +93,7 @@ def test_a_list_without_a_limit(client: Any, key: str, write: Write) -> None:
 
 def test_fields_of_hashes(client: Any, key: str, write: Write) -> None:
     failures = write([(1, "a"), (2, "b"), (3, "a"), (4, None)], hash=key, field="{room}")
-    assert failures == [(3, "key")]
+    assert failures == [(3, "invalid-key")]
     assert client.hgetall(key) == {b"a": b"3", b"b": b"2"}
 
 
@@ -126,7 +126,7 @@ def test_a_key_of_another_type(client: Any, key: str, write: Write) -> None:
 def test_a_user_without_permission(key: str, write: Write) -> None:
     with pytest.raises(Permanent) as caught:
         write([(1, "a")], list=key, auth={"username": "reader", "password": PASSWORD})
-    assert caught.value.code == "not-authorized" and "ACL" in (caught.value.hint or "")
+    assert caught.value.code == "authorization" and "ACL" in (caught.value.hint or "")
 
 
 def test_a_server_without_memory(key: str, write: Write) -> None:

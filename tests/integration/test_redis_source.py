@@ -175,7 +175,7 @@ def test_a_user_without_permission(key: str, make: Make) -> None:
         source = make(stream=key, group="g", auth=reader)
         with source.journal() as journal:
             asyncio.run(source.receive(journal))
-    assert caught.value.code == "not-authorized" and "ACL" in (caught.value.hint or "")
+    assert caught.value.code == "authorization" and "ACL" in (caught.value.hint or "")
 
 
 def test_tls(tmp_path: Path, make: Make) -> None:

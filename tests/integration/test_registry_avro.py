@@ -96,7 +96,7 @@ def test_the_subject_is_that_of_the_topic(apicurio: Apicurio, subject: str) -> N
 def test_without_a_topic_the_subject_has_to_be_said(apicurio: Apicurio) -> None:
     with pytest.raises(PlanError) as caught:
         formatted("avro", apicurio, None).encode(batch([]))
-    assert caught.value.code == "no-subject"
+    assert caught.value.code == "missing-option"
     assert "subject: orders-value" in str(caught.value.hint)
 
 

@@ -135,10 +135,10 @@ def test_check_reaches_the_registry(place: Place, apicurio: Apicurio) -> None:
     assert not check_connectivity(app.plan([place.file]))
     place.write("avro", **{apicurio.url: "http://127.0.0.1:1"})
     errors = check_connectivity(app.plan([place.file]))
-    assert [error.code for error in errors] == ["registry-unavailable"] * 2
+    assert [error.code for error in errors] == ["unreachable"] * 2
 
 
 def test_the_subject_of_a_pattern_has_to_be_said(place: Place) -> None:
     assert place.run("avro", **{f"topic: {place.topic}\n": f"pattern: {place.topic}\n"}) == [
-        "no-subject"
+        "missing-option"
     ]

@@ -106,7 +106,7 @@ def test_a_registry_that_is_down(apicurio: Apicurio, subject: str, gate: Gate) -
     for call in calls:
         with pytest.raises(Transient) as caught:
             call()
-        assert caught.value.code == "registry-unavailable" and caught.value.hint
+        assert caught.value.code == "unreachable" and caught.value.hint
     gate.start()
     for call in calls:
         call()

@@ -167,7 +167,7 @@ def test_a_queue_by_its_url(queue: Made) -> None:
 def test_a_missing_queue(queue: Made) -> None:
     with pytest.raises(Permanent) as caught:
         queue.sink(queue="made-up-nowhere").check()
-    assert caught.value.code == "missing"
+    assert caught.value.code == "not-found"
 
 
 def written(sink: SqsSink, rows: list[tuple[int | None, str | None]], *texts: bytes) -> list[Any]:
@@ -184,7 +184,7 @@ def written(sink: SqsSink, rows: list[tuple[int | None, str | None]], *texts: by
 def test_groups_and_deduplication_ids(fifo: Made) -> None:
     sink = fifo.sink(message_group="{room}", deduplication_id="{id}")
     assert written(sink, [(1, "a"), (2, "b"), (1, "a"), (3, None), (None, "a")]) == [
-        (3, "empty"), (4, "empty"),
+        (3, "no-value"), (4, "no-value"),
     ]  # fmt: skip
     found = {each["Body"]: each["Attributes"] for each in fifo.taken()}
     assert {body: about["MessageGroupId"] for body, about in found.items()} == {"1": "a", "2": "b"}
@@ -211,7 +211,7 @@ def test_more_than_one_request_takes(queue: Made) -> None:
 def test_invalid_messages_are_rejected_individually(queue: Made) -> None:
     texts = [b"good", b"x" * (2 << 20), b"\xff", b"", b"fine"]
     refused = written(queue.sink(), [(n, "a") for n in range(5)], *texts)
-    assert refused == [(1, "rejected"), (2, "binary"), (3, "empty")]
+    assert refused == [(1, "rejected"), (2, "not-utf8"), (3, "no-value")]
     assert sorted(each["Body"] for each in queue.taken()) == ["fine", "good"]
 
 
@@ -237,4 +237,4 @@ def test_invalid_options(queue: Made, fifo: Made) -> None:
 def test_the_region_selects_the_queues(queue: Made) -> None:
     with pytest.raises(Permanent) as caught:
         queue.source(region="us-west-2").check()
-    assert caught.value.code == "missing"
+    assert caught.value.code == "not-found"

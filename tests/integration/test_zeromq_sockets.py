@@ -100,7 +100,7 @@ def test_a_listening_sink_keeps_the_socket(endpoint: str, kind: str) -> None:
             )  # fmt: skip
             write_batch(to, {"text": b"3", "key": "c"})
             assert end.take(3) == [[b"t.a", b"1"], [b"t.b", b"2"], [b"t.c", b"3"]]
-    assert [(failure.index, failure.error.code) for failure in failures] == [(1, "topic")]
+    assert [(failure.index, failure.error.code) for failure in failures] == [(1, "invalid-topic")]
 
 
 def test_min_subscribers(endpoint: str) -> None:

@@ -75,7 +75,7 @@ def quickstart(*, keep: Keep = None) -> int:
             keep, f"\nwrote {path}; edit the file, then run: penstock run {path}\n{NEXT}"
         )
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}", code="unwritable") from error
+        raise UserError(f"cannot write {path}: {error.strerror}", code="unwritable-file") from error
 
 
 def _run_sample(directory: Path, after: str) -> int:

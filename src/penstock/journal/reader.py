@@ -91,7 +91,7 @@ class JournalReader:
     def _missing_records(self, start: int, end: int) -> StateError:
         return StateError(
             f"the journal in {self.directory} has no records {start} to {end - 1}",
-            code="broken-journal",
+            code="corrupt-journal",
         )
 
 

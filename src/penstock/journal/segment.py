@@ -88,7 +88,7 @@ class Segment:
             columns = file.read(length)
             if len(columns) == length and zlib.crc32(columns) == crc:
                 return pa.ipc.read_schema(pa.py_buffer(columns))
-        raise StateError(f"{self.path} is not a segment of a journal", code="broken-journal")
+        raise StateError(f"{self.path} is not a segment of a journal", code="corrupt-journal")
 
     def frames(self, *, verify: bool = False) -> Iterator[Frame]:
         """Yields the complete frames; `verify` stops at the first invalid checksum."""
@@ -143,7 +143,7 @@ class Segment:
         if _crc(first, rows, body) != crc:
             raise StateError(
                 f"{self.path} is corrupt at byte {frame.offset}: record {frame.first}",
-                code="broken-journal",
+                code="corrupt-journal",
             )
         return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
 

@@ -35,12 +35,12 @@ T = TypeVar("T")
 
 @dataclass
 class Components:
-    """The factory of the components of one pipeline. Collects errors in `mistakes`."""
+    """The factory of the components of one pipeline. Appends its errors to `errors`."""
 
     pipeline: str
     source_map: SourceMap
     state: Path
-    mistakes: list[PenstockError] = field(default_factory=list)
+    errors: list[PenstockError] = field(default_factory=list)
     functions: UserFunctions = NO_FUNCTIONS
 
     def make(
@@ -51,9 +51,9 @@ class Components:
         With wrong options the component is a stand-in without these options, or None. A value
         that an error was reported for already is a wrong option too.
         """
-        count = len(self.mistakes)
+        count = len(self.errors)
         component = self._create_for_node(route, kind, name, spec)
-        usable = len(self.mistakes) == count and not any(invalid_values(self.source_map, route))
+        usable = len(self.errors) == count and not any(invalid_values(self.source_map, route))
         if isinstance(spec, SourceSpec):
             declared = self._declared_columns(route, spec)
             if isinstance(component, Source):
@@ -91,13 +91,13 @@ class Components:
             component_type = registry.find(kind, type_, value.similar if value else ())
         except PenstockError as error:
             error.where = self.source_map.value(type_route)
-            self.mistakes.append(error)
+            self.errors.append(error)
             return None
         config, errors = validate_model(
             component_type.config_type, options, self.source_map, route, subject=subject,
             known=known,
         )  # fmt: skip
-        self.mistakes += errors
+        self.errors += errors
         if config is not None:
             return self._collect_errors(route, lambda: component_type.create(config, context))
         part, _ = validate_part(component_type.config_type, options)
@@ -121,11 +121,11 @@ class Components:
                 f"Set type to one of {known}.",
             )  # fmt: skip
             return None
-        count = len(self.mistakes)
+        count = len(self.errors)
         format_ = self._create(
             route, "format", type_, options, context, f"format {type_}", ["type"]
         )
-        is_valid = len(self.mistakes) == count and not any(invalid_values(self.source_map, route))
+        is_valid = len(self.errors) == count and not any(invalid_values(self.source_map, route))
         return format_ if isinstance(format_, Format) and is_valid else None
 
     def _make_format(
@@ -133,10 +133,10 @@ class Components:
     ) -> Format[Any] | None:
         """Creates the format of a node; returns None after an error."""
         format_ = self._create_format(route, spec, replace(node.context, topic=node.topic()))
-        count = len(self.mistakes)
+        count = len(self.errors)
         if format_ is not None:
             self._collect_errors(route, format_.validate)
-        if format_ is None or len(self.mistakes) > count:
+        if format_ is None or len(self.errors) > count:
             return None
         return format_ if self._encodes_messages(route, spec, node, format_) else None
 
@@ -147,9 +147,9 @@ class Components:
         if Capability.BYTES not in node.capabilities:
             return True
         if format_.messages:
-            count = len(self.mistakes)
+            count = len(self.errors)
             self._collect_errors(route, format_.check_messages)
-            return len(self.mistakes) == count
+            return len(self.errors) == count
         type_ = spec if isinstance(spec, str) else spec["type"]
         self._add_error(
             route, f"expected a format of messages, found {type_}, a format of files",
@@ -280,7 +280,7 @@ class Components:
         except PenstockError as error:
             for inner in flatten_errors(error):
                 inner.where = locate_error(self.source_map, inner, route)
-                self.mistakes.append(inner)
+                self.errors.append(inner)
             return None
 
     def _base(self, route: Route) -> Path:
@@ -288,7 +288,7 @@ class Components:
 
     def _add_error(self, route: Route, message: str, code: str, hint: str | None) -> None:
         where = self.source_map.value(route)
-        self.mistakes.append(PlanError(message, code=code, hint=hint, where=where))
+        self.errors.append(PlanError(message, code=code, hint=hint, where=where))
 
 
 def _metadata_columns(spec: SourceSpec) -> dict[str, str]:

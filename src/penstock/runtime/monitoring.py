@@ -76,7 +76,7 @@ def _open(host: str, port: int, application: _Monitor) -> _Server:
         reason = (error.strerror or str(error)).lower()
         raise Permanent(
             f"cannot listen on {host}:{port}: {reason}",
-            code="cannot-listen",
+            code="listen",
             hint="Choose a free port and an address of this machine.",
         ) from error
 

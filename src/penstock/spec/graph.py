@@ -88,7 +88,7 @@ def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
             is_in_script = where.file.endswith(SCRIPT_SUFFIX)
             yield SpecError(
                 f'no node reads {node.kind} "{node.name}"',
-                code=f"unused-{node.kind}",
+                code="unused-source" if node.kind == "source" else "unused-transform",
                 where=where,
                 hint=f"add a query with FROM {node.name}, or remove the statement"
                 if is_in_script

@@ -170,7 +170,7 @@ def _check_sections(data: dict[str, Any], source_map: SourceMap) -> Iterator[Spe
             hint = _SCRIPT_HINTS[section]
         yield SpecError(
             f"a pipeline needs at least one {noun}",
-            code=f"no-{section}",
+            code="no-sources" if section == "sources" else "no-sinks",
             where=source_map.key((section,)) if exists else whole_file(source_map),
             hint=hint,
         )

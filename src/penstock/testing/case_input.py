@@ -93,7 +93,7 @@ class CaseInput:
             return inferred
         raise PlanError(
             f"{node.label} has no schema and no input to infer one from",
-            code="no-schema", where=node.where,
+            code="missing-schema", where=node.where,
             hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
         )  # fmt: skip
 

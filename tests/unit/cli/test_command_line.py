@@ -111,7 +111,7 @@ def test_mistakes_are_told(words: list[str], said: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize("verb", ["run", "status", "stop"])
 @pytest.mark.parametrize(
     ("name", "content", "code"),
-    [("missing.yaml", None, "no-such-file"), (".", None, "not-a-file"), ("a", "", "empty-file")],
+    [("missing.yaml", None, "missing-file"), (".", None, "not-a-file"), ("a", "", "empty-file")],
 )
 def test_wrong_files(
     verb: str,

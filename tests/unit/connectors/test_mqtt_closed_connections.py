@@ -40,9 +40,9 @@ def closing_broker(version: str, farewell: bytes) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("version", "farewell", "username", "code", "end", "subject"),
     [
-        ("3.1.1", b"", "ann", "connection-closed", '"rooms/1"', "the user ann"),
-        ("5", b"", None, "connection-closed", '"rooms/1"', "an anonymous client"),
-        ("5", NOT_AUTHORIZED, "ann", "not-authorized", ": Not authorized", "the user ann"),
+        ("3.1.1", b"", "ann", "connection-lost", '"rooms/1"', "the user ann"),
+        ("5", b"", None, "connection-lost", '"rooms/1"', "an anonymous client"),
+        ("5", NOT_AUTHORIZED, "ann", "authorization", ": Not authorized", "the user ann"),
     ],
 )
 def test_closed_after_a_message(

@@ -118,7 +118,7 @@ def test_a_key_of_redis_without_permission(has_own_key: bool) -> None:
     config = RedisSinkConfig.model_validate({"url": "redis://localhost", "key": "{id}"})
     error = NoPermissionError("No permissions to access a key")
     if has_own_key:
-        assert row_error(error, config, has_own_key=True).code == "not-authorized"
+        assert row_error(error, config, has_own_key=True).code == "authorization"
     else:
         with pytest.raises(Permanent):
             row_error(error, config)

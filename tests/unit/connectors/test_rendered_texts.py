@@ -76,7 +76,7 @@ def test_addresses_of_columns() -> None:
 def test_headers_with_line_breaks_or_control_characters_are_rejected(value: str) -> None:
     rows = pa.RecordBatch.from_pydict({"x": [value, "a\tb ü", None]})
     first, second, third = render_headers({"X-Id": Template("{x}")}, rows)
-    assert isinstance(first, Rejected) and first.code == "header"
+    assert isinstance(first, Rejected) and first.code == "invalid-header"
     assert (second, third) == ({"X-Id": "a\tb ü"}, {})
 
 
@@ -109,7 +109,7 @@ def test_rows_without_a_valid_request_are_dead_letters(framing: str) -> None:
     writer = HttpWriter(client, config)
     failures = writer.write(rows, pa.array([b"{}"] * 4))
     codes = [(failure.index, failure.error.code) for failure in failures]
-    assert codes == [(1, "url"), (2, "header"), (3, "url")]
+    assert codes == [(1, "invalid-url"), (2, "invalid-header"), (3, "invalid-url")]
     (request,) = client.requests
     assert request.url == f"{BASE}/a" and request.headers["X-Id"] == "1"
 

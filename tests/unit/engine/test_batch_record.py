@@ -39,4 +39,4 @@ def test_damaged_record(tmp_path: Path) -> None:
     (tmp_path / "penstock-batch.json").write_text("[]")
     with pytest.raises(StateError) as caught:
         BatchRecordFile(tmp_path, None)
-    assert caught.value.code == "damaged-state"
+    assert caught.value.code == "corrupt-state"

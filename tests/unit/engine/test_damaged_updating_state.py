@@ -63,7 +63,7 @@ def test_damaged_bucket(state: StateDirectory, damage: object, problem: str) -> 
     with pytest.raises(StateError, match=problem) as raised:
         load_again(state, 2)
     assert str(path) in raised.value.message
-    assert (raised.value.code, "--fresh" in (raised.value.hint or "")) == ("damaged-state", True)
+    assert (raised.value.code, "--fresh" in (raised.value.hint or "")) == ("corrupt-state", True)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_damaged_version(state: StateDirectory, damage: object, problem: str) ->
     with pytest.raises(StateError, match=problem) as raised:
         load_again(state, 2)
     assert str(state.path / "1.json") in raised.value.message
-    assert raised.value.code == "damaged-state"
+    assert raised.value.code == "corrupt-state"
 
 
 def test_state_of_an_empty_directory_is_not_assumed(state: StateDirectory) -> None:

@@ -54,4 +54,4 @@ def test_damaged_table_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:9])
     with pytest.raises(StateError, match=r"names\.arrow cannot be read") as raised:
         kept_table(tmp_path, "names", NAMES.schema)
-    assert raised.value.code == "damaged-state"
+    assert raised.value.code == "corrupt-state"

@@ -146,7 +146,7 @@ def test_memory_does_not_depend_on_the_decompressed_size(
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert (rows, errors) == ([], [(1, "too-long")])
+    assert (rows, errors) == ([], [(1, "too-large")])
     assert peak < 40_000_000  # the 30 MB are those that fastavro reserves for the text
 
 
@@ -154,9 +154,12 @@ def test_size_of_a_snappy_block_is_bounded_before_it_is_decompressed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(block_content, "MAX_LENGTH", 1_000_000)
-    assert rows_and_errors(file_of("snappy", zeros("snappy", 2_000_000))) == ([], [(1, "too-long")])
+    assert rows_and_errors(file_of("snappy", zeros("snappy", 2_000_000))) == (
+        [],
+        [(1, "too-large")],
+    )
     claim = b"\xff\xff\xff\xff\x0f" + b"\x00" * 20
-    assert rows_and_errors(file_of("snappy", block(1, claim)))[1] == [(1, "too-long")]
+    assert rows_and_errors(file_of("snappy", block(1, claim)))[1] == [(1, "too-large")]
 
 
 @pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "zstandard"])
@@ -208,5 +211,5 @@ def test_header_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     head = b"Obj\x01" + number(1) + number(1 << 40) + bytes(4_000_000)
     assert rows_and_errors(head) == ([], [(1, "not-avro")])
     head = b"Obj\x01" + number(1) + number(3_500_000) + bytes(4_000_000)
-    assert rows_and_errors(head) == ([], [(1, "too-long")])
+    assert rows_and_errors(head) == ([], [(1, "too-large")])
     assert Avro(AvroConfig()).infer_file(io.BytesIO(head)) is None

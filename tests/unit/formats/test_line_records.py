@@ -42,7 +42,7 @@ def oracle(content: bytes, limit: int = 1 << 20, inside: bool = False) -> list[A
         records[-1][1].append(line.removesuffix(b"\r"))
     joined = [(number, b"\n".join(each)) for number, each in records if number]
     return [
-        (number, text if len(text) <= limit else (text[:LIMIT], "too-long"))
+        (number, text if len(text) <= limit else (text[:LIMIT], "too-large"))
         for number, text in joined
         if text.strip(b"\n") or len(text) > limit
     ]

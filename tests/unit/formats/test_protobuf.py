@@ -151,7 +151,7 @@ def test_files(orders: Protobuf) -> None:
     assert read(orders, content[:-1], schema)[2].bad[-1].error.code == "cut-off"
     for payload in TORTURE:
         read(orders, payload or b"", schema)
-    assert read(orders, b"\xff" * 9 + b"\x01", schema)[2].bad[0].error.code == "too-long"
+    assert read(orders, b"\xff" * 9 + b"\x01", schema)[2].bad[0].error.code == "too-large"
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +180,8 @@ def test_wrong_lengths(delimited: Protobuf) -> None:
     for payload, why in (
         (None, "no-value"), (b"", "cut-off"), (b"\x82", "cut-off"),
         (b"\x03\x08\x01", "wrong-length"), (b"\x01\x08\x01", "wrong-length"),
-        (b"\x02\x08\x01" * 2, "wrong-length"), (b"\xff" * 9 + b"\x01", "too-long"),
-        (b"\x80" * 10, "too-long"), (b"\x01\xff", "not-protobuf"),
+        (b"\x02\x08\x01" * 2, "wrong-length"), (b"\xff" * 9 + b"\x01", "too-large"),
+        (b"\x80" * 10, "too-large"), (b"\x01\xff", "not-protobuf"),
     ):  # fmt: skip
         assert code(delimited, payload, schema) == why
     mixed = [b"\x02\x08\x07", b"\x08\x07", None, b"\x01\xff", b"\x02\x08\x09"]

@@ -129,7 +129,7 @@ def test_a_damaged_record_at_the_end_is_cut_and_one_before_is_told(tmp_path: Pat
     assert 90 < end < 100
     with pytest.raises(StateError, match="damaged") as caught:
         numbers(tmp_path)
-    assert caught.value.code == "broken-journal"
+    assert caught.value.code == "corrupt-journal"
     assert numbers(tmp_path, 50, end) == list(range(50, end))
 
 

@@ -160,4 +160,4 @@ def test_a_taken_address_ends_the_run_before_its_start(handle: RunHandle) -> Non
 def test_an_address_of_another_machine_is_an_error(handle: RunHandle, host: str) -> None:
     with pytest.raises(Permanent) as caught, monitoring(handle, f"{host}:0"):
         pass
-    assert caught.value.code == "cannot-listen" and caught.value.hint
+    assert caught.value.code == "listen" and caught.value.hint

@@ -98,7 +98,7 @@ def test_damaged_dead_letters_are_an_error(state: StateDirectory) -> None:
     (state.dead_letters / "a.arrow").write_bytes(b"no arrow")
     with pytest.raises(StateError) as caught:
         DeadLetters(state.dead_letters).read()
-    assert caught.value.code == "damaged-state"
+    assert caught.value.code == "corrupt-state"
 
 
 def test_stop_request_that_cannot_be_written_is_an_error(

@@ -23,7 +23,7 @@ def test_what_the_digits_cannot_tell() -> None:
     assert encode_frame(b"x" * 9, DigitPrefixFraming(digits=1)) == b"9" + b"x" * 9
     with pytest.raises(Rejected, match="exceed a length of 1 digits") as caught:
         encode_frame(b"x" * 10, DigitPrefixFraming(digits=1))
-    assert caught.value.code == "too-long"
+    assert caught.value.code == "too-large"
 
 
 @given(st.lists(st.binary(max_size=9)), st.integers(1, 18), st.integers(1, 30))

@@ -119,7 +119,7 @@ def test_missing_file_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "shop.yaml").write_text("a: 1")
     with pytest.raises(SpecError) as caught:
         read_document(tmp_path / "shp.yaml")
-    assert caught.value.code == "no-such-file"
+    assert caught.value.code == "missing-file"
     assert "shop.yaml" in (caught.value.hint or "")
 
 
@@ -127,7 +127,7 @@ def test_missing_file_names_the_nearest(tmp_path: Path) -> None:
     ("data", "code"),
     [
         (b"a: " + b"x" * 10 * 2**20, "file-too-large"),
-        (b"a: 1\n\x80", "not-utf-8"),
+        (b"a: 1\n\x80", "not-utf8"),
         (b"\x00", "invalid-yaml"),
         (b"{" * 5000, "too-deep"),
         (b"- " * 5000, "too-deep"),

@@ -53,12 +53,12 @@ SCRIPT = "CREATE VIEW anywhere AS SELECT id FROM clicks;\n"
 @pytest.mark.parametrize(
     ("part", "error"),
     [
-        (None, "x.yaml:1 no-such-file"),
+        (None, "x.yaml:1 missing-file"),
         ("sources: [1\n", "part.yaml:1 invalid-yaml"),
         ("- 1\n", "part.yaml:1 not-a-map"),
         ("\x01", "part.yaml:1 invalid-yaml"),
-        ("include: gone.yaml\n", "part.yaml:1 no-such-file"),
-        ("include: 'gone*.yaml'\n", "part.yaml:1 no-such-file"),
+        ("include: gone.yaml\n", "part.yaml:1 missing-file"),
+        ("include: 'gone*.yaml'\n", "part.yaml:1 missing-file"),
         ("include: ${GONE}\n", "part.yaml:1 unset-variable"),
         ("include: [{a: 1}]\n", "part.yaml:1 wrong-type"),
     ],

@@ -68,7 +68,7 @@ def _save(shell: Shell, argument: str) -> None:
     try:
         path.write_text(script.text)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}", code="cannot-write") from error
+        raise UserError(f"cannot write {path}: {error.strerror}", code="unwritable-file") from error
     print(f"saved {path}; run: penstock run {shlex.quote(str(path))}")
 
 

@@ -56,7 +56,7 @@ def _response_error(response: Any, service: str) -> Transient | Permanent:
         )  # fmt: skip
     if code in _NOT_FOUND:
         return Permanent(
-            f"{service} resource does not exist: {reason}", code="missing",
+            f"{service} resource does not exist: {reason}", code="not-found",
             hint="Check the name, region and endpoint_url.",
         )  # fmt: skip
     if code in _THROTTLING or status >= _HTTP_SERVER_ERROR:
@@ -88,6 +88,6 @@ def _client_error(error: Exception, service: str) -> Transient | Permanent:
             "chain of the AWS SDK.",
         )  # fmt: skip
     return Permanent(
-        f"the request to {service} is invalid: {error}", code="options",
+        f"the request to {service} is invalid: {error}", code="invalid-option",
         hint="Check region and endpoint_url.",
     )  # fmt: skip

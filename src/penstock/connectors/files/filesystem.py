@@ -37,7 +37,9 @@ def _open_remote(location: str, options: StorageOptions | None) -> tuple[Storage
     scheme = scheme.lower()
     if scheme not in SCHEMES:
         hint = did_you_mean(scheme, SCHEMES)
-        raise PlanError(f'unsupported URL scheme "{scheme}://"', code="scheme", hint=hint)
+        raise PlanError(
+            f'unsupported URL scheme "{scheme}://"', code="unsupported-scheme", hint=hint
+        )
     if scheme == "file":
         return LocalStorage(), os.path.normpath(unquote(path))
     if scheme == "s3" and not query:

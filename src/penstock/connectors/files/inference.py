@@ -32,12 +32,12 @@ def infer_columns(reader: FileReader, sample: Sequence[tuple[Storage, Entry]]) -
     if schemas:
         return _unify(schemas, sample)
     if errors:
-        raise PlanError(errors[0].message, code="no-schema", hint=errors[0].hint)
+        raise PlanError(errors[0].message, code="missing-schema", hint=errors[0].hint)
     if any(entry.size for _, entry in sample):
         raise PlanError(
             f"cannot infer the columns of {_names(sample)}: expected records, found none that can "
             "be decoded",
-            code="no-schema",
+            code="missing-schema",
             hint=f"Replace damaged files, or set format to the format of the files. {_DECLARE}",
         )
     return None
@@ -49,7 +49,7 @@ def _unify(schemas: list[pa.Schema], sample: Sequence[tuple[Storage, Entry]]) ->
     except pa.ArrowException as error:
         raise PlanError(
             f"cannot infer the columns of {_names(sample)}: a column has several types",
-            code="no-schema",
+            code="missing-schema",
             detail=str(error),
             hint=_DECLARE,
         ) from error

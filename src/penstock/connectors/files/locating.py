@@ -36,7 +36,7 @@ def locate(storage: Storage, range_: FileRange, config: FilesSourceConfig) -> En
             return None
         raise Permanent(
             f"cannot read {range_.display_path}: the file was deleted after its discovery",
-            code="file-missing",
+            code="missing-file",
             hint="Restore the file, or set on_missing: continue.",
         )
     if config.on_changed == "fail":

@@ -138,7 +138,7 @@ class ArrowStorage(Storage):
                 "for this bucket."
             )
             return Permanent(
-                f"cannot {operation} {url}", code="no-permission", detail=detail, hint=hint
+                f"cannot {operation} {url}", code="authorization", detail=detail, hint=hint
             )
         if code == "301":
             hint = "Set storage.region to the region of the bucket."
@@ -155,7 +155,7 @@ class ArrowStorage(Storage):
             hint = did_you_mean(bucket, self.names(""))
         return Permanent(
             f'cannot {operation} {url}: bucket "{bucket}" does not exist',
-            code="bucket-missing",
+            code="unknown-bucket",
             detail=detail,
             hint=hint or "Create the bucket.",
         )

@@ -176,7 +176,7 @@ class FileReader:
                 return self.format.header(file.stream)
         except OSError as error:
             raise DecodeError(
-                f"cannot read the header of {path}: the file does not exist", code="file-missing"
+                f"cannot read the header of {path}: the file does not exist", code="missing-file"
             ) from error
 
     def check_header(self, storage: Storage, path: str, range_: FileRange) -> None:

@@ -154,7 +154,7 @@ class Storage(ABC):
         if isinstance(error, PermissionError) or "access denied" in text or "forbidden" in text:
             hint = "Grant the permission to the user that runs Penstock."
             return Permanent(
-                f"cannot {operation} {url}", code="no-permission", detail=detail, hint=hint
+                f"cannot {operation} {url}", code="authorization", detail=detail, hint=hint
             )
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = "Free disk space. The pipeline resumes without data loss."
@@ -164,7 +164,7 @@ class Storage(ABC):
         if error.errno == errno.EROFS:
             return Permanent(f"cannot {operation} {url}", code="read-only", detail=detail)
         if isinstance(error, FileNotFoundError):
-            return Permanent(f"cannot {operation} {url}", code="file-missing", detail=detail)
+            return Permanent(f"cannot {operation} {url}", code="missing-file", detail=detail)
         if isinstance(error, NotADirectoryError | IsADirectoryError | FileExistsError):
             return Permanent(f"cannot {operation} {url}", code="not-a-directory", detail=detail)
         if error.errno == errno.ENAMETOOLONG:

@@ -21,7 +21,7 @@ def translate_errors(url: str) -> Iterator[None]:
         yield
     except aiohttp.InvalidURL as error:
         raise Permanent(
-            f'"{error.url}" is not a valid URL', code="url", hint="Correct the option url."
+            f'"{error.url}" is not a valid URL', code="invalid-url", hint="Correct the option url."
         ) from None
     except aiohttp.ClientConnectorCertificateError as error:
         raise Permanent(

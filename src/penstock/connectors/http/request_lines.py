@@ -42,10 +42,10 @@ class UrlTemplate:
             rows = _percent_encode(rows, name)
         for url in self._template.render(rows):
             if url is None:
-                yield Rejected("a column of the URL is null", code="url")
+                yield Rejected("a column of the URL is null", code="invalid-url")
             else:
                 error = self._error(url)
-                yield url if error is None else Rejected(error, code="url")
+                yield url if error is None else Rejected(error, code="invalid-url")
 
     def check(self) -> str | None:
         """Returns the error of a template whose columns cannot form a URL; None otherwise."""
@@ -102,7 +102,7 @@ def render_headers(
             name: value for name, values in columns.items() if (value := values[index]) is not None
         }
         errors = [error for item in headers.items() if (error := header_value_error(*item))]
-        yield Rejected(errors[0], code="header") if errors else headers
+        yield Rejected(errors[0], code="invalid-header") if errors else headers
 
 
 def _percent_encode(rows: pa.RecordBatch, name: str) -> pa.RecordBatch:

@@ -89,7 +89,7 @@ class HttpSource(ReceivingSource[HttpSourceConfig]):
             try:
                 app.router.add_route("*", path, handler.respond, expect_handler=_defer_continue)
             except ValueError as error:
-                raise PlanError(f'path "{path}": {error}', code="path") from None
+                raise PlanError(f'path "{path}": {error}', code="invalid-path") from None
         runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS,
             keepalive_timeout=self.config.idle_timeout,

@@ -44,13 +44,13 @@ def closed_error(
     if code in _LOGIN_CODES:
         return Permanent(
             f'{broker} closed the connection after a message to the topic "{topic}": {reason}',
-            code="not-authorized",
+            code="authorization",
             hint=f"Check {rights}.",
         )
     text = f": {reason}" if reason else ""
     return Transient(
         f'{broker} closed the connection after a message to the topic "{topic}"{text}',
-        code="connection-closed",
+        code="connection-lost",
         hint=f"Check {rights}, that the broker accepts messages of this size, and that the broker "
         "is running.",
     )
@@ -68,7 +68,7 @@ def connack_error(config: ConnectionConfig, code: int, reason: str) -> Transient
     if code in _LOGIN_CODES:
         return Permanent(
             f"authentication to {broker} failed: {reason}",
-            code="login",
+            code="authentication",
             hint="Check auth.username and auth.password.",
         )
     return Permanent(

@@ -130,7 +130,7 @@ class Session:
             if code >= FAILURE:
                 raise Permanent(
                     f'cannot subscribe to "{topic}": the MQTT broker rejected the subscription',
-                    code="not-authorized",
+                    code="authorization",
                     hint="Grant the user read access to the topic.",
                 )
 

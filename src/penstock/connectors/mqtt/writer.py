@@ -56,12 +56,12 @@ class MqttWriter(AcknowledgedWriter[OutgoingMessage]):
         for index, (topic, payload) in enumerate(zip(topics, payloads.to_pylist(), strict=True)):
             error = "the topic is null" if topic is None else topic_error(topic)
             if topic is None or error is not None:
-                yield Rejected(f"{error}", code="topic")
+                yield Rejected(f"{error}", code="invalid-topic")
                 continue
             pairs = [(name, value) for name, values in headers.items() if (value := values[index])]
             errors = [error for pair in pairs if (error := header_error(*pair))]
             if errors:
-                yield Rejected(errors[0], code="header")
+                yield Rejected(errors[0], code="invalid-header")
             else:
                 yield OutgoingMessage(topic, payload or b"", pairs)
 

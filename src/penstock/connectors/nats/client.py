@@ -72,7 +72,7 @@ def _auth_options(auth: NatsAuth | None) -> dict[str, Any]:
     if auth.creds is not None and not Path(auth.creds).is_file():
         raise Permanent(
             f"cannot read the file of auth.creds: {auth.creds} does not exist",
-            code="login",
+            code="authentication",
             hint="Check the path. A relative path starts at the pipeline file; "
             "every machine of a cluster needs the file.",
         )

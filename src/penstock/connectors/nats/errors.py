@@ -41,7 +41,7 @@ def translate_errors(
         if any(word in text for word in _LOGIN_WORDS):
             raise Permanent(
                 f"authentication to {config.server_names} failed: {error}",
-                code="login",
+                code="authentication",
                 hint="Check the credentials of auth.",
             ) from None
         raise connection_error(config, (server_errors or [error])[0]) from None

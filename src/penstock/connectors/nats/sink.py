@@ -67,7 +67,7 @@ class NatsSink(Sink[NatsSinkConfig]):
             raise OptionError.of(
                 "bucket",
                 message="expected key, or mode: upsert with a primary key",
-                code="no-key",
+                code="missing-option",
                 hint="Set key to a template, or set mode: upsert and primary_key.",
             )
         templates = [
@@ -129,7 +129,7 @@ class NatsWriter(AcknowledgedWriter[OutgoingMessage]):
         ):
             error = self._subject_error(subject)
             if subject is None or error is not None:
-                yield Rejected(f"{error}", code="subject")
+                yield Rejected(f"{error}", code="invalid-subject")
                 continue
             row_headers = {
                 name: value
@@ -138,7 +138,7 @@ class NatsWriter(AcknowledgedWriter[OutgoingMessage]):
             }
             errors = [error for item in row_headers.items() if (error := header_error(*item))]
             if errors:
-                yield Rejected(errors[0], code="header")
+                yield Rejected(errors[0], code="invalid-header")
             else:
                 yield self._message(subject, payload, row_headers)
 

@@ -87,6 +87,6 @@ def _message_metadata(message: Any) -> dict[str, Any]:
 def _permission_error(reason: str) -> Permanent:
     return Permanent(
         f"cannot subscribe: the NATS server denied permission: {reason.removeprefix('nats: ')}",
-        code="not-authorized",
+        code="authorization",
         hint="Grant the user the permission to subscribe to the subject.",
     )

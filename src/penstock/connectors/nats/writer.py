@@ -129,7 +129,7 @@ class Publisher:
         if ack.no_responders and not await self._stream_has(client, message.subject):
             return Rejected(
                 f'stream "{self._stream}" does not have the subject "{message.subject}"',
-                code="subject",
+                code="unknown-subject",
             )
         raise jetstream_error(self._action, ack.code, ack.description)
 
@@ -143,7 +143,7 @@ class Publisher:
         if any(text in str(error).casefold() for error in self._connection.server_errors):
             return Rejected(
                 f'the user does not have permission to publish to "{message.subject}"',
-                code="not-authorized",
+                code="authorization",
             )
         return None
 

@@ -26,7 +26,11 @@ _MAX_PRODUCERS = 200
 _MAX_PUBLISH_DELAY = 1_000
 """The longest time that a message waits for its batch, in milliseconds; `send` flushes earlier."""
 _INVALID_TOPIC = "InvalidTopicName"
-_REJECTIONS = {"MessageTooBig": "too-large", _INVALID_TOPIC: "topic", "InvalidMessage": "rejected"}
+_REJECTIONS = {
+    "MessageTooBig": "too-large",
+    _INVALID_TOPIC: "invalid-topic",
+    "InvalidMessage": "rejected",
+}
 _OF_TOPICS = frozenset(
     [_INVALID_TOPIC, "TopicNotFound", "TopicTerminated", "NotAllowedError", "AuthorizationError",
      "IncompatibleSchema"]
@@ -152,7 +156,7 @@ class Sender:
         if name in _REJECTIONS:
             return Rejected(f"the broker rejected the message: {name}", code=_REJECTIONS[name])
         if name in _OF_TOPICS and self._config.topic.constant is None:
-            return Rejected(f"the broker rejected the topic: {name}", code="topic")
+            return Rejected(f"the broker rejected the topic: {name}", code="rejected")
         raise translate_error(self._config, self._action, name)
 
 
@@ -204,7 +208,7 @@ class PulsarWriter(AcknowledgedWriter[OutgoingMessage]):
         for index, (topic, payload) in enumerate(zip(topics, payloads.to_pylist(), strict=True)):
             time = times[index]
             if topic is None:
-                messages.append(Rejected("the topic is null", code="topic"))
+                messages.append(Rejected("the topic is null", code="invalid-topic"))
             elif time is not None and time < 0:
                 message = "expected an event time after 1970-01-01T00:00:00Z"
                 messages.append(Rejected(message, code="invalid-timestamp"))

@@ -89,7 +89,7 @@ def _connection_error(
         return Permanent(
             f'user "{config.auth.username}" has no access to virtual host '
             f'"{config.virtual_host}" of the RabbitMQ broker {config.address}',
-            code="virtual-host",
+            code="authorization",
             hint="Check virtual_host and the permissions of the user: "
             "rabbitmqctl list_permissions.",
         )

@@ -168,7 +168,7 @@ class RabbitmqWriter(AcknowledgedWriter[OutgoingMessage]):
             texts = {option: values[index] for option, values in columns.items()}
             error = _check_texts(texts)
             if error is not None:
-                yield Rejected(error, code="address")
+                yield Rejected(error, code="invalid-address")
             else:
                 yield _message(payload, texts)
 

@@ -37,11 +37,11 @@ def translate_error(error: Exception, config: ConnectionConfig) -> Transient | P
     if isinstance(error, redis.NoPermissionError | redis.AuthorizationError):
         return Permanent(
             f"cannot execute the command: {server} denied permission: {reason}",
-            code="not-authorized", hint="Grant the user the permission (ACL).",
+            code="authorization", hint="Grant the user the permission (ACL).",
         )  # fmt: skip
     if isinstance(error, redis.AuthenticationError) or any(text in reason for text in _LOGIN_TEXTS):
         return Permanent(
-            f"authentication to {server} failed: {reason}", code="login",
+            f"authentication to {server} failed: {reason}", code="authentication",
             hint="Check auth.username and auth.password.",
         )  # fmt: skip
     if "CERTIFICATE_VERIFY_FAILED" in reason:
@@ -77,8 +77,8 @@ def row_error(error: Exception, config: ConnectionConfig, *, has_own_key: bool =
     """
     failure = translate_error(error, config)
     reason = str(error)
-    if failure.code == "not-authorized" and has_own_key and _is_of_key(reason):
-        return Rejected(f"{config.address} denied access: {reason}", code="not-authorized")
+    if failure.code == "authorization" and has_own_key and _is_of_key(reason):
+        return Rejected(f"{config.address} denied access: {reason}", code="authorization")
     if failure.code != "rejected" or reason.startswith(("unknown command", "wrong number")):
         raise failure
     return Rejected(f"{config.address} rejected the command: {reason}", code="rejected")

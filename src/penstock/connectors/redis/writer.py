@@ -147,7 +147,9 @@ class RedisWriter(Writer):
         commands: dict[int, Arguments] = {}
         for index, arguments in enumerate(self._command.arguments(rows, payloads.to_pylist())):
             if arguments is None:
-                error = Rejected("the name of the key, channel or field is null", code="key")
+                error = Rejected(
+                    "the name of the key, channel or field is null", code="invalid-key"
+                )
                 failures.append(Failure(index, error))
             else:
                 commands[index] = arguments

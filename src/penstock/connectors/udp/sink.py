@@ -102,7 +102,7 @@ class UdpWriter(Writer):
         if len(frame) > MAX_DATAGRAM_BYTES:
             raise Rejected(
                 f"expected at most {MAX_DATAGRAM_BYTES:,} bytes, found {len(frame):,}",
-                code="too-long",
+                code="too-large",
             )
         return frame
 

@@ -72,7 +72,7 @@ class MonitoredSocket:
             elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                 raise Permanent(
                     f"authentication to {', '.join(self._config.peers)} failed",
-                    code="login",
+                    code="authentication",
                     hint="Check the keys of auth.",
                 )
             elif event == zmq.EVENT_DISCONNECTED and self._config.peers and self._handshakes:

@@ -64,7 +64,7 @@ class ZeromqWriter(Writer):
         topics = self._config.topic.render(rows)
         for index, (topic, payload) in enumerate(zip(topics, payloads, strict=True)):
             if topic is None:
-                failures.append(Failure(index, Rejected("the topic is null", code="topic")))
+                failures.append(Failure(index, Rejected("the topic is null", code="invalid-topic")))
             else:
                 messages.append([topic.encode(), payload])
         return messages, failures

@@ -84,7 +84,7 @@ class BatchRecordFile:
         except (ValueError, TypeError, AttributeError) as error:
             raise StateError(
                 f"{self._path} is damaged",
-                code="damaged-state",
+                code="corrupt-state",
                 detail=str(error),
                 hint="Restore the file from a backup, or reset the state with --fresh.",
             ) from error

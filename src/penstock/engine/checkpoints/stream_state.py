@@ -56,7 +56,7 @@ def _read(checkpoint: Path) -> dict[str, OperatorSchema] | None:
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise StateError(
             f"{path} is damaged",
-            code="damaged-state",
+            code="corrupt-state",
             detail=str(error),
             hint="Restore the file from a backup, or reset the state with --fresh.",
         ) from error

@@ -142,7 +142,7 @@ class PenstockDataSource(DataSource):
         if columns is None:
             raise PlanError(
                 "expected a schema; the columns are unknown",
-                code="no-schema",
+                code="missing-schema",
                 hint='Add .schema("id LONG, ...").',
             )
         if source.format is not None and source.format.carries_operations:

@@ -64,7 +64,7 @@ def source_rows(node: Node) -> pa.Schema:
     source = node.source
     if source.columns is None:
         raise PlanError(
-            f"{node.label} has no schema", code="no-schema",
+            f"{node.label} has no schema", code="missing-schema",
             hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
         )  # fmt: skip
     available, fields = source.metadata_schema(), list(source.columns)

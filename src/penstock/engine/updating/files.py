@@ -271,7 +271,7 @@ def _read(path: Path, size: int) -> pa.Table:
 def _damaged(path: Path, problem: str) -> StateError:
     return StateError(
         f"the state of an updating query is damaged: {path} {problem}",
-        code="damaged-state",
+        code="corrupt-state",
         hint="Restore the state directory from a backup, or reset the state with --fresh.",
     )
 

@@ -70,7 +70,7 @@ def _read(path: Path) -> pa.Table | None:
     except (OSError, pa.ArrowException) as error:
         raise StateError(
             f"the state of an updating query is damaged: {path} cannot be read: {error}",
-            code="damaged-state",
+            code="corrupt-state",
             hint="Restore the state directory from a backup, or reset the state with --fresh.",
         ) from error
 

@@ -53,7 +53,7 @@ class BoundedInput(io.RawIOBase):
             self._ready = memoryview(chunk)
         if self.bounded and self._value_size > MAX_LENGTH:
             raise DecodeError(
-                f"expected a value of at most {size_text(MAX_LENGTH)}, found more", code="too-long"
+                f"expected a value of at most {size_text(MAX_LENGTH)}, found more", code="too-large"
             )
         part = self._ready[: len(buffer)]
         buffer[: len(part)] = part
@@ -126,7 +126,7 @@ class Decompression:
             if self._max_size is not None and self._size > self._max_size:
                 raise DecodeError(
                     f"expected content of at most {size_text(self._max_size)}, found more",
-                    code="too-long",
+                    code="too-large",
                 )
             yield chunk
 
@@ -135,7 +135,7 @@ def _check_block_size(size: int) -> None:
     if size > MAX_LENGTH:
         raise DecodeError(
             f"expected a block of at most {size_text(MAX_LENGTH)}, found {size_text(size)}",
-            code="too-long",
+            code="too-large",
         )
 
 

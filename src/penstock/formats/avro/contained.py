@@ -135,7 +135,7 @@ def _read_container(
         values += part.values
         if len(values) > _MAX_VALUES:
             raise DecodeError(
-                f"expected at most {_MAX_VALUES:,} values, found more", code="too-long"
+                f"expected at most {_MAX_VALUES:,} values, found more", code="too-large"
             )
     return reader, values
 

@@ -52,7 +52,7 @@ class Writer:
             if not self.dialect.quote and needed[0].as_py():
                 raise PlanError(
                     f'csv cannot write the column name "{name}" without quotes',
-                    code="unsupported",
+                    code="invalid-name",
                     hint="Set quote, or rename the column.",
                 )
             fields.append(self._quote(texts, needed, name)[0].as_py())

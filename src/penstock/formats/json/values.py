@@ -134,7 +134,7 @@ class _Splitter:
         if not self.too_long:
             self.count += 1
             error = DecodeError(
-                f"the value is longer than {size_text(self.max_length)}", code="too-long"
+                f"the value is longer than {size_text(self.max_length)}", code="too-large"
             )
             self.bad.append((self.count, self.text[:1000], error))
         self.too_long = True

@@ -69,7 +69,7 @@ def _read_length(stream: BinaryIO, container: str) -> tuple[int | None, DecodeEr
         if byte[0] < 0x80:
             break
     else:
-        return None, DecodeError("a length of more than ten bytes", code="too-long")
+        return None, DecodeError("a length of more than ten bytes", code="too-large")
     if value > _LONGEST:
-        return None, DecodeError(f"a message of {value:,} bytes", code="too-long")
+        return None, DecodeError(f"a message of {value:,} bytes", code="too-large")
     return value, None

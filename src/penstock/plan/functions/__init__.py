@@ -27,8 +27,8 @@ from penstock.sql.user_functions import UserFunctions, rows_function
 __all__ = ["Function", "builtin_functions", "functions_of", "resolve", "used_functions"]
 
 
-def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function, ...]:
-    """Returns the functions of a pipeline that are valid, and adds errors to `mistakes`.
+def resolve(pipeline: Pipeline, errors: list[PenstockError]) -> tuple[Function, ...]:
+    """Returns the functions of a pipeline that are valid, and appends to `errors`.
 
     Reads the function files and does not run them.
     """
@@ -40,18 +40,18 @@ def resolve(pipeline: Pipeline, mistakes: list[PenstockError]) -> tuple[Function
             find_map(pipeline.source_map, ("functions", name)).keys() - FunctionSpec.model_fields
         )
         if not unknown:
-            mistakes += declared.errors
+            errors += declared.errors
             found += [function] if function is not None else []
     for index, path in enumerate(pipeline.spec.function_files):
-        found += _read_file(pipeline, Path(path), ("function_files", index), mistakes)
+        found += _read_file(pipeline, Path(path), ("function_files", index), errors)
     functions: dict[str, Function] = {}
     for function in found:
         problem = _name_problem(function, functions)
         if problem is None:
             functions[function.name.lower()] = function
         else:
-            mistakes.append(problem)
-    mistakes += _cycles(functions)
+            errors.append(problem)
+    errors += _cycles(functions)
     text = f"{pipeline.spec.transforms} {[function.sql for function in functions.values()]}"
     return (*functions.values(), *builtin_functions(text))
 
@@ -99,7 +99,7 @@ def used_functions(functions: Iterable[Function], texts: Iterable[str]) -> dict[
 
 
 def _read_file(
-    pipeline: Pipeline, path: Path, route: Route, mistakes: list[PenstockError]
+    pipeline: Pipeline, path: Path, route: Route, errors: list[PenstockError]
 ) -> list[Function]:
     source_map = pipeline.source_map
     if source_map.find(route) is None:
@@ -110,23 +110,23 @@ def _read_file(
         check_regular_file(path)
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        mistakes.append(
+        errors.append(
             SpecError(
                 f"cannot read {name}: {error.strerror}",
-                code="no-such-file",
+                code="missing-file",
                 where=source_map.value(route),
                 hint="name a Python file, relative to the pipeline file",
             )
         )
         return []
     except UnicodeDecodeError:
-        mistakes.append(
-            SpecError(f"{name} is not UTF-8", code="not-utf-8", where=source_map.value(route))
+        errors.append(
+            SpecError(f"{name} is not UTF-8", code="not-utf8", where=source_map.value(route))
         )
         return []
     file = DecoratedFile(path.absolute(), name, text)
     functions = file.functions()
-    mistakes += file.errors
+    errors += file.errors
     return functions
 
 

@@ -131,7 +131,7 @@ def read_file(path: Path) -> pa.Table:
     except pa.ArrowInvalid as error:
         raise StateError(
             f"{path} is damaged",
-            code="damaged-state",
+            code="corrupt-state",
             detail=str(error),
             hint="Remove the file. Its dead letters are lost.",
         ) from error

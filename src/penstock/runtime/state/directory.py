@@ -141,7 +141,7 @@ class StateDirectory:
         except ValueError as error:
             raise StateError(
                 f"{self.root / name} is damaged",
-                code="damaged-state",
+                code="corrupt-state",
                 detail=str(error),
                 hint="Reset the state with penstock run --fresh.",
             ) from error

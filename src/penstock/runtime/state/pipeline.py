@@ -72,7 +72,7 @@ def _recorded(state: StateDirectory) -> list[Path]:
     try:
         entry = state.read(PIPELINE)
     except StateError as error:
-        if error.code != "damaged-state":
+        if error.code != "corrupt-state":
             raise
         return []
     return [] if entry is None else [_normalized(state.root / name) for name in entry["files"]]

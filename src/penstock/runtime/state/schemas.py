@@ -104,7 +104,7 @@ def _infer(node: Node) -> pa.Schema:
     if columns is None or not len(columns):
         raise PlanError(
             f"{node.label} has no schema, and no data for the inference of a schema",
-            code="no-schema",
+            code="missing-schema",
             hint="Declare the columns, as in schema: id LONG, name STRING, at TIMESTAMP.",
             where=node.where,
         )

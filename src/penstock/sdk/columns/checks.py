@@ -40,7 +40,7 @@ def check_column(
         yield OptionError.of(
             *option,
             message=f'{path}: column "{name}" has the type {sql_name(columns.field(name).type)}',
-            code="column-type",
+            code="wrong-type",
             hint=expected,
         )
 

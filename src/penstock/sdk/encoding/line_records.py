@@ -84,7 +84,7 @@ def read_records(
 
 def too_long_record_error(max_length: int = MAX_LENGTH) -> DecodeError:
     """Returns the error of a record longer than `max_length` bytes."""
-    return DecodeError(f"the record is longer than {size_text(max_length)}", code="too-long")
+    return DecodeError(f"the record is longer than {size_text(max_length)}", code="too-large")
 
 
 def last_start(lines: bytes, start: RecordStart, encoding: str = "utf-8") -> int | None:

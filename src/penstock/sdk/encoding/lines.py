@@ -171,7 +171,7 @@ class _WholeLineEnds:
 
 def too_long_error(max_length: int = MAX_LENGTH) -> DecodeError:
     """Returns the error of a line longer than `max_length` bytes."""
-    return DecodeError(f"the line is longer than {size_text(max_length)}", code="too-long")
+    return DecodeError(f"the line is longer than {size_text(max_length)}", code="too-large")
 
 
 class LineWriter(FileWriter):

@@ -103,7 +103,7 @@ def encode_frame(payload: bytes, framing: Framing) -> bytes:
         if len(payload) > framing.max_length:
             raise Rejected(
                 f"{size_text(len(payload))} exceed a length of {framing.size} {framing.unit}",
-                code="too-long",
+                code="too-large",
             )
         return framing.encode_length(len(payload)) + payload
     end = b"\n" if framing == "lines" else framing.delimiter.encode()

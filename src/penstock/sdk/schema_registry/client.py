@@ -98,7 +98,7 @@ class Registry:
                 missing = "no schema" if version == "latest" else f"no version {version}"
                 raise Permanent(
                     f'the registry has {missing} of subject "{subject}"',
-                    code="no-subject",
+                    code="unknown-subject",
                     hint="Set `subject`. The subject of a topic is usually TOPIC-value.",
                 ) from None
 
@@ -182,7 +182,7 @@ def _response_error(error: Any, action: str, address: str) -> Transient | Perman
     if status in (401, 403):
         return Permanent(
             f"cannot {action}: authentication to the registry at {address} failed ({status})",
-            code="authentication" if status == 401 else "forbidden",
+            code="authentication" if status == 401 else "authorization",
             hint="Check `auth` of `registry`.",
             detail=message,
         )
@@ -196,7 +196,7 @@ def _response_error(error: Any, action: str, address: str) -> Transient | Perman
     if status in (408, 429) or status >= 500:
         return Transient(
             f"could not {action}: the registry at {address} answered {status}",
-            code="registry-unavailable",
+            code="unavailable",
             hint="See the log of the registry.",
             detail=message,
         )
@@ -223,7 +223,7 @@ def _connection_error(error: BaseException, action: str, address: str) -> Transi
         cause = cause.__cause__ or cause.__context__
     return Transient(
         f"could not {action}: the registry at {address} did not answer",
-        code="registry-unavailable",
+        code="unreachable",
         hint="Check that the registry is running and that `url` of `registry` is correct.",
         detail=f"{type(error).__name__}: {error}",
     )

@@ -107,7 +107,7 @@ class RegistryFormat(Format[Any]):
             return f"{self.context.topic}-value"
         raise PlanError(
             "the registry subject is unknown, because the node does not have exactly one topic",
-            code="no-subject",
+            code="missing-option",
             hint="Set it, as in registry: {url: ..., subject: orders-value}.",
         )
 

@@ -112,7 +112,7 @@ class IncludeReader:
             self.errors.append(
                 SpecError(
                     f"no file matches {path}",
-                    code="no-such-file",
+                    code="missing-file",
                     where=item.location,
                     hint=f"check the pattern; the directory is {directory}",
                 )

@@ -136,7 +136,7 @@ def missing_file_error(path: Path, where: Location | None = None) -> SpecError:
     else:
         name = nearest_file(path.name, (file.name for file in path.parent.iterdir()))
         hint = f'did you mean "{path.parent / name}"?' if name else None
-    return SpecError(f"the file {path} does not exist", code="no-such-file", where=where, hint=hint)
+    return SpecError(f"the file {path} does not exist", code="missing-file", where=where, hint=hint)
 
 
 def _decode(data: bytes, name: str) -> str:
@@ -155,7 +155,7 @@ def _decode(data: bytes, name: str) -> str:
         utf16 = data[:2] in {b"\xff\xfe", b"\xfe\xff"}
         raise SpecError(
             f"the file is not UTF-8: byte 0x{data[error.start]:02X}",
-            code="not-utf-8",
+            code="not-utf8",
             where=Location(name, location.line, location.column),
             hint="save the file as UTF-8 instead of UTF-16" if utf16 else "save the file as UTF-8",
         ) from None

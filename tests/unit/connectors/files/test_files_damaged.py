@@ -66,7 +66,7 @@ def test_inference_of_damaged_file_names_the_file(tmp_path: Path, name: str) -> 
             continue
         with pytest.raises(PlanError, match=f"{tmp_path}/b") as raised:
             source(tmp_path, format_).infer_schema()
-        assert raised.value.code == "no-schema" and raised.value.hint
+        assert raised.value.code == "missing-schema" and raised.value.hint
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -92,7 +92,7 @@ def test_inference_of_files_with_different_types_names_the_files(tmp_path: Path)
     (tmp_path / "b").write_bytes(content(format_, pa.record_batch({"id": [["x"]]})))
     with pytest.raises(PlanError, match=f"{tmp_path}/a, {tmp_path}/b") as raised:
         source(tmp_path, format_).infer_schema()
-    assert raised.value.code == "no-schema"
+    assert raised.value.code == "missing-schema"
 
 
 def test_file_of_unsupported_schema(tmp_path: Path) -> None:

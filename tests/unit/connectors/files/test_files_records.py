@@ -148,7 +148,7 @@ def test_a_record_without_end_is_one_dead_letter(
     expected = records_of(content)
     assert found == [(line, text) for line, text in expected if len(text) <= limit]
     assert [(line, code) for line, _, code in tail.bad] == [
-        (line, "too-long") for line, text in expected if len(text) > limit
+        (line, "too-large") for line, text in expected if len(text) > limit
     ]
 
 

@@ -292,7 +292,7 @@ def test_a_missing_file_is_told(make: Any, put: Any) -> None:
     gone.unlink()
     with pytest.raises(Permanent) as caught:
         ranged(source, {"files": 0}, end)
-    assert caught.value.code == "file-missing"
+    assert caught.value.code == "missing-file"
     assert ids(ranged(make(on_missing="continue"), {"files": 0}, end)) == [1]
 
 

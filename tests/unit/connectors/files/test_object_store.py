@@ -265,7 +265,7 @@ def test_wrong_keys(source: Any, sink: Any, s3: S3, wrong: dict[str, str]) -> No
     for call in calls:
         with pytest.raises(Permanent) as caught:
             call()
-        assert caught.value.code == "no-permission"
+        assert caught.value.code == "authorization"
         assert "credentials" in (caught.value.hint or "")
         assert auth["secret_key"] not in format_error(caught.value)
 
@@ -282,7 +282,7 @@ def test_no_such_bucket(source: Any, sink: Any, bucket: Bucket) -> None:
     for call in calls:
         with pytest.raises(Permanent) as caught:
             call()
-        assert caught.value.code == "bucket-missing"
+        assert caught.value.code == "unknown-bucket"
         assert caught.value.hint == f'did you mean "{bucket.name}"?'
 
 

@@ -73,7 +73,7 @@ class KinesisWriter(BatchWriter[Entry]):
         for payload, key in zip(payloads.to_pylist(), self._keys(rows), strict=True):
             if not key or len(key) > MAX_KEY_LENGTH:
                 reason = f"expected a partition key of 1 to {MAX_KEY_LENGTH} characters"
-                yield Rejected(reason, code="partition-key")
+                yield Rejected(reason, code="invalid-key")
             else:
                 yield {"Data": payload or b"", "PartitionKey": key}
 

@@ -44,11 +44,11 @@ class SqsWriter(BatchWriter[Entry]):
             try:
                 body = (payload or b"").decode()
             except UnicodeDecodeError:
-                yield Rejected("expected a payload in UTF-8, as SQS requires", code="binary")
+                yield Rejected("expected a payload in UTF-8, as SQS requires", code="not-utf8")
                 continue
             if not body or empty:
                 name = empty[0] if empty else "body"
-                yield Rejected(f"the message's {name} is null or empty", code="empty")
+                yield Rejected(f"the message's {name} is null or empty", code="no-value")
                 continue
             attributes = {
                 name: {"DataType": "String", "StringValue": values[index]}

@@ -15,8 +15,8 @@ from penstock.spec.script.arroyo.kafka import combine_kafka
 from penstock.spec.script.arroyo.keys import (
     Connector,
     Key,
-    Refused,
     Rules,
+    Unsupported,
     split_list,
     split_map,
     template_of,
@@ -90,10 +90,10 @@ _FILES = Connector("files", STORAGE, _FILES_SOURCE, _FILES_SINK, combine=combine
 _SINGLE_FILE = Connector(
     "files", STORAGE, _FILES_SOURCE, sink_defaults={"append": True}, combine=combine_files
 )
-_WITHOUT_PREFIX = Refused(
+_WITHOUT_PREFIX = Unsupported(
     "add 'target.key_prefix' = '...'", "the key is unknown without target.key_prefix"
 )
-_WITHOUT_TARGET = Refused(
+_WITHOUT_TARGET = Unsupported(
     "write target = 'string', 'list' or 'hash'", "the type of the value is unknown without target"
 )
 _REDIS_SINK: Rules = {
@@ -167,7 +167,7 @@ CONNECTORS: Mapping[str, Connector] = {
         "rabbitmq_stream",
         {
             **_CREDENTIALS,
-            "port": Refused(
+            "port": Unsupported(
                 "write url = 'amqp://host:port' in place of host and port",
                 "streams are read with AMQP, which has another port than the stream protocol",
             ),
@@ -217,7 +217,7 @@ CONNECTORS: Mapping[str, Connector] = {
         "nexmark",
         {
             "event_rate": Key("rate"),
-            "runtime": Refused(
+            "runtime": Unsupported(
                 "write event_rate as a number, or limit the number of events with rows",
                 "the number of events is unknown without event_rate",
             ),

@@ -17,9 +17,9 @@ from penstock.spec.script.arroyo.keys import (
     Connector,
     Key,
     Kind,
-    Refused,
     Rule,
     Rules,
+    Unsupported,
     Value,
     is_true,
 )
@@ -67,15 +67,15 @@ def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, 
     if not uses_registry(options):
         rules |= dict.fromkeys(OF_REGISTRY, Key())
     if connector.type != "files":
-        rules["json.compression"] = Key("", {"uncompressed": "", "gzip": Refused(
+        rules["json.compression"] = Key("", {"uncompressed": "", "gzip": Unsupported(
             "remove the option", "it belongs to the files of filesystem",
         )})  # fmt: skip
     if options.get("format") == "raw_bytes":
-        rules |= dict.fromkeys(_FRAMING & rules.keys(), Refused(
+        rules |= dict.fromkeys(_FRAMING & rules.keys(), Unsupported(
             "write format = 'raw_string', and a column of the type TEXT", "lines are texts",
         ))  # fmt: skip
     if options.get("format") == "debezium_json":
-        rules["json.confluent_schema_registry"] = Key("", {"false": "", "true": Refused(
+        rules["json.confluent_schema_registry"] = Key("", {"false": "", "true": Unsupported(
             "let Debezium write Avro, and use format = 'debezium_avro' with format.registry.url",
             "change events in JSON have no ID of a schema",
         )})  # fmt: skip

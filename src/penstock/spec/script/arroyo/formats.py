@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.spec.script.arroyo.keys import Key, Refused, Rule, Rules, with_unit
+from penstock.spec.script.arroyo.keys import Key, Rule, Rules, Unsupported, with_unit
 
 FORMATS = {"raw_string": "raw", "raw_bytes": "raw"}
 """Formats of Arroyo with another name."""
@@ -24,7 +24,7 @@ COMMON: Rules = {
     "framing.method": Key("format.framing", {"newline": "lines"}),
     "framing.newline.max_length": Key(),
     "lookup.cache.max_bytes": Key(),
-    "connection_profile": Refused(
+    "connection_profile": Unsupported(
         "write the options here, or define connections in a YAML file that the script is run with",
         "profiles are stored in Arroyo, and not in the script",
     ),

@@ -23,7 +23,7 @@ class Key:
     """An option of Arroyo. `target` is the dotted option of Penstock; empty without effect."""
 
     target: str = ""
-    values: Mapping[str, Value | Refused] = field(default_factory=dict)
+    values: Mapping[str, Value | Unsupported] = field(default_factory=dict)
     """The values by the text of Arroyo. Other values are errors; empty for all values."""
     convert: Callable[[str], Value] | None = None
     also: Mapping[str, Value] = field(default_factory=dict)
@@ -36,14 +36,14 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Refused:
+class Unsupported:
     """An option or value of Arroyo without a counterpart, the reason, and the alternative."""
 
     hint: str
     reason: str = ""
 
 
-Rule = Key | Refused
+Rule = Key | Unsupported
 Rules = Mapping[str, Rule]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.spec.script.arroyo.keys import Key, Refused, Rules, split_list, with_unit
+from penstock.spec.script.arroyo.keys import Key, Rules, Unsupported, split_list, with_unit
 from penstock.spec.script.options import Option
 
 _SETTINGS: Rules = {
@@ -20,11 +20,11 @@ _SETTINGS: Rules = {
 CONSUMER: Rules = {
     **_SETTINGS,
     "consumer.ack_policy": Key("", {"explicit": "", "all": "", "none": ""}),
-    "consumer.replay_policy": Key("", {"instant": "", "original": Refused(
+    "consumer.replay_policy": Key("", {"instant": "", "original": Unsupported(
         "set it to 'instant'", "messages are read as fast as possible",
     )}),
     "consumer.filter_subjects": Key("subject", convert=split_list),
-    "consumer.rate_limit": Refused(
+    "consumer.rate_limit": Unsupported(
         "limit the messages of a batch with max_records", "the rate in bits is not limited"
     ),
     "consumer.sample_frequency": Key(),

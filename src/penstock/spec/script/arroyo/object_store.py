@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.spec.script.arroyo.keys import Key, Refused, Rules
+from penstock.spec.script.arroyo.keys import Key, Rules, Unsupported
 from penstock.spec.script.options import Option
 from penstock.spec.tree.nodes import ScalarNode
 
@@ -24,11 +24,11 @@ _FORMS = (
 )
 """The forms of a path, and the scheme of its URL."""
 _CLOUDFLARE = "https://{}.r2.cloudflarestorage.com"
-_GOOGLE = Refused(
+_GOOGLE = Unsupported(
     "set GOOGLE_APPLICATION_CREDENTIALS in the environment",
     "credentials of Google Cloud Storage come from the environment",
 )
-_AZURE = Refused(
+_AZURE = Unsupported(
     "remove the option, and use the default credentials of Azure in the environment",
     "credentials of Azure come from the environment",
 )
@@ -56,7 +56,7 @@ STORAGE: Rules = {
     **dict.fromkeys(_spelled("allow_http"), Key("", {"true": "", "false": ""})),
     **dict.fromkeys(
         _spelled("virtual_hosted_style_request"),
-        Key("", {"false": "", "true": Refused(
+        Key("", {"false": "", "true": Unsupported(
             "remove the option, if the server accepts the bucket in the path as well",
             "with an endpoint the bucket is part of the path",
         )}),

@@ -17,7 +17,7 @@ from penstock.spec.script.arroyo.defaults import (
     format_rules,
     is_of_arroyo,
 )
-from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Refused, Rule, Value, is_true
+from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Rule, Unsupported, Value, is_true
 from penstock.spec.script.arroyo.placeholders import with_expressions
 from penstock.spec.script.build import derived_node, list_node, map_node
 from penstock.spec.script.options import Option
@@ -175,7 +175,7 @@ def _similar(name: str, rules: Mapping[str, Rule]) -> tuple[str, ...]:
 def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
     """Yields the option of Penstock; none for an option without effect."""
     where = file.location(option.path[0].start, option.path[-1].end)
-    if isinstance(rule, Refused):
+    if isinstance(rule, Unsupported):
         raise _unsupported(f'the option "{option.name}"', rule, where)
     value: Node = option.value
     if rule.values:
@@ -188,7 +188,7 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
                 hint=did_you_mean(text, rule.values),
             )
         new = rule.values[text]
-        if isinstance(new, Refused):
+        if isinstance(new, Unsupported):
             raise _unsupported(f'the value "{text}" of "{option.name}"', new, value.location)
         if new == "":
             return
@@ -209,11 +209,11 @@ def _option(option: Option, name: str, value: Node) -> Option:
     return Option([Text(part, first.start, last.end) for part in name.split(".")], value)
 
 
-def _unsupported(subject: str, refused: Refused, where: Location) -> SpecError:
-    reason = f": {refused.reason}" if refused.reason else ""
+def _unsupported(subject: str, unsupported: Unsupported, where: Location) -> SpecError:
+    reason = f": {unsupported.reason}" if unsupported.reason else ""
     return SpecError(
         f"{subject} of Arroyo has no counterpart{reason}",
-        code="unsupported-option", where=where, hint=refused.hint,
+        code="unsupported-option", where=where, hint=unsupported.hint,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from penstock.spec.script.document import parse_script
 from penstock.spec.script.tokens import split_statements, tokenize
 from penstock.spec.script.writer.columns import split_columns
 from penstock.spec.script.writer.functions import parameters
-from penstock.spec.script.writer.values import Statement, beside, refusal
+from penstock.spec.script.writer.values import Statement, keep_in_yaml_hint, unsupported_error
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import File
 
@@ -35,15 +35,19 @@ def differences(document: Document, statements: list[Statement]) -> Iterator[Pen
     except (SpecError, ValidationErrors) as error:
         for each in flatten_errors(error):
             origin = _origin(each, statements)
-            yield refusal(f"a SQL script cannot state this: {each.message}", origin.origin)
+            yield unsupported_error(
+                f"a SQL script cannot state this: {each.message}", origin.origin
+            )
         return
     expected, found = canonical(document.root.data()), canonical(script.root.data())
     for section in SECTIONS:
         yield from _compare_nodes(document, section, expected[section], found[section])
     for name in SETTINGS:
         if expected[name] != found[name]:
-            yield refusal(
-                f'"{name}" would change in a SQL script', document.key((name,)), beside(name)
+            yield unsupported_error(
+                f'"{name}" would change in a SQL script',
+                document.key((name,)),
+                keep_in_yaml_hint(name),
             )
 
 
@@ -52,10 +56,12 @@ def _check_statement(statement: Statement) -> Iterator[PenstockError]:
     try:
         parts = [*split_statements(tokenize(File(_NAME, statement.text, Path())))]
     except SpecError as error:
-        yield refusal(f"a SQL script cannot state this: {error.message}", statement.origin)
+        yield unsupported_error(
+            f"a SQL script cannot state this: {error.message}", statement.origin
+        )
         return
     if len(parts) > 1 and not statement.text.startswith("SET "):
-        yield refusal(
+        yield unsupported_error(
             "a statement of a SQL script ends at the first semicolon",
             statement.origin,
             "write one query in each transform",
@@ -70,16 +76,16 @@ def _compare_nodes(
         new = found.get(name, {})
         options = [key for key in {**old, **new} if old.get(key) != new.get(key)]
         if options:
-            yield refusal(
+            yield unsupported_error(
                 f'"{options[0]}" of "{name}" would change in a SQL script',
                 document.key((section, name, options[0])),
-                beside(f'"{name}"'),
+                keep_in_yaml_hint(f'"{name}"'),
             )
     if expected.keys() >= found.keys():
         return
     if all(found.get(name) == node for name, node in expected.items()):
         further = ", ".join(name for name in found if name not in expected)
-        yield refusal(f"a SQL script would add {further}", document.key((section,)))
+        yield unsupported_error(f"a SQL script would add {further}", document.key((section,)))
 
 
 def canonical(data: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from penstock.spec.script.writer.values import (
     Statement,
     assignments,
     identifier,
-    refusal,
+    unsupported_error,
 )
 from penstock.spec.tree.nodes import Entry, MappingNode
 
@@ -62,14 +62,14 @@ def _parameters(types: dict[str, str | None]) -> str:
 def _check_macro(function: Entry, node: MappingNode) -> None:
     """Checks that a function without types has only an expression. Raises SpecError."""
     if node.get("sql") is None:
-        raise refusal(
+        raise unsupported_error(
             f'the function "{function.name}" in Python has a parameter without a type',
             function.key.location,
             "add the types to args, or to the annotations of the code",
         )
     for entry in node.entries:
         if entry.name not in ("args", "sql"):
-            raise refusal(
+            raise unsupported_error(
                 f'CREATE MACRO has no option "{entry.name}"',
                 entry.key.location,
                 "add the types of all parameters",
@@ -84,7 +84,7 @@ def _body(function: Entry, options: dict[str, Any]) -> str:
         (mark for mark in ("$$", "$code$", "$body$") if mark not in f"{code}$"[: len(code)]), None
     )
     if tag is None or code.endswith("$"):
-        raise refusal(
+        raise unsupported_error(
             f'the code of the function "{function.name}" has the quotes of a SQL script',
             function.key.location,
             "write the code to a Python file, and its path to function_files",

@@ -16,11 +16,11 @@ from penstock.spec.script.writer.values import (
     CODE,
     Statement,
     assignments,
-    beside,
     identifier,
+    keep_in_yaml_hint,
     literal,
-    refusal,
     text_literal,
+    unsupported_error,
 )
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
@@ -98,7 +98,7 @@ class _Writer:
         where = entry.key.location
         if entry.name != "tests":
             message = f'a SQL script has no statement for "{entry.name}"'
-            self.errors.append(refusal(message, where, beside(entry.name)))
+            self.errors.append(unsupported_error(message, where, keep_in_yaml_hint(entry.name)))
         elif isinstance(entry.value, SequenceNode) and entry.value.items:
             count = plural(len(entry.value.items), "test case")
             path = companion_test_file(Path(self._document.files[0]).with_suffix(".sql").name)
@@ -122,7 +122,7 @@ class _Writer:
                 else:
                     message = f'SET has no setting of Spark named "{setting.name}"'
                     hint = "write a name that starts with spark."
-                    self.errors.append(refusal(message, setting.key.location, hint))
+                    self.errors.append(unsupported_error(message, setting.key.location, hint))
 
     def _runtime(self, entry: Entry) -> Iterator[Statement]:
         try:
@@ -142,7 +142,9 @@ class _Writer:
         node = entry.value
         if not isinstance(node, MappingNode):
             message = f'expected a map of options of "{entry.name}"'
-            self.errors.append(refusal(message, entry.key.location, "run `penstock check`"))
+            self.errors.append(
+                unsupported_error(message, entry.key.location, "run `penstock check`")
+            )
             return
         try:
             if section == "functions":
@@ -163,13 +165,13 @@ class _Writer:
         if kind != "sql" or not isinstance(sql, ScalarNode):
             message = f'a SQL script has no statement for "{transform.name}" of type {kind}'
             where = type_.location if type_ is not None else transform.key.location
-            self.errors.append(refusal(message, where, _HINTS.get(str(kind), _OTHER)))
+            self.errors.append(unsupported_error(message, where, _HINTS.get(str(kind), _OTHER)))
             return
         for entry in node.entries:
             if entry.name not in ("type", "sql"):
                 message = f'CREATE VIEW has no option "{entry.name}"'
-                hint = beside(f'"{transform.name}"')
-                self.errors.append(refusal(message, entry.key.location, hint))
+                hint = keep_in_yaml_hint(f'"{transform.name}"')
+                self.errors.append(unsupported_error(message, entry.key.location, hint))
         query = query_text(str(sql.value))
         text = f"CREATE VIEW {identifier(transform.name)} AS\n{query};"
         yield Statement(text, self._document.key(("transforms", transform.name, "sql")))

@@ -17,8 +17,8 @@ from penstock.spec.script.writer.values import (
     assignments,
     identifier,
     literal,
-    refusal,
     texts,
+    unsupported_error,
 )
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
 
@@ -64,13 +64,13 @@ def sink_statements(sink: Entry, node: MappingNode, nodes: Sequence[str]) -> Ite
     names = texts(inputs)
     if names is None or len(names) != 1:
         place = node.entry("from")
-        raise refusal(
+        raise unsupported_error(
             f'expected the name of one node that the sink "{sink.name}" reads',
             place.key.location if place else sink.key.location,
             "write a transform of type sql with UNION ALL, and its name",
         )
     if inputs is not None and names[0] not in nodes:
-        raise refusal(
+        raise unsupported_error(
             f'no source or transform is named "{names[0]}"',
             inputs.location,
             did_you_mean(names[0], nodes) or "run `penstock check`",
@@ -103,7 +103,9 @@ def _create(
         text += f"PARTITIONED BY ({', '.join(map(identifier, divided))}) "
     type_ = options.pop("type", None)
     if type_ is None:
-        raise refusal(f'expected the type of "{table.name}"', table.key.location, "add a type")
+        raise unsupported_error(
+            f'expected the type of "{table.name}"', table.key.location, "add a type"
+        )
     options.pop("connection", None)
     lines = [f"connector = {literal(type_)}"]
     for name, value in sorted(options.items(), key=lambda each: each[0] != "format"):

@@ -22,12 +22,12 @@ class Statement(NamedTuple):
     origin: Location
 
 
-def refusal(message: str, where: Location, hint: str | None = None) -> SpecError:
+def unsupported_error(message: str, where: Location, hint: str | None = None) -> SpecError:
     """Returns the error of a construct without a statement."""
-    return SpecError(message, code=CODE, where=where, hint=hint or beside("the node"))
+    return SpecError(message, code=CODE, where=where, hint=hint or keep_in_yaml_hint("the node"))
 
 
-def beside(part: str) -> str:
+def keep_in_yaml_hint(part: str) -> str:
     """Returns the hint that a part of the pipeline can remain in YAML."""
     return f"keep {part} in a YAML file beside the script: `penstock run shop.sql rest.yaml`"
 
@@ -55,11 +55,13 @@ def literal(node: Node) -> str:
     if isinstance(node, SequenceNode):
         for item in node.items:
             if not isinstance(item, ScalarNode):
-                raise refusal(
+                raise unsupported_error(
                     "a list in a SQL script has only texts, numbers, TRUE and FALSE", item.location
                 )
         return f"[{', '.join(literal(item) for item in node.items)}]"
-    raise refusal("a SQL script has no empty map", node.location, "remove it, or add an option")
+    raise unsupported_error(
+        "a SQL script has no empty map", node.location, "remove it, or add an option"
+    )
 
 
 def assignments(path: Sequence[str], node: Node) -> Iterator[tuple[str, str]]:
