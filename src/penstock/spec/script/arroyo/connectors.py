@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from penstock.spec.script.arroyo.combined_options import (
+    combine_client,
+    combine_kafka,
+    combine_runtime,
+    combine_target,
+    combine_url,
+)
 from penstock.spec.script.arroyo.files import (
     PARTITION_TIME,
     TIME_PATTERN,
@@ -11,7 +18,6 @@ from penstock.spec.script.arroyo.files import (
     suffix_of,
 )
 from penstock.spec.script.arroyo.formats import SWITCH
-from penstock.spec.script.arroyo.kafka import combine_kafka
 from penstock.spec.script.arroyo.keys import (
     Connector,
     Key,
@@ -27,10 +33,6 @@ from penstock.spec.script.arroyo.keys import (
 )
 from penstock.spec.script.arroyo.nats import CONSUMER, combine_consumer
 from penstock.spec.script.arroyo.object_store import STORAGE
-from penstock.spec.script.arroyo.prefixes import combine_client
-from penstock.spec.script.arroyo.rabbitmq import combine_url
-from penstock.spec.script.arroyo.redis_target import combine_target
-from penstock.spec.script.arroyo.runtime import combine_runtime
 
 _CREDENTIALS: Rules = {"username": Key("auth.username"), "password": Key("auth.password")}
 _HEADERS: Rules = {"headers": Key("headers", convert=split_map(":"))}
