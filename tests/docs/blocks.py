@@ -29,6 +29,11 @@ _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
 _PENSTOCK = re.compile(r"((?:[A-Z_]+=\S+ )*)(?:penstock|\./dev) ([^\n|&;<>$`*()]+)\n?")
 _MORE = "       -> "
 TIMEOUT = 300
+DOCS = Path(__file__).parents[2] / "docs"
+CONNECTOR_PAGE = DOCS / "howto" / "connector.md"
+"""The page whose blocks need the component that the page writes."""
+PAGES = sorted({*DOCS.glob("*.md"), *DOCS.glob("howto/*.md")} - {CONNECTOR_PAGE})
+"""The other pages that are written by hand."""
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from blocks import Reader, alike, blocks
+from blocks import PAGES, Reader, alike, blocks
 
 from command_line import CommandLine
 from servers.server import free_port
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/howto/*.md")])
 MADE = shutil.ignore_patterns(".penstock", "out")
 
 

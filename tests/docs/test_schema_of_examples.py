@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from blocks import blocks
+from blocks import PAGES, blocks
 from ruamel.yaml import YAML
 
 from penstock.sdk import registry
@@ -20,7 +20,6 @@ from penstock.spec.schema import json_schema
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "src" / "penstock" / "cli" / "templates"
 COMPONENTS = [(kind, type_) for kind in KINDS for type_ in registry.types(kind)]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/howto/*.md"))]
 FOLDERS = (TEMPLATES, ROOT / "examples", ROOT / "tests" / "golden" / "pipelines")
 FILES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.yaml"))]
 WRONG_ON_PURPOSE = "wher:"
@@ -62,7 +61,9 @@ def test_example_of_a_component(kind: Kind, type_: str, validator: Any) -> None:
     check(validator, text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_pipelines_of_a_page(page: Path, validator: Any) -> None:
     for block in blocks(page):
         if block.language != "yaml" or WRONG_ON_PURPOSE in block.text:

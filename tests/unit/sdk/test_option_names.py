@@ -1,4 +1,4 @@
-"""One name per idea: the options of all connectors and formats follow the table in CONTRIBUTING."""
+"""One name per idea: the options of all components follow the table in docs/howto/connector.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.sdk.registry import KINDS, Kind
 from penstock.spec.node_models import BatchOptions
 from penstock.spec.runtime_models import DeadLetterLimits, Restart
 
-CONTRIBUTING = Path(__file__).parents[3] / "CONTRIBUTING.md"
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "connector.md"
 COMPONENTS = [(kind, type_) for kind in KINDS for type_ in registry.types(kind)]
 REPLACED = {
     "bind": "listen or connect", "endpoint": "endpoint_url", "address": "url",
@@ -135,8 +135,8 @@ def test_timeouts_are_at_least_a_millisecond(kind: str, type_: Any, value: str) 
             pytest.fail(f"{path} accepts {value}")
 
 
-def test_the_table_is_in_contributing() -> None:
-    text = CONTRIBUTING.read_text()
+def test_the_page_has_the_table() -> None:
+    text = PAGE.read_text()
     for name in {*REPLACED.values()} - {"listen or connect"}:
         assert f"`{name}" in text, name
 

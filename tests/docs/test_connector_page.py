@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's connector, written and run as the page says."""
+"""The connector of the page for authors, written and run as the page says."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from blocks import Reader, blocks
+from blocks import CONNECTOR_PAGE, Reader, blocks
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "CONTRIBUTING.md"
 ROOM = ROOT / "src" / "penstock" / "connectors" / "kafka"
 BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
 
@@ -35,7 +34,7 @@ def test_a_connector_in_30_minutes(tmp_path: Path) -> None:
     project.mkdir()
     path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
     with closing(Reader(project, {"PYTHONPATH": path})) as reader:
-        for block in blocks(PAGE):
+        for block in blocks(CONNECTOR_PAGE):
             if block.text.strip() == "pip install -e .":
                 install(project, site)
             else:
@@ -43,14 +42,20 @@ def test_a_connector_in_30_minutes(tmp_path: Path) -> None:
 
 
 def test_the_room_to_follow_is_as_the_page_says() -> None:
-    told = re.findall(r"^\| `(\w+\.py)` \|", PAGE.read_text().split("### 6.")[1], re.MULTILINE)
+    told = re.findall(
+        r"^\| `(\w+\.py)` \|", CONNECTOR_PAGE.read_text().split("## 6.")[1], re.MULTILINE
+    )
     there = {path.name for path in ROOM.glob("[!_]*.py")}
     assert set(told) == there and len(told) == len(there)
 
 
 def test_what_is_shown_of_a_file_stands_in_it() -> None:
     prefix = "it stands in "
-    shown = [block for block in blocks(PAGE) if block.options.get("skip", "").startswith(prefix)]
+    shown = [
+        block
+        for block in blocks(CONNECTOR_PAGE)
+        if block.options.get("skip", "").startswith(prefix)
+    ]
     assert shown
     for block in shown:
         text = (ROOT / block.options["skip"].removeprefix(prefix)).read_text()

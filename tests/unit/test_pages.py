@@ -1,0 +1,42 @@
+"""Pages for developers: the files, packages and steps that they name exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "penstock"
+PAGES = ["CONTRIBUTING.md", "docs/architecture.md", "docs/howto/testing-penstock.md"]
+ENTRIES_OF_THE_STATE = {"spool/QUERY/BATCH/", "dead_letters/"}
+FILE = re.compile(r"`([\w./-]+(?:\.(?:py|md|toml)|/))`")
+"""A file or a directory by itself. Other directories are in the middle of commands."""
+IN_COMMAND = re.compile(r"(?<![\w/])(?:src|tests|docs|bench|examples)/[\w./-]+\w")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_exist(page: str) -> None:
+    text = (ROOT / page).read_text()
+    # A part of the engine or the runtime is relative to the package that the table names.
+    roots = [ROOT, SOURCE, SOURCE / "engine", SOURCE / "runtime"]
+    paths = {*FILE.findall(text), *IN_COMMAND.findall(re.sub(r"\]\(.*?\)", "", text))}
+    missing = paths - ENTRIES_OF_THE_STATE
+    missing = {path for path in missing if not any((root / path).exists() for root in roots)}
+    assert len(paths) > 5 and not missing, sorted(missing)
+
+
+@pytest.mark.parametrize("package", ["", "engine/", "runtime/"])
+def test_the_architecture_names_all_packages(package: str) -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    names = {path.parent.name for path in (SOURCE / package).glob("*/__init__.py")}
+    assert names and not {name for name in names if f"`{name}/`" not in text}
+
+
+def test_steps_are_defined_in_their_files() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    steps = re.findall(r"^\| `(\w+)` \|.*\| `(\S+\.py)` \|$", text, re.MULTILINE)
+    assert len(steps) == 6
+    for name, path in steps:
+        assert re.search(rf"^(?:def|class) {name}\b", (SOURCE / path).read_text(), re.MULTILINE)
