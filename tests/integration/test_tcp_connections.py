@@ -306,20 +306,3 @@ def test_subscribers_with_tls(tmp_path: Path) -> None:
             written(to, b"1")
             thread.join(10)
     assert got == [b"1\n"]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({}, "either listen or connect"),
-        ({"listen": "a:1", "connect": "a:1"}, "either listen or connect"),
-        ({"listen": "a:1", "tls": True}, "requires certificate and key"),
-        ({"listen": "a"}, "host:port"),
-        ({"connect": "a:1", "framing": {"delimiter": ""}}, "at least one character"),
-        ({"connect": "a:1", "framing": {"digits": 0}}, "greater than or equal to 1"),
-    ],
-)
-def test_invalid_options(options: dict[str, Any], said: str) -> None:
-    for component in (TcpSource, TcpSink):
-        with pytest.raises(ValueError, match=said):
-            component.config_type.model_validate(options)

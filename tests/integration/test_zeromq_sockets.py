@@ -173,25 +173,6 @@ def test_a_missing_column(endpoint: str) -> None:
         sink(listen=endpoint, topic="{kee}").check_schema(pa.schema([("key", pa.string())]))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "either listen or connect"),
-        ({"listen": "tcp://a:1", "connect": "tcp://a:1"}, "either listen or connect"),
-        ({"listen": "a:1"}, "tcp://HOST:PORT"),
-        ({"connect": "tcp://a:1", "timeout": "0s"}, "at least 1ms"),
-        ({"listen": "tcp://a:1", "auth": {"public_key": "x" * 40}}, "public_key and secret_key"),
-        ({"connect": "tcp://a:1", "auth": {"public_key": "x" * 40, "secret_key": "y"}},
-         "server_key"),
-        ({"listen": "tcp://a:1", "auth": {"public_key": "x", "secret_key": "y"}}, "40 characters"),
-    ],
-)  # fmt: skip
-def test_invalid_options(options: dict[str, Any], message: str) -> None:
-    for component in (ZeromqSource, ZeromqSink):
-        with pytest.raises(ValueError, match=message):
-            component.config_type.model_validate(options)
-
-
 def test_garbage_collection_does_not_block() -> None:
     """A traceback may put a socket into a reference cycle."""
     opened: Any = MonitoredSocket(SocketConfig(connect=f"tcp://127.0.0.1:{free_port()}"), "PUSH")
