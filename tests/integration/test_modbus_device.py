@@ -180,8 +180,9 @@ def test_a_missing_point(modbus: Modbus, kind: str, address: int) -> None:
 
 def test_another_unit(modbus: Modbus) -> None:
     options = {"connect": modbus.address, "unit_id": UNIT + 1, "timeout": "1s", "points": [point()]}
-    with pytest.raises((Transient, Permanent)):
+    with pytest.raises(Transient, match="returned exception 4") as caught:
         ModbusSource(ModbusSource.config_type.model_validate(options)).check()
+    assert caught.value.code == "busy"
 
 
 def serve_tls(port: int, tls: Tls) -> None:
