@@ -1,4 +1,4 @@
-"""Those who send to a run that receives, and remember what they were told is safe."""
+"""Senders to a receiving run, which keep the acknowledged messages."""
 
 from __future__ import annotations
 
