@@ -1,6 +1,6 @@
 """`penstock run`, killed by itself at a named moment: python moments.py MOMENT FILE.
 
-A moment of our own is before or after a change to the disk: the driver is stopped exactly there.
+A moment of Penstock is before or after a change to the disk: the driver is stopped exactly there.
 A moment of Spark's or of a worker is when a file appears: the driver sees it within a millisecond
 and is stopped then, wherever the others are by that time.
 """

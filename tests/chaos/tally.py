@@ -35,7 +35,7 @@ class Tally:
 
     @property
     def strange(self) -> Counter[Any]:
-        """What nobody expects."""
+        """The rows that are not expected."""
         return self._extra - self.repeated
 
     @property

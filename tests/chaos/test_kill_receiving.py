@@ -1,4 +1,4 @@
-"""A run that receives is killed again and again: what senders were told is safe is there."""
+"""A receiving run is killed repeatedly: acknowledged messages are not lost."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from urllib.request import Request, urlopen
 
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 
 from penstock.connectors.aws.kinesis import KinesisSink
 from penstock.connectors.aws.kinesis.config import KinesisSinkConfig
@@ -206,15 +205,3 @@ class TestTls:
     def test_a_missing_file(self, sqs: Any, tmp_path: Path) -> None:
         with pytest.raises(Permanent, match=r"tls\.ca"):
             sqs(tls={"ca": str(tmp_path / "missing.pem")}).check()
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"tls": False}, "contradicts the scheme"),
-            ({"tls": True, "endpoint_url": "http://localhost:1"}, "requires a URL"),
-            ({"tls": {"verify_hostname": False}}, "requires tls.verify: false"),
-        ],
-    )
-    def test_invalid_options(self, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(ValidationError, match=message):
-            SqsSinkConfig.model_validate({"queue": "orders", **options})

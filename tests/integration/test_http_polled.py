@@ -296,23 +296,6 @@ def test_tls(tmp_path: Path, name: str, taking: Take) -> None:
         taken.receiving.close()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"url": "ftp://localhost/x"},
-        {"pointer": "/d"},
-        {"framing": "array", "pointer": "d"},
-        {"paging": {"by": "page"}},
-        {"paging": {"by": "cursor"}},
-        {"paging": {"by": "cursor", "header": "X", "pointer": "/x"}},
-        {"paging": {"by": "other"}},
-    ],
-)
-def test_invalid_options(tmp_path: Path, url: str, options: Any) -> None:
-    with pytest.raises(ValueError):
-        source(tmp_path, **{"url": url, **options})
-
-
 def _named(answer: dict[str, Any], name: str) -> dict[str, Any]:
     headers = {key: value.replace("NAME", name) for key, value in answer.get("headers", {}).items()}
     return {**answer, "headers": headers}

@@ -163,23 +163,6 @@ def test_a_rejected_message_is_a_dead_letter(mosquitto: Mosquitto) -> None:
     assert failure.index == 0 and "authori" in failure.error.message.lower()
 
 
-@pytest.mark.parametrize(
-    ("topic", "message"),
-    [
-        ("a/#/b", "entire last level"),
-        ("a/b#", "last level"),
-        ("a/x+", "entire level"),
-        ("", "1 to 65,535"),
-    ],
-)
-def test_invalid_topics(topic: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MqttSource.config_type.model_validate({"url": "mqtt://localhost", "topic": topic})
-    if topic:
-        with pytest.raises(ValueError, match="without the wildcards"):
-            MqttSink.config_type.model_validate({"url": "mqtt://localhost", "topic": topic})
-
-
 def test_a_missing_column() -> None:
     config = {"url": "mqtt://localhost", "topic": "a/{rom}"}
     sink = MqttSink(MqttSink.config_type.model_validate(config))
@@ -198,23 +181,6 @@ def test_tls_verification(tls_mosquitto: Any) -> None:
         with pytest.raises(Permanent, match="TLS verification") as caught:
             component(component.config_type.model_validate(options)).check()
         assert "ca" in (caught.value.hint or "")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"url": "mqtt://user:secret@localhost"}, "auth.username and auth.password"),
-        ({"auth": {"password": "secret"}}, "expected username"),
-        ({"tls": True}, "TLS scheme"),
-        ({"url": "mqtts://localhost", "tls": False}, "contradicts"),
-    ],
-)
-def test_invalid_options(options: dict[str, Any], message: str) -> None:
-    for component in (MqttSource, MqttSink):
-        with pytest.raises(ValueError, match=message):
-            component.config_type.model_validate(
-                {"url": "mqtt://localhost", "topic": "a", **options}
-            )
 
 
 def test_a_delete_clears_the_retained_message(mosquitto: Mosquitto) -> None:

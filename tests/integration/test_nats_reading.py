@@ -9,42 +9,12 @@ from typing import Any
 
 import pytest
 from nats_reading import make_source, message_count, payloads, rows
-from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
 from penstock import app
 from penstock.app import RunOptions
-from penstock.connectors.nats import NatsSource
 from penstock.sdk import Permanent, Read
 from servers.nats import Nats
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"subject": "a..b"},
-        {"subject": "a.>.b"},
-        {"subject": ["a.*", "a.b"]},
-        {"subject": "a", "start": "latest"},
-        {"stream": "a.b"},
-        {"stream": "A", "group": "g", "start": "latest"},
-        {"stream": "A", "group": "g", "subject": ["a", "b"]},
-        {"stream": "A", "journal": {}},
-        {"stream": "A", "consumer_settings": {"description": "d"}},
-        {"subject": "a", "group": "g", "consumer_settings": {"description": "d"}},
-        {"stream": "A", "consumer": "c", "consumer_settings": {"max_deliver": 3}},
-        {"bucket": "B", "group": "g"},
-        {"stream": "A", "bucket": "B"},
-        {"stream": "A", "keys": "k"},
-        {"bucket": "B", "subject": "a"},
-        {"stream": "A", "start": {}},
-        {"stream": "A", "start": {"offset": 0}},
-    ],
-)
-def test_invalid_options(options: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        NatsSource.config_type.model_validate({"url": "nats://localhost", **options})
 
 
 def test_subjects_of_a_stream(nats: Nats) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from penstock.connectors.nats import NatsSink
 from penstock.sdk import Permanent, Transient
@@ -94,25 +93,6 @@ def test_a_server_without_tls(nats: Nats) -> None:
 
 def test_one_of_several_servers_is_available(nats: Nats) -> None:
     check(**{**nats.login, "url": [f"nats://127.0.0.1:{free_port()}", nats.url]})
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"url": "http://localhost"},
-        {"url": "nats://user:secret@localhost"},
-        {"url": []},
-        {"url": "tls://localhost", "tls": False},
-        {"auth": {"username": "u"}},
-        {"auth": {"token": "t", "nkey": "n"}},
-        {"auth": {"jwt": "j"}},
-        {"auth": {"jwt": "j", "creds": "c"}},
-        {"timeout": "0s"},
-    ],
-)
-def test_invalid_options(options: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        NatsSink.config_type.model_validate({"url": "nats://localhost", "subject": "a", **options})
 
 
 def test_a_response_timeout(nats: Nats) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 from writing import written
 
 from penstock.connectors.nats import NatsSink
@@ -179,22 +178,3 @@ def test_missing_columns(options: dict[str, Any], code: str, nats: Nats) -> None
     with pytest.raises(PlanError) as caught:
         make_sink(nats, **options).check_schema(pa.schema([("text", pa.string())]))
     assert caught.value.code == code
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"subject": "a", "bucket": "B"},
-        {"subject": "a b"},
-        {"subject": "a.*"},
-        {"subject": "a", "key": "k"},
-        {"subject": "a", "message_id": "x"},
-        {"bucket": "B", "stream": "S"},
-        {"subject": "a", "headers": {"no token": "x"}},
-        {"bucket": "B", "key": "{id"},
-    ],
-)
-def test_invalid_options(options: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        NatsSink.config_type.model_validate({"url": "nats://localhost", **options})

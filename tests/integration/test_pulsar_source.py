@@ -44,34 +44,6 @@ def backlog(pulsar: Pulsar, topic: str, subscription: str) -> int:
     return int(stats["subscriptions"][subscription]["msgBacklog"])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"url": "http://localhost"},
-        {"url": "pulsar://user:made-up@localhost"},
-        {"topic": []},
-        {"subscription": ""},
-        {"subscription_type": "shared"},
-        {**SHARED, "start": {"timestamp": "2024-01-01"}},
-        {**SHARED, "on_data_loss": "continue"},
-        {"journal": {}},
-        {"consumer": "me"},
-        {"auth": {"username": "ann"}},
-        {"auth": {"token": "a", "username": "ann", "password": "made-up"}},
-        {"tls": {"verify": False}},
-        {
-            "url": "pulsar+ssl://localhost",
-            "tls": {"certificate": "c", "key": "k", "key_password": "made-up"},
-        },
-    ],
-)
-def test_invalid_options(options: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        PulsarSource.config_type.model_validate(
-            {"url": "pulsar://localhost", "topic": "orders", **options}
-        )
-
-
 def test_partitions_are_read_separately(pulsar: Pulsar) -> None:
     parted, whole = pulsar.new_topic(partitions=2), pulsar.new_topic()
     for key in "abcdefgh":

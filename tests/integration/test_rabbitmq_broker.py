@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from taking import Take, Taking
 
 from penstock.connectors.rabbitmq import RabbitmqSink, RabbitmqSource, RabbitmqStreamSource
@@ -260,17 +259,3 @@ def test_missing_heartbeats_close_the_connection(
     source.receiving.await_ready()
     rabbitmq.publish(queue, [b"1"])
     assert source.payloads(1) == [b"1"]
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("http://localhost", "amqp://HOST"),
-        ("amqp://", "amqp://HOST"),
-        ("amqp://made-up:up@localhost", "the option auth"),
-        ("amqp://localhost/shop", "virtual_host"),
-    ],
-)
-def test_invalid_urls(url: str, said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        RabbitmqSource.config_type.model_validate({"url": url, "queue": "q"})

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 from writing import written
 
 from penstock.connectors.rabbitmq import RabbitmqSink
@@ -181,14 +180,6 @@ def test_missing_confirms(rabbitmq: Rabbit, queue: str) -> None:
     finally:
         rabbitmq.resume()
     client.close()
-
-
-def test_invalid_options() -> None:
-    given = {"url": "amqp://localhost"}
-    with pytest.raises(ValidationError, match="exchange is required, or routing_key"):
-        RabbitmqSink.config_type.model_validate(given)
-    with pytest.raises(ValidationError, match="create requires exchange"):
-        RabbitmqSink.config_type.model_validate({**given, "routing_key": "q", "create": True})
 
 
 def test_an_unknown_column() -> None:

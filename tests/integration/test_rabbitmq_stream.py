@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from penstock.connectors.rabbitmq import RabbitmqStreamSource, stream
 from penstock.sdk import Context, Permanent, Read
@@ -201,11 +200,3 @@ def test_a_queue_is_not_a_stream(rabbitmq: Rabbit) -> None:
         rows(source(rabbitmq, queue))
     assert [message.body for message in rabbitmq.messages(queue)] == [b"0"]
     rabbitmq.forget(queue)
-
-
-@pytest.mark.parametrize("start", [{}, {"offset": 1, "timestamp": "2001-01-01T00:00:00Z"}])
-def test_invalid_start_positions(start: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="expected timestamp or offset"):
-        RabbitmqStreamSource.config_type.model_validate(
-            {"url": "amqp://localhost", "stream": "s", "start": start}
-        )

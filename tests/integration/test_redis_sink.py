@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 
 from penstock.connectors.redis import RedisSink
 from penstock.connectors.redis.config import RedisSinkConfig
@@ -225,19 +224,3 @@ def test_an_unavailable_node_of_a_cluster(
     with pytest.raises(Transient) as caught:
         write([(1, "a")], **redis_cluster.login | {"url": urls[:1]}, **{kind: key})
     assert (caught.value.code, urls[0][8:] in caught.value.message) == ("unreachable", True)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "expected one of stream"),
-        ({"stream": "s", "key": "k"}, "expected one of stream"),
-        ({"hash": "h"}, "hash requires field"),
-        ({"list": "l", "ttl": "1s"}, "ttl requires key"),
-        ({"key": "k", "max_length": 1}, "max_length requires stream or list"),
-        ({"key": "{k"}, "both braces"),
-    ],
-)
-def test_invalid_options(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        RedisSinkConfig.model_validate({"url": "redis://localhost", **options})

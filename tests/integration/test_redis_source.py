@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from receiving_here import ReceivingHere
 
 from integration.redis_reading import Make, maker, payloads, read, received
-from penstock.connectors.redis.config import RedisSourceConfig
 from penstock.sdk import Permanent
 from servers.certificates import Authority
 from servers.redis import PASSWORD, USER, Cluster, Redis
@@ -237,34 +235,3 @@ class TestCluster:
         source = make(**options, channel=keys)
         rows = received(source, 8, lambda: [client.publish(name, name) for name in keys])
         assert sorted(row["payload"] for row in rows) == [name.encode() for name in keys]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"stream": "s", "list": "l"},
-            "expected either stream, or list, or channel and pattern, or key, or hash",
-        ),
-        ({"list": "l", "group": "g"}, "group requires stream"),
-        ({"stream": "s", "claim_after": "1s"}, "claim_after requires group"),
-        ({"stream": "s", "group": "g", "on_data_loss": "continue"}, "group excludes on_data_loss"),
-        ({"list": ["a", "b"], "processing": "p"}, "processing requires a single list"),
-        ({"stream": "s", "start": "now"}, "start"),
-        ({"stream": "s", "start": {"offset": "x"}}, "offset"),
-        ({"stream": "s", "start": {}}, "expected timestamp or offset"),
-        ({"stream": "s", "auth": {"username": "made-up"}}, "expected password"),
-        ({"stream": "s", "tls": True}, "TLS scheme"),
-        ({"stream": "s", "url": "rediss://h", "tls": False}, "contradicts"),
-        ({"stream": "s", "url": "redis://made-up:made-up@h"}, "auth.username and auth.password"),
-        ({"stream": "s", "url": "http://h"}, "expected redis://HOST"),
-        ({"stream": "s", "url": "redis://h/x"}, "database number"),
-        ({"stream": "s", "url": "redis://h/1", "cluster": True}, "only has database 0"),
-        ({"stream": "s", "url": ["redis://a", "redis://b"]}, "several URLs require cluster: true"),
-        ({"stream": "s", "url": ["redis://a", "rediss://b"], "cluster": True}, "the same scheme"),
-        ({"stream": "s", "url": [], "cluster": True}, "at least one"),
-    ],
-)
-def test_invalid_options(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        RedisSourceConfig.model_validate({"url": "redis://localhost", **options})

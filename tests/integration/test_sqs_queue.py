@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 from receiving_here import ReceivingHere
 
 from penstock.connectors.aws.sqs import SqsSink, SqsSource
@@ -220,18 +219,6 @@ def test_unknown_columns(fifo: Made) -> None:
     with pytest.raises(UserError) as caught:
         sink.check_schema(COLUMNS)
     assert len(flatten_errors(caught.value)) == 3
-
-
-def test_invalid_options(queue: Made, fifo: Made) -> None:
-    wrong: list[tuple[Made, dict[str, Any], str]] = [
-        (fifo, {}, "requires message_group"),
-        (fifo, {"message_group": "g", "delay": "1s"}, "delay"),
-        (queue, {"deduplication_id": "{id}"}, "FIFO"),
-        (queue, {"auth": {"access_key": "a"}}, "access_key and secret_key"),
-    ]
-    for made, options, said in wrong:
-        with pytest.raises(ValidationError, match=said):
-            made.sink(**options)
 
 
 def test_the_region_selects_the_queues(queue: Made) -> None:

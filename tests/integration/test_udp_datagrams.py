@@ -158,16 +158,3 @@ def test_a_port_without_a_listener() -> None:
 def test_an_address_in_use(listening: Any) -> None:
     with pytest.raises(Transient, match="could not listen on"):
         listening().source.check()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"listen": "0.0.0.0:1", "multicast_group": "10.0.0.1"}, "expected a multicast address"),
-        ({"listen": "[::]:1", "multicast_group": GROUP}, "requires an IPv4 address"),
-        ({"listen": "0.0.0.0:1", "interface": "eth0"}, "eth0"),
-    ],
-)
-def test_invalid_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        UdpSource.config_type.model_validate(options)

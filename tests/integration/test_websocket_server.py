@@ -207,9 +207,3 @@ def test_tls(tmp_path: Path, name: str, taking: Take) -> None:
         taken = taking(server, tls=tls)
         server.push(name, b"2")
         assert taken.rows(1)[0]["payload"] == b"2"
-
-
-@pytest.mark.parametrize("url", ["http://localhost/x", "ws://", "ws://u:p@localhost"])
-def test_invalid_urls(url: str) -> None:
-    with pytest.raises(ValueError):
-        sink(url)

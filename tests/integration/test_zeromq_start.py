@@ -226,30 +226,3 @@ def test_curve_keys(taking: Take, tmp_path: Path, sink: Any, endpoints: Endpoint
             took: Taking = taking(source(tmp_path / "in", connect=at, sync=sync, auth=client_auth))
             write_batch(to, b"1")
             assert took.payloads(1) == [b"1"] and not unauthenticated.requested
-
-
-@pytest.mark.parametrize(
-    ("component", "options", "message"),
-    [
-        (ZeromqSink, {"connect": "tcp://a:1"}, "socket: pub and listen"),
-        (ZeromqSink, {"listen": "tcp://a:1", "socket": "push"}, "socket: pub and listen"),
-        (ZeromqSink, {"listen": "tcp://a:1", "topic": "t"}, "sync excludes topic"),
-        (
-            ZeromqSink,
-            {"listen": "tcp://a:1", "min_subscribers": 1},
-            "sync excludes min_subscribers",
-        ),
-        (ZeromqSink, {"listen": "tcp://a:2"}, "distinct endpoint"),
-        (ZeromqSink, {"listen": "tcp://a:1", "sync": ["tcp://a:2"] * 2}, "distinct endpoint"),
-        (ZeromqSink, {"listen": "tcp://a:1", "sync": []}, "distinct endpoint"),
-        (ZeromqSink, {"listen": "tcp://a:1", "sync": "inproc://a"}, "tcp://HOST:PORT"),
-        (ZeromqSource, {"listen": "tcp://a:1"}, "socket: sub and one endpoint"),
-        (ZeromqSource, {"connect": ["tcp://a:1", "tcp://a:3"]}, "socket: sub and one endpoint"),
-        (ZeromqSource, {"connect": "tcp://a:1", "socket": "pull"}, "socket: sub and one endpoint"),
-        (ZeromqSource, {"connect": "tcp://a:1", "topic": "t"}, "sync excludes topic"),
-        (ZeromqSource, {"connect": "tcp://a:2"}, "another endpoint"),
-    ],
-)
-def test_invalid_options(component: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        component.config_type.model_validate({"sync": "tcp://a:2", **options})

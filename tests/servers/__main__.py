@@ -1,4 +1,4 @@
-"""`./dev server`: a server for whoever wants to try something."""
+"""`./dev server`: a server for experiments."""
 
 from __future__ import annotations
 

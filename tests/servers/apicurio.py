@@ -60,7 +60,7 @@ class Apicurio(Server):
 
     @property
     def url(self) -> str:
-        """What clients are told."""
+        """The URL for clients."""
         return f"http://127.0.0.1:{self.port}{PATH}"
 
     @property
@@ -71,7 +71,7 @@ class Apicurio(Server):
         return self._client
 
     def new_subject(self) -> str:
-        """A subject that nobody uses."""
+        """Returns an unused subject."""
         return f"s{uuid.uuid4().hex[:12]}-value"
 
     def register(

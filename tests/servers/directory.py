@@ -53,7 +53,7 @@ def _end(path: Path) -> None:
 
 
 def started(pid: int) -> int:
-    """When a process started, which tells it from a later one of the same number."""
+    """Returns the start time of a process: a later process may have the same number."""
     return int(psutil.Process(pid).create_time())
 
 

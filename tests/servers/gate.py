@@ -30,7 +30,7 @@ class Gate:
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def stop(self) -> None:
-        """Shuts it: connections break off, new ones are refused."""
+        """Closes all connections, and rejects new ones."""
         listener, self._listener = self._listener, None
         if listener is not None:
             with suppress(OSError):
@@ -43,7 +43,7 @@ class Gate:
     kill = stop
 
     def pause(self) -> None:
-        """From now on it takes connections, and nobody answers."""
+        """Accepts connections from now on, without a response."""
         self._passes.clear()
 
     def resume(self) -> None:

@@ -51,8 +51,8 @@ topic read forbidden/#
 class Mosquitto(Server):
     """The broker at `url`, for USER with PASSWORD, who may do all below `allowed/`.
 
-    With a certificate it also listens at `tls_port`. It confirms what it has not on disk yet, and
-    so it is told to write before it is killed.
+    With a certificate it also listens at `tls_port`. It acknowledges messages before they are
+    on disk, so it receives a signal to write before it is killed.
     """
 
     name = "mosquitto"
@@ -103,7 +103,7 @@ class Mosquitto(Server):
         return {"url": self.url, "auth": {"username": USER, "password": PASSWORD}}
 
     def new_topic(self) -> str:
-        """A topic that nobody uses."""
+        """Returns an unused topic."""
         return f"allowed/{uuid.uuid4().hex[:12]}"
 
     def client(self, name: str = "", clean: bool = True) -> Any:

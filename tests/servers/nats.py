@@ -43,7 +43,7 @@ class Nats(Server):
     """The server at `url`, for USER with PASSWORD, who may do all but touch `forbidden.>`.
 
     `access` names others instead, one of which has the `login`; such a server has no JetStream.
-    With a certificate it wants TLS.
+    With a certificate it requires TLS.
     """
 
     name = "nats"
@@ -84,7 +84,7 @@ class Nats(Server):
         return {"url": self.url, "auth": {"username": USER, "password": PASSWORD}}
 
     def new_name(self) -> str:
-        """A name that nobody uses."""
+        """Returns an unused name."""
         return f"n{uuid.uuid4().hex[:12]}"
 
     def ask(self, call: Callable[[Any], Awaitable[T]]) -> T:

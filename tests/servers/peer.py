@@ -1,4 +1,4 @@
-"""The other side of TCP connections, as a program: keeps what it gets, gives what it is told to."""
+"""A program at the other end of TCP connections: keeps received data, and sends given data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Peer(Server):
         self._ask({})
 
     def kill(self) -> None:
-        """Ends it as a power cut would, after it has kept what came: senders are told nothing."""
+        """Kills the program, after received data are on disk. Senders receive nothing."""
         self._ask({})
         super().kill()
 
@@ -62,7 +62,7 @@ class Peer(Server):
         return f"127.0.0.1:{self._giving}"
 
     def give(self, *data: bytes) -> None:
-        """Sends each to everybody who is connected; somebody must be."""
+        """Sends data to all connections, at least one."""
         assert self._ask({"give": [each.hex() for each in data]}), "nobody is connected"
 
     def drop(self) -> None:

@@ -99,14 +99,14 @@ class Pulsar(Server):
         return json.loads(found or "null")
 
     def new_topic(self, partitions: int = 0) -> str:
-        """A topic that nobody uses."""
+        """Returns an unused topic."""
         name = f"topic-{uuid.uuid4().hex[:12]}"
         path = f"persistent/public/default/{name}"
         self.admin("PUT", f"{path}/partitions" if partitions else path, partitions or None)
         return name
 
     def certificate(self, name: str) -> tuple[Path, Path]:
-        """The files of a new key and of its certificate, apart, as Java wants them."""
+        """Returns separate files of a new key and of its certificate, as Java requires."""
         mark = "-----BEGIN CERTIFICATE-----"
         key, certificate = self.authority.issue(name).read_text().split(mark)
         paths = tuple(self.directory.path / f"{name}.{each}" for each in ("key", "certificate"))
@@ -221,7 +221,7 @@ class Pulsar(Server):
 
 
 def token(user: str = USER) -> str:
-    """A JWT that says who somebody is, signed as the broker expects it."""
+    """Returns a JWT with a subject, signed as the broker expects."""
     parts = [b'{"alg":"HS256"}', json.dumps({"sub": user}).encode()]
     text = b".".join(map(_coded, parts))
     return (text + b"." + _coded(hmac.new(_KEY, text, hashlib.sha256).digest())).decode()

@@ -27,7 +27,7 @@ _PAGE = 1 << 20
 
 
 class Pushing(Server):
-    """The server at `url`. What it is given survives a kill; it wants USER and PASSWORD.
+    """The server at `url`. Its data survive a kill. It requires USER and PASSWORD.
 
     A client of the WebSocket /hub/NAME gets what is pushed to NAME, and what it sends is kept.
     /events/NAME is a stream of the events of NAME, after Last-Event-ID. /log/NAME gives the
@@ -72,7 +72,7 @@ class Pushing(Server):
         return self.url.replace("http", "ws", 1)
 
     def new_name(self) -> str:
-        """A NAME that nobody uses."""
+        """Returns an unused NAME."""
         return f"n{uuid.uuid4().hex[:12]}"
 
     def push(self, name: str, payload: bytes, kind: str = "text") -> int:

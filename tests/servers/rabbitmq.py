@@ -152,7 +152,7 @@ class Rabbit(Server):
         return asyncio.run(done())
 
     def new_queue(self, kind: str = "classic", host: str = "/", **arguments: Any) -> str:
-        """A durable queue that nobody uses."""
+        """Returns an unused durable queue."""
         name = f"{kind}-{uuid.uuid4().hex[:12]}"
         given = {"x-queue-type": kind, **arguments}
         self.do(lambda c: c.declare_queue(name, durable=True, arguments=given), host)

@@ -76,7 +76,7 @@ class Redis(Server):
 
     @property
     def login(self) -> dict[str, Any]:
-        """The options that reach it, without much patience."""
+        """The options of a connection with short timeouts."""
         auth = {"username": USER, "password": PASSWORD}
         return {"url": self.url, "auth": auth, "timeout": "3s"}
 
@@ -87,7 +87,7 @@ class Redis(Server):
         return redis.Redis(port=self.port, username=USER, password=PASSWORD, socket_timeout=30)
 
     def new_key(self) -> str:
-        """A key that nobody uses."""
+        """Returns an unused key."""
         return f"made-up:{uuid.uuid4().hex[:12]}"
 
 
@@ -145,7 +145,7 @@ class Cluster:
 
     @property
     def login(self) -> dict[str, Any]:
-        """The options that reach it, without much patience."""
+        """The options of a connection with short timeouts."""
         return {**self.servers[0].login, "cluster": True}
 
     def client(self) -> Any:

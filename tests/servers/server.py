@@ -132,7 +132,7 @@ _given: set[int] = set()
 
 
 def free_port() -> int:
-    """A port that nobody listens at, and that no outgoing connection gets while it is free.
+    """Returns a port without a listener, which no outgoing connection gets while it is free.
 
     No port is given twice. The processes of a run of the tests have ports of their own.
     """

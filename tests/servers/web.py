@@ -1,4 +1,4 @@
-"""A web server that keeps what it is sent, and the ways in which such servers refuse."""
+"""A web server that keeps requests, and responds with the errors of web servers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _LOGIN = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 class Web(Server):
     """The server at `url`. Its data survive a kill.
 
-    POST /kept/NAME keeps a request; /strict/NAME also wants USER and PASSWORD. /busy/NAME answers
-    every request first with 503, and /choosy/NAME refuses bodies with the id 3 (422).
+    POST /kept/NAME keeps a request; /strict/NAME also requires USER and PASSWORD. /busy/NAME
+    answers every request first with 503, and /choosy/NAME rejects bodies with the id 3 (422).
     """
 
     name = "web"
@@ -63,7 +63,7 @@ class Web(Server):
         return f"http://127.0.0.1:{self.port}"
 
     def new_name(self) -> str:
-        """A NAME that nobody uses."""
+        """Returns an unused NAME."""
         return f"n{uuid.uuid4().hex[:12]}"
 
     def requests(self, name: str) -> list[dict[str, Any]]:

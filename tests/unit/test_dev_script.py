@@ -125,9 +125,9 @@ def test_all_tests_run_in_three_processes(dev: Dev, checkout: Path) -> None:
 
 @pytest.mark.usefixtures("environment")
 def test_quick_tests_need_no_class_cache(dev: Dev, checkout: Path) -> None:
-    marks = "-m not spark and not server and not chaos and not docs"
+    marks = "-m not spark and not server and not chaos and not docs and not slow"
     (line,) = dev("test", "--quick").stdout.splitlines()
-    assert " -n 3 " in line and marks in line
+    assert " -n 3 " in line and f"{marks} {checkout}/tests/unit" in line
     (line,) = dev("test", "--quick", "-k", "word").stdout.splitlines()
     assert " -n 3 " not in line and f"{marks} -k word" in line
 

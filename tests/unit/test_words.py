@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import penstock
 
 SOURCE = Path(penstock.__file__).parent
+TESTS = Path(__file__).parents[1]
+CHECKED_TESTS = ("chaos", "servers")
+"""Directories of tests that follow the rules."""
 NOT_FIELD_TERMS = re.compile(
     r"\b(told|tells?|wants?|wanted|refus(?:es?|ed|ing)|nobody|somebody|whom|us|we|our|"
     r"forgets?|forgot|patience|mistakes?)\b"
@@ -75,3 +79,27 @@ def test_messages_and_hints_personify_nothing() -> None:
                         if match and part.value != "us":
                             wrong.append(f"{path.relative_to(SOURCE)}:{part.lineno}: {part.value}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_docstrings_and_comments_of_tests_personify_nothing() -> None:
+    wrong = [
+        f"{path.relative_to(TESTS)}:{line}: {match[0]}"
+        for name in CHECKED_TESTS
+        for path in sorted((TESTS / name).rglob("*.py"))
+        for line, text in prose(path)
+        for match in NOT_FIELD_TERMS.finditer(CODE.sub("", text))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields the comments, docstrings and names of tests of a file, with their lines."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, node.name.replace("_", " ")
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.lineno, str(node.value.value)

@@ -33,6 +33,7 @@ LINES = [
 """Command lines and their exit codes."""
 
 
+@pytest.mark.slow
 def test_help_mistakes_and_receivers_import_nothing_heavy() -> None:
     """In one fresh process: the first line that imports a heavy package shows it.
 
@@ -137,6 +138,7 @@ def test_module_is_the_command() -> None:
     assert done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error() -> None:
     command = f"{sys.executable} -m penstock schema | head -c 1"
     done = subprocess.run(

@@ -27,6 +27,7 @@ CLOSED = (
 FULL = "error[output]: cannot write to standard output: No space left on device\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code", "errors"),
     [
@@ -46,6 +47,7 @@ def test_a_stream_that_cannot_be_written(command: str, code: int, errors: str) -
     assert (done.returncode, done.stderr, done.stdout) == (code, errors, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["list", "schema", "nope 2>&1"])
 def test_a_pipe_without_a_reader_ends_a_command_quietly(words: str) -> None:
     script = f"{{ sleep 0.3; {PENSTOCK} {words}; echo $? >&3; }} 3>&2 | true"
@@ -53,6 +55,7 @@ def test_a_pipe_without_a_reader_ends_a_command_quietly(words: str) -> None:
     assert done.stderr == "141\n"
 
 
+@pytest.mark.slow
 def test_closed_standard_input_of_the_shell() -> None:
     done = subprocess.run(
         f"{PENSTOCK} sql <&-", shell=True, capture_output=True, text=True, timeout=120

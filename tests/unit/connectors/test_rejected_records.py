@@ -120,7 +120,7 @@ def test_a_key_of_redis_without_permission(has_own_key: bool) -> None:
     if has_own_key:
         assert row_error(error, config, has_own_key=True).code == "authorization"
     else:
-        with pytest.raises(Permanent):
+        with pytest.raises(Permanent, match="denied permission"):
             row_error(error, config)
 
 

@@ -121,7 +121,7 @@ def test_the_whole_input_needs_no_state() -> None:
 
 
 def test_a_missing_state_is_an_error(stream: Stream) -> None:
-    with pytest.raises(StateError):
+    with pytest.raises(StateError, match=r"2\.json is missing"):
         stream.state.before(3)
 
 

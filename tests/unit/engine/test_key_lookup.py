@@ -155,7 +155,7 @@ def test_a_lost_connection_is_replaced_once(tmp_path: Path) -> None:
     assert look_up(table, 2, ("a", 1)) == ["one"]
     assert [client.closed for client in CLIENTS] == [True, False]
     CLIENTS[1].error = Permanent("made up")
-    with pytest.raises(Permanent):
+    with pytest.raises(Permanent, match="made up"):
         look_up(table, 3, ("a", 1))
     assert CLIENTS[1].closed and len(CLIENTS) == 2
 
@@ -167,7 +167,7 @@ def test_a_new_client_that_fails_is_an_error(
         raise Transient("made up")
 
     monkeypatch.setattr(Shops, "open", failing)
-    with pytest.raises(Transient):
+    with pytest.raises(Transient, match="made up"):
         look_up(open_table(tmp_path), 1, ("a", 1))
 
 

@@ -79,7 +79,7 @@ def test_a_failed_attempt_is_reported_until_a_later_attempt_has_written(
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.errors = [DOWN]
-    with pytest.raises(Transient):
+    with pytest.raises(Transient, match="the server is down"):
         attempt(spool, 0, monkeypatch)
     failure = read_failure(server.spool)
     assert failure is not None and failure.error.message == "the server is down"
@@ -102,7 +102,7 @@ def test_further_attempts_of_a_task_fail_at_once(
 
 def test_a_permanent_failure_is_not_reported(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     server.errors = [Permanent("rejected")]
-    with pytest.raises(Permanent):
+    with pytest.raises(Permanent, match="rejected"):
         attempt(spool, 0, monkeypatch)
     assert read_failure(server.spool) is None
 

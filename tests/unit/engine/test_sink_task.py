@@ -96,7 +96,7 @@ def test_a_client_is_kept_between_batches(task: SinkTask) -> None:
 def test_a_client_that_failed_is_closed_and_another_made(task: SinkTask) -> None:
     written(task, 0)
     clients[0].broken = True
-    with pytest.raises(Transient):
+    with pytest.raises(Transient, match="made up"):
         written(task, 1)
     assert clients[0].closed.wait(30)
     written(task, 1)

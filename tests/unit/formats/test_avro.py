@@ -191,21 +191,17 @@ def test_bad_rows() -> None:
 
 def test_mistakes(tmp_path: Path) -> None:
     (tmp_path / "bad.avsc").write_text("{")
-    for options in (
-        {"schema": "{"},
-        {"schema": {"type": "record"}},
-        {"schema": "long"},
-        {"schema_file": str(tmp_path / "no")},
-        {"schema_file": str(tmp_path / "bad.avsc")},
-        {
-            "schema": {
-                "type": "record",
-                "name": "N",
-                "fields": [{"name": "n", "type": ["null", "N"]}],
-            }
-        },
-    ):
-        with pytest.raises(PlanError):
+    recursive = {"type": "record", "name": "N", "fields": [{"name": "n", "type": ["null", "N"]}]}
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"schema": "{"}, "Expecting property name"),
+        ({"schema": {"type": "record"}}, '"name" is a required field'),
+        ({"schema": "long"}, "Expecting value"),
+        ({"schema_file": str(tmp_path / "no")}, "cannot read .*: No such file or directory"),
+        ({"schema_file": str(tmp_path / "bad.avsc")}, "Expecting property name"),
+        ({"schema": recursive}, 'the Avro type "N" is recursive'),
+    ]
+    for options, expected in cases:
+        with pytest.raises(PlanError, match=expected):
             Avro(AvroConfig(**options)).declared_schema()
     with pytest.raises(PlanError, match="require a schema"):
         Avro(AvroConfig()).decode(pa.array([b""], pa.binary()), WIDE)

@@ -17,16 +17,17 @@ FIXED = {"type": "fixed", "name": "f", "size": 2}
 
 
 @pytest.mark.parametrize(
-    "type_",
+    ("precision", "message"),
     [
-        {"type": "bytes", "logicalType": "decimal"},
-        {"type": "bytes", "logicalType": "decimal", "precision": "x"},
-        {"type": "bytes", "logicalType": "decimal", "precision": 10**30},
+        ({}, "KeyError: 'precision'"),
+        ({"precision": "x"}, "precision must be a positive integer"),
+        ({"precision": 10**30}, "a decimal of 1000000000000000000000000000000 digits"),
     ],
 )
-def test_avro(type_: Any) -> None:
+def test_avro(precision: dict[str, Any], message: str) -> None:
+    type_ = {"type": "bytes", "logicalType": "decimal", **precision}
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": type_}]}
-    with pytest.raises(PlanError):
+    with pytest.raises(PlanError, match=message):
         Avro(AvroConfig(schema=schema)).declared_schema()
 
 

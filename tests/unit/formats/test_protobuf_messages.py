@@ -182,7 +182,7 @@ def test_groups_that_are_no_columns_are_skipped(orders: Protobuf) -> None:
 def test_damaged_groups_are_errors(where: Path, damaged: bytes) -> None:
     orders = format_of(where / "groups.proto")
     payload = b"\x08\x01" + damaged
-    with pytest.raises(DecodeError):
+    with pytest.raises(DecodeError, match="Wire format was corrupt"):
         type(google(orders)).FromString(payload)
     decoded = orders.decode(pa.array([payload, b"\x08\x02"]), COLUMNS)
     assert [failure.index for failure in decoded.failures] == [0]

@@ -128,7 +128,7 @@ def test_values_of_python_have_no_assumed_unit() -> None:
     for value, type_ in [
         (1717245296123, pa.timestamp("us", "UTC")), (5, pa.date32()), (1e300, pa.float32()),
     ]:  # fmt: skip
-        with pytest.raises(DecodeError):
+        with pytest.raises(DecodeError, match='column "v" is not'):
             batch_of([{"v": value}], pa.schema([("v", type_)]))
     assert batch_of([{"v": 0.1}], pa.schema([("v", pa.float32())])).num_rows == 1
 

@@ -96,6 +96,7 @@ def test_a_journal_goes_on_where_it_ended(tmp_path: Path, flush: str | float) ->
     assert numbers(tmp_path) == list(range(40))
 
 
+@pytest.mark.slow
 def test_a_torn_tail_is_cut_wherever_it_is_torn(tmp_path: Path) -> None:
     written(tmp_path, range(3), Bounds(flush="each"))
     (segment,) = list_segments(tmp_path)
@@ -229,6 +230,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
     for round_ in range(3):
         run = subprocess.Popen(

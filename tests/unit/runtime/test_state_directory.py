@@ -114,7 +114,7 @@ def write_all_files(state: StateDirectory) -> None:
     JsonStateFile(state.root / "nodes/in/journal/poll.json").save({})
     with state.locked():
         state.key()
-        with pytest.raises(StateError):
+        with pytest.raises(StateError, match="did not stop within"):
             stop_run(StateDirectory(state.root), timeout=-1)
 
 

@@ -119,7 +119,7 @@ def test_a_directory_at_the_path(make: Any, tmp_path: Path) -> None:
         make().check()
     assert raised.value.code == "not-a-directory"
     assert "expected a file, found a directory" in (raised.value.detail or "")
-    with pytest.raises(Permanent):
+    with pytest.raises(Permanent, match="cannot publish"):
         batch(make(), 0, [1])
 
 

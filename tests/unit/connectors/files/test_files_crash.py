@@ -198,6 +198,7 @@ FAILED = pytest.mark.parametrize(
 CASES = pytest.mark.parametrize("options", list(OPTIONS.values()), ids=list(OPTIONS))
 
 
+@pytest.mark.slow
 @KILLED
 @CASES
 def test_a_kill_at_every_operation(
@@ -208,6 +209,7 @@ def test_a_kill_at_every_operation(
     kill_everywhere(tmp_path, request.getfixturevalue(form), remote, options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_a_kill_at_every_operation_of_an_appended_file(
     tmp_path: Path, lines: Any, monkeypatch: Any, compression: str
@@ -234,6 +236,7 @@ def kill_everywhere(root: Path, form: Any, remote: bool, options: dict[str, Any]
         world.check_end()
 
 
+@pytest.mark.slow
 @FAILED
 @CASES
 def test_an_error_at_every_operation(

@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_published_does_not_keep_the_others(
         write_batch(sink, 0, "a", "b")
     assert caught.value.code == "not-a-directory"
     assert visible_ids(tmp_path) == [1]
-    with pytest.raises(Permanent):
+    with pytest.raises(Permanent, match="cannot publish"):
         create_sink("v").recover()
     (hidden,) = (tmp_path / "out").rglob("*.tmp")
     assert str(hidden) in str(caught.value.hint)
@@ -112,7 +112,7 @@ def test_a_ledger_with_a_name_that_is_too_long(create_sink: Any, tmp_path: Path)
     with storage.create(area.path(area.temp(0, "long"))) as file:
         file.write(b'{"id": 5}\n')
     moves = ((area.temp(0, "long"), f"v={'x' * 300}/part.jsonl"),)
-    with pytest.raises(Permanent):
+    with pytest.raises(Permanent, match="cannot publish"):
         area.commit(replace(area.ledger(), moves=moves))
     with pytest.raises(Permanent) as caught:
         create_sink("v").recover()

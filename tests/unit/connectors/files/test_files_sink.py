@@ -174,7 +174,7 @@ def test_an_unknown_column(make: Any) -> None:
     with pytest.raises(PlanError) as caught:
         make(partition_by=["ids"]).writer(None, BatchId("q", 0), 0, SCHEMA)
     assert caught.value.hint == 'did you mean "id"?'
-    with pytest.raises(PlanError):
+    with pytest.raises(PlanError, match="partition_by contains all columns"):
         make(partition_by=["id", "v"]).writer(None, BatchId("q", 0), 0, SCHEMA)
 
 
@@ -289,15 +289,15 @@ def test_a_url(make: Any, tmp_path: Path) -> None:
 def test_a_damaged_ledger_is_told(make: Any, tmp_path: Path) -> None:
     batch(make(), 0, 1)
     next((tmp_path / "out").rglob("ledger.json")).write_text("{")
-    with pytest.raises(StateError):
+    with pytest.raises(StateError, match=r"ledger\.json is corrupt"):
         make().recover()
 
 
 def test_a_place_that_cannot_be_written(make: Any, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(Permanent):
+    with pytest.raises(Permanent, match="cannot write to"):
         make().check()
-    with pytest.raises(Permanent):
+    with pytest.raises(Permanent, match="cannot write to"):
         write(make(), 0, 1)
 
 
@@ -317,11 +317,11 @@ def test_a_full_disk_is_told_and_worth_another_try(make: Any) -> None:
 def test_check(make: Any, tmp_path: Path) -> None:
     make(path="out/of/clicks").check()
     assert not [*tmp_path.iterdir()], "the check has left a directory"
-    with pytest.raises(PlanError):
+    with pytest.raises(PlanError, match="expected a directory, found a pattern"):
         make(path="out/*.csv").check()
     sink = make(compression="gzip")
     sink.format.needs_seek = True
-    with pytest.raises(PlanError):
+    with pytest.raises(PlanError, match="the format has internal compression"):
         sink.check()
 
 

@@ -16,6 +16,7 @@ import pytest
 import structlog
 from pydantic import ValidationError
 
+from option_errors import Case, assert_option_error
 from penstock.connectors.files import FilesSource, FilesSourceConfig, local
 from penstock.connectors.files.patterns import compile_pattern
 from penstock.core.errors import Permanent, PlanError, StateError, Transient
@@ -235,20 +236,25 @@ def test_two_queries_share_the_log(make: Any, put: Any) -> None:
     assert ids(drain(two, at_two)[0]) == [3]
 
 
-def test_a_lost_log_is_told(make: Any, put: Any, tmp_path: Path) -> None:
+def test_a_missing_log_is_an_error(make: Any, put: Any, tmp_path: Path) -> None:
     put("in/a.jsonl", 1)
     _, at = drain(make())
     (tmp_path / "state" / "files.log").unlink()
-    with pytest.raises(StateError):
+    with pytest.raises(StateError, match="expected files 0 to 1 in the discovery log") as caught:
         make().partitions({"files": 0}, at)
+    assert "found files 0 to 0" in caught.value.message
+    assert caught.value.detail == str(tmp_path / "state" / "files.log")
+    assert caught.value.hint == "Reset the state with --fresh."
 
 
-def test_a_damaged_log_is_told(make: Any, put: Any, tmp_path: Path) -> None:
+def test_a_corrupt_log_is_an_error(make: Any, put: Any, tmp_path: Path) -> None:
     put("in/a.jsonl", 1)
     drain(make())
     (tmp_path / "state" / "files.log").write_text("nonsense\n")
-    with pytest.raises(StateError):
+    with pytest.raises(StateError, match="the discovery log is corrupt") as caught:
         make().latest_offset({"files": 0})
+    assert str(tmp_path / "state" / "files.log") in (caught.value.detail or "")
+    assert caught.value.hint == "Reset the state with --fresh."
 
 
 def test_nothing_there(make: Any, put: Any) -> None:
@@ -262,7 +268,7 @@ def test_nothing_there(make: Any, put: Any) -> None:
     with pytest.raises(Permanent) as caught:
         make("inn/*.csv").check()
     assert caught.value.hint == 'did you mean "in"?'
-    with pytest.raises(Transient):
+    with pytest.raises(Transient, match="could not find files"):
         make("in/*.csv", watch=True).check()
 
 
@@ -475,13 +481,18 @@ def test_infer(make: Any, put: Any) -> None:
     assert make().infer_schema() == SCHEMA
 
 
-def test_every_option_that_does_not_fit_is_told() -> None:
-    for options in (
-        {"tail": True, "compression": "gzip"}, {"tail": True, "after_read": "delete"}, {"path": []},
-        {"max_files": 0}, {"order": "size"},
-    ):  # fmt: skip
-        with pytest.raises(ValueError):
-            FilesSourceConfig.model_validate({"path": "x", **options})
+@pytest.mark.parametrize(
+    "case",
+    [
+        ({"tail": True, "compression": "gzip"}, "tail", "tail requires uncompressed files"),
+        ({"tail": True, "after_read": "delete"}, "after_read", "tail requires after_read: keep"),
+        ({"path": []}, "path", "expected at least one path"),
+        ({"max_files": 0}, "max_files", "greater than or equal to 1"),
+        ({"order": "size"}, "order", "Input should be 'modified' or 'name'"),
+    ],
+)
+def test_invalid_options(case: Case) -> None:
+    assert_option_error(FilesSourceConfig, {"path": "x"}, case)
 
 
 @pytest.mark.parametrize("name", ["in/[z-a].csv", "s3://b/[z-a].csv", "in/[!].csv].csv"])

@@ -140,7 +140,7 @@ def test_lines_that_were_cut_off_before_they_were_read(follower: Follower, tmp_p
     end = source.latest_offset({"files": 0})
     say(log, mode="w")
     (partition,) = source.partitions({"files": 0}, end)
-    with pytest.raises(Permanent):
+    with pytest.raises(Permanent, match="was modified after its discovery"):
         list(source.read(partition, Read()))
     source.config = source.config.model_copy(update={"on_changed": "continue"})
     assert list(source.read(partition, Read())) == []
@@ -191,7 +191,7 @@ def test_compressed_copies_are_left_alone(follower: Follower, tmp_path: Path) ->
 def test_a_format_without_lines(follower: Follower, blocks: Any) -> None:
     source = follower.source()
     source.format = blocks
-    with pytest.raises(PlanError):
+    with pytest.raises(PlanError, match="tail requires a format of lines"):
         source.check()
 
 

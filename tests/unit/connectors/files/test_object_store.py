@@ -228,7 +228,7 @@ def test_a_server_that_does_not_answer(
 ) -> None:
     monkeypatch.setattr(filesystem, "REQUEST_TIMEOUT_SECONDS", 1)
     began = time.monotonic()
-    with pytest.raises(Transient):
+    with pytest.raises(Transient, match="could not list files"):
         ids(source())
     assert time.monotonic() - began < SECONDS
 
@@ -243,7 +243,7 @@ def test_a_server_that_goes_down_while_a_file_is_read(source: Any, bucket: Bucke
     next(rows)
     s3.gate.stop()
     try:
-        with pytest.raises(Transient):
+        with pytest.raises(Transient, match="could not read"):
             list(rows)
     finally:
         s3.gate.start()
