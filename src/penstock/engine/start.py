@@ -67,9 +67,9 @@ def start(
     """Starts a query. With `until` other than `stopped` the query ends by itself.
 
     `complete` is `caught_up` without the batch for windows closed by the last rows, because
-    `closed` follows: the batch of the sentinel row (see `engine.sentinel`). A query that repeats
-    the batches of another one has no other batches. A query that ends with `ChecksRequired` must be
-    started again.
+    `closed` follows: the batch of the sentinel row (see `engine.sources.sentinel`). A query that
+    repeats the batches of another one has no other batches. A query that ends with
+    `ChecksRequired` must be started again.
     """
     checks_rows = builder.checks_rows or has_checks(checkpoint)
     builder = replace(builder, checkpoint=checkpoint, checks_rows=checks_rows)

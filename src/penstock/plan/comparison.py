@@ -164,7 +164,7 @@ class _State:
 def _changed_stateless(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
     """Yields the changes of the sinks and of the transforms that are computed on each batch.
 
-    A new sink has a start of its own (see `runtime.sink_starts`).
+    A new sink has a start of its own (see `runtime.backfills.sink_starts`).
     """
     known, remaining = _members(before), _members(after)
     for query, definition in after["queries"].items():

@@ -22,7 +22,7 @@ class RunOptions:
     `on_start` is called when the queries start, `on_tick` every second, `on_note` with texts for
     the user. `signals` turns SIGINT and SIGTERM into stop requests. `listen` is PORT or HOST:PORT,
     the address of a server of metrics, health and readiness. `backfill` is a sink: the run writes
-    only the rows that the sink lacks (see `runtime.backfill`).
+    only the rows that the sink lacks (see `runtime.backfills.backfill`).
     """
 
     until: Until = "auto"

@@ -122,7 +122,7 @@ def write(
 
     The receipt has the keys of the writer, `rows` (written), `bad` (dead letters) and `bytes` (of
     the written payloads, unless the sink writes no payloads). A failure of the sink is reported to
-    the driver (see `engine.sink_failures`).
+    the driver (see `engine.sinks.sink_failures`).
     """
     report = SinkReport.begin(task.spool, partition, spark_task.attempt())
     with report.calls():

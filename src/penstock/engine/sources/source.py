@@ -47,11 +47,11 @@ class SourceTask:
     plans whose dead letters do not need whole rows. An idle source is polled for up to
     `poll_timeout` seconds before Spark receives the same offset, because a poll by Spark costs ten
     times as much. With `latest_time` rows with an event time out of range are bad records (see
-    `engine.event_time`). With `whole_input` a batch has no limit. The start offset is recorded in
-    `checkpoint`. `late` captures rows that may be late. With `partition_idle` the
+    `engine.tasks.event_time`). With `whole_input` a batch has no limit. The start offset is
+    recorded in `checkpoint`. `late` captures rows that may be late. With `partition_idle` the
     partitions of the source have watermarks, and are idle after this time in seconds (see
-    `engine.partition_watermarks`). Rows with an unknown operation in the column `operation` are bad
-    records.
+    `engine.watermarks.partition_watermarks`). Rows with an unknown operation in the column
+    `operation` are bad records.
     """
 
     source: ReplayableSource[Any]

@@ -1,7 +1,7 @@
 """Candidates for late rows: rows with an event time up to the watermark of their batch.
 
 Tasks write the candidates of a batch beside its dead letters. The driver finds the late rows among
-them (see `engine.late_rows`).
+them (see `engine.late.late_rows`).
 """
 
 from __future__ import annotations

@@ -67,8 +67,9 @@ _IDENTITY = ("id", "position")
 class Spool:
     """The destination of a node's bad records. `directory` None makes a bad record an error.
 
-    A batch that is computed again for one sink without its failing rows (`engine.separation`) may
-    have other partitions. `recomputed_for` names that sink and keeps these dead letters apart.
+    A batch that is computed again for one sink without its failing rows (see
+    `engine.failures.separation`) may have other partitions. `recomputed_for` names that sink and
+    keeps these dead letters apart.
     With `by_query` a record has an ID of its own in each query, with `by_content` another record at
     the same position has another ID.
     """
@@ -112,7 +113,7 @@ class DeadLetterWriter:
     `read` counts the valid rows of a source, with rows that the query does not need. `untimed`
     counts the rows without an event time, which belong to no window, and `late` the late rows.
     `latest` is the latest event time of each partition of a source (see `latest_by_partition`).
-    `candidates` are rows that may be late (see `engine.late_candidates`).
+    `candidates` are rows that may be late (see `engine.tasks.late_candidates`).
     """
 
     spool: Spool

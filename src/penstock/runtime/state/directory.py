@@ -4,11 +4,11 @@ lock                one run at a time
 id                  the ID of the directory, kept by `--fresh`
 plan.json           the plan of the last run (see `plan.fingerprint`)
 key.json            key of the hashes of secrets in plan.json
-sinks.json          starts of sinks within existing queries (see `runtime.sink_starts`)
+sinks.json          starts of sinks within existing queries (see `runtime.backfills.sink_starts`)
 backfill/SINK/      state of an unfinished backfill
 schemas.json        inferred schemas, pinned
 checkpoints/QUERY/  checkpoint of Spark: offsets, commits, state of windows and joins; record of the
-                    batch in progress (see `engine.batch_record`)
+                    batch in progress (see `engine.checkpoints.batch_record`)
 nodes/NODE/         files of a component
 replay.json         an unfinished replay of dead letters
 spool/QUERY/BATCH/  dead letters of uncommitted batches

@@ -31,7 +31,7 @@ REMOVED = (
 """Entries that a reset removes."""
 
 _TEMPORARY = re.compile(r"\.(?P<name>[a-z_.]+)\.\d+")
-"""The name of a temporary file of `core.durable.replace_durably`."""
+"""The name of a temporary file of `core.files.durable.replace_durably`."""
 
 
 def read_marker(root: Path) -> dict[str, Any] | None:

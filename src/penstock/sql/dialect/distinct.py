@@ -1,6 +1,6 @@
 """Aggregates of distinct values in windows by the set of the values, which takes less state.
 
-`count(DISTINCT a)` becomes the size of the set. Other aggregates: see `engine.distinct`.
+`count(DISTINCT a)` becomes the size of the set. Other aggregates: see `engine.windows.distinct`.
 """
 
 from __future__ import annotations
