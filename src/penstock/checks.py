@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock import app
+from penstock.control import PipelineControl
 from penstock.core.error_codec import encode
 from penstock.core.errors import (
     PenstockError,
@@ -100,6 +101,7 @@ def _check(
         result.plan = plan
         result.warnings += plan.warnings
         with _Collector(result):
+            PipelineControl.of(plan)
             result.changes = app.changes(plan)
         _describe_nodes(result, plan, {})
     depth = LEVELS.index(level)

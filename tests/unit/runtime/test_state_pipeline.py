@@ -54,7 +54,9 @@ def test_a_state_directory_of_several_projects(tmp_path: Path) -> None:
         open_state(plan_of(tmp_path / "second/shop.yaml", state=tmp_path / "state"))
 
 
-@pytest.mark.parametrize("command", ["run", "run --fresh", "stop", "status", "dead list"])
+@pytest.mark.parametrize(
+    "command", ["run", "run --fresh", "stop", "status", "dead list", "check --level static"]
+)
 def test_commands_do_not_use_the_state_of_another_file(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
