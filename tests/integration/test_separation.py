@@ -173,7 +173,7 @@ def test_failing_rows_are_dead_letters_without_a_search_row_by_row(
     directory: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(separation, "ROWS_PER_FILE", 20)
-    monkeypatch.setattr(Bisection, "divert", lambda *_: pytest.fail("bisected"))
+    monkeypatch.setattr(Bisection, "remove_failing_rows", lambda *_: pytest.fail("bisected"))
     assert cli(directory, "run", "shop.yaml").returncode == 0
     found = letters(directory)
     by_zero = range(0, 300, 10)

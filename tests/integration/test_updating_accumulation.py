@@ -21,10 +21,10 @@ from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.updating.accumulation import Accumulation
 from penstock.engine.updating.batch import UpdatingBatch, leaves_of, rdd_of
 from penstock.engine.updating.changelog import to_changes
-from penstock.engine.updating.files import StateDirectory
+from penstock.engine.updating.files import OperatorStateDirectory
 from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.rows import WEIGHT
-from penstock.engine.updating.template import template_of
+from penstock.engine.updating.template import table_plan
 from penstock.engine.updating.weighted import Weighted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Updates:
         self.rows.subtract(removed)
         weighted = self.session.createDataFrame(changes, f"{COLUMNS}, {WEIGHT} int")
         leaf, plan = template(self.session, self.sql, weighted)
-        state = StateDirectory(self.directory, 4)
+        state = OperatorStateDirectory(self.directory, 4)
         batch = UpdatingBatch(
             self.plan, self.session, state, self.batch, 0, state.before(self.batch)
         )
@@ -148,7 +148,7 @@ def template(session: SparkSession, sql: str, weighted: DataFrame) -> tuple[int,
     """Returns the ID of the leaf of a query over `rows`, and the optimized plan."""
     leaf = leaves_of({"rows": weighted}, session)["rows"]
     leaf.createOrReplaceTempView("rows")
-    return rdd_of(leaf), template_of(session.sql(sql))
+    return rdd_of(leaf), table_plan(session.sql(sql))
 
 
 def made_up(source: random.Random, count: int) -> list[Row]:

@@ -118,7 +118,7 @@ def _compute(
     """Returns the changes of all results in a batch."""
     from penstock.engine.sources.merged import merge
     from penstock.engine.updating.batch import UpdatingBatch
-    from penstock.engine.updating.files import StateDirectory
+    from penstock.engine.updating.files import OperatorStateDirectory
 
     session, found = builder.session, {}
     rows = {
@@ -126,7 +126,7 @@ def _compute(
         "b": session.createDataFrame(added, "k INT, y INT").coalesce(1),
     }
     for query in builder.plan.queries:
-        state = StateDirectory(directory / query.name, 2)
+        state = OperatorStateDirectory(directory / query.name, 2)
         version = state.before(number)
         updating = UpdatingBatch(builder.plan, session, state, number, number, version)
         root = merge(rows) if query.merged else rows[query.root]

@@ -14,11 +14,11 @@ from penstock import app
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import scala_items
 from penstock.engine.updating.batch import UpdatingBatch, leaves_of, rdd_of
-from penstock.engine.updating.files import StateDirectory
+from penstock.engine.updating.files import OperatorStateDirectory
 from penstock.engine.updating.operator import Input, TouchedRows
 from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.rows import WEIGHT
-from penstock.engine.updating.template import template_of
+from penstock.engine.updating.template import table_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,8 +73,8 @@ class Query:
         weighted = self.session.createDataFrame(changes, columns).coalesce(1)
         leaf = leaves_of({"rows": weighted}, self.session)["rows"]
         leaf.createOrReplaceTempView("rows")
-        template = template_of(self.session.sql(self.sql))
-        state = StateDirectory(self.directory, 4)
+        template = table_plan(self.session.sql(self.sql))
+        state = OperatorStateDirectory(self.directory, 4)
         before = state.before(self.batch)
         batch = Counting(self.plan, self.session, state, self.batch, 0, before)
         catalyst, id_ = Catalyst(self.session), rdd_of(leaf)

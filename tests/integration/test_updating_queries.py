@@ -156,10 +156,10 @@ def _changes(
     """Returns the rows of a batch, whose last column is the operation."""
     from penstock.engine.sources.merged import merge
     from penstock.engine.updating.batch import UpdatingBatch
-    from penstock.engine.updating.files import StateDirectory
+    from penstock.engine.updating.files import OperatorStateDirectory
 
     (query,) = builder.plan.queries
-    directory_of_state = StateDirectory(directory / "state", 4)
+    directory_of_state = OperatorStateDirectory(directory / "state", 4)
     version = directory_of_state.before(number)
     updating = UpdatingBatch(
         builder.plan, builder.session, directory_of_state, number, number, version

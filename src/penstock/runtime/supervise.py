@@ -23,7 +23,7 @@ from penstock.runtime.acknowledge import Acknowledger
 from penstock.runtime.backlog import StalledBacklog
 from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.dead_letters.collection import DeadLetterCollection
-from penstock.runtime.dead_letters.tables import TableLetters
+from penstock.runtime.dead_letters.tables import TableDeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.failing_sinks import FailingSinks
 from penstock.runtime.outcome import Ending, Outcome
@@ -75,7 +75,7 @@ class Supervisor:
         self.policy = restart_policy(plan.spec.runtime.restart, endless=until == "stopped")
         self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
         self.collector = self.dead_letters.collector
-        self.table_letters = TableLetters(plan, state)
+        self.table_letters = TableDeadLetters(plan, state)
         self.acknowledger = Acknowledger(plan, state, log)
         self.backlog = StalledBacklog(plan, state, metrics)
         self.state_stores = StateStores(plan, session, state, metrics, log)

@@ -9,13 +9,13 @@ import pytest
 
 from penstock.core.errors import StateError
 from penstock.engine.updating import files
-from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
 from penstock.engine.updating.rows import HASH_1, HASH_2, KEY, ORDER, SIDE, TIME, WEIGHT
 
 NUMBERS = (KEY, HASH_1, HASH_2, SIDE, WEIGHT, ORDER, TIME)
 
 
-def write_batch(directory: StateDirectory, number: int) -> Path:
+def write_batch(directory: OperatorStateDirectory, number: int) -> Path:
     """Writes a batch with one row in bucket 3. Returns the file of the bucket."""
     version = directory.before(number)
     bucket = BucketFiles.of(directory.path, "sums-1", number, version)
@@ -28,17 +28,17 @@ def write_batch(directory: StateDirectory, number: int) -> Path:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> StateDirectory:
-    return StateDirectory(tmp_path / "updating", 16)
+def state(tmp_path: Path) -> OperatorStateDirectory:
+    return OperatorStateDirectory(tmp_path / "updating", 16)
 
 
-def load_again(state: StateDirectory, number: int) -> int:
+def load_again(state: OperatorStateDirectory, number: int) -> int:
     """Reads the state before a batch, as a process after a restart. Returns its rows."""
     files._cache.clear()
     return BucketFiles.of(state.path, "sums-1", number, state.before(number)).load(3).size
 
 
-def test_state_is_read_after_a_restart(state: StateDirectory) -> None:
+def test_state_is_read_after_a_restart(state: OperatorStateDirectory) -> None:
     write_batch(state, 0)
     write_batch(state, 1)
     assert load_again(state, 2) == 2
@@ -55,7 +55,7 @@ def test_state_is_read_after_a_restart(state: StateDirectory) -> None:
         ),
     ],
 )
-def test_damaged_bucket(state: StateDirectory, damage: object, problem: str) -> None:
+def test_damaged_bucket(state: OperatorStateDirectory, damage: object, problem: str) -> None:
     assert callable(damage)
     path = write_batch(state, 0)
     write_batch(state, 1)
@@ -74,7 +74,7 @@ def test_damaged_bucket(state: StateDirectory, damage: object, problem: str) -> 
         pytest.param(lambda path: path.write_text("[]"), "cannot be read", id="other"),
     ],
 )
-def test_damaged_version(state: StateDirectory, damage: object, problem: str) -> None:
+def test_damaged_version(state: OperatorStateDirectory, damage: object, problem: str) -> None:
     assert callable(damage)
     write_batch(state, 0)
     write_batch(state, 1)
@@ -85,7 +85,7 @@ def test_damaged_version(state: StateDirectory, damage: object, problem: str) ->
     assert raised.value.code == "corrupt-state"
 
 
-def test_state_of_an_empty_directory_is_not_assumed(state: StateDirectory) -> None:
+def test_state_of_an_empty_directory_is_not_assumed(state: OperatorStateDirectory) -> None:
     assert state.before(0).chains == {}
     with pytest.raises(StateError, match="is missing"):
         state.before(4)

@@ -14,7 +14,7 @@ from penstock.engine.deduplication import task
 from penstock.engine.deduplication.attempt import FOLDER, Attempt
 from penstock.engine.deduplication.kept_rows import EVENT_TIME
 from penstock.engine.deduplication.task import BUCKETS, FirstRows
-from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
 from penstock.engine.updating.rows import HASH_2, KEY, ORDER
 from penstock.engine.updating.task import BUCKET
 
@@ -27,7 +27,7 @@ class Stream:
     """A deduplication of one stream, whose batches are computed by hand."""
 
     def __init__(self, checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.state = StateDirectory(checkpoint / FOLDER, BUCKETS)
+        self.state = OperatorStateDirectory(checkpoint / FOLDER, BUCKETS)
         self.function = FirstRows(WITHIN * 1000, str(self.state.path), "once-1")
         self.monkeypatch = monkeypatch
 

@@ -9,7 +9,7 @@ from test_updating_rows import changes
 
 from penstock.core.errors import StateError
 from penstock.engine.updating import files
-from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
 from penstock.engine.updating.rows import WEIGHT, RowState
 
 
@@ -19,7 +19,7 @@ def other_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_cache", {})
 
 
-def write(directory: StateDirectory, batch: int, value: str) -> None:
+def write(directory: OperatorStateDirectory, batch: int, value: str) -> None:
     """Writes a batch that adds one row to bucket 3 of the operator `op`."""
     bucket = BucketFiles.of(directory.path, "op", batch, directory.before(batch))
     state = bucket.load(3)
@@ -29,7 +29,7 @@ def write(directory: StateDirectory, batch: int, value: str) -> None:
     directory.save(StateVersion(batch, 16, {"op": bucket.written()}, time=batch))
 
 
-def rows(directory: StateDirectory, batch: int) -> list[str]:
+def rows(directory: OperatorStateDirectory, batch: int) -> list[str]:
     """Returns the values before a batch, in the order of arrival."""
     bucket = BucketFiles.of(directory.path, "op", batch, directory.before(batch))
     table = bucket.load(3).table()
@@ -37,7 +37,7 @@ def rows(directory: StateDirectory, batch: int) -> list[str]:
 
 
 def test_rows_are_read_again_by_another_process(tmp_path: Path) -> None:
-    directory = StateDirectory(tmp_path, 16)
+    directory = OperatorStateDirectory(tmp_path, 16)
     for batch in range(50):
         write(directory, batch, str(batch))
         if batch % 7 == 0:
@@ -52,7 +52,7 @@ def test_rows_are_read_again_by_another_process(tmp_path: Path) -> None:
 
 
 def test_a_repeated_batch_begins_with_the_state_before_it(tmp_path: Path) -> None:
-    directory = StateDirectory(tmp_path, 16)
+    directory = OperatorStateDirectory(tmp_path, 16)
     for batch in range(3):
         write(directory, batch, str(batch))
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_a_repeated_batch_begins_with_the_state_before_it(tmp_path: Path) -> Non
 
 
 def test_files_of_a_failed_attempt_are_not_read_and_are_removed(tmp_path: Path) -> None:
-    directory = StateDirectory(tmp_path, 16)
+    directory = OperatorStateDirectory(tmp_path, 16)
     write(directory, 0, "a")
     bucket = BucketFiles.of(directory.path, "op", 1, directory.before(1))
     row = changes([((1, "failed"), 1)])
@@ -74,7 +74,7 @@ def test_files_of_a_failed_attempt_are_not_read_and_are_removed(tmp_path: Path) 
 
 
 def test_files_that_no_version_needs_are_removed(tmp_path: Path) -> None:
-    directory = StateDirectory(tmp_path, 16)
+    directory = OperatorStateDirectory(tmp_path, 16)
     for batch in range(100):
         write(directory, batch, str(batch))
     assert len(list(tmp_path.glob("op/*/*"))) <= 2 * files.MAX_CHAIN
@@ -82,7 +82,7 @@ def test_files_that_no_version_needs_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_missing_version_is_an_error(tmp_path: Path) -> None:
-    directory = StateDirectory(tmp_path, 16)
+    directory = OperatorStateDirectory(tmp_path, 16)
     for batch in range(3):
         write(directory, batch, str(batch))
     (tmp_path / "2.json").unlink()
@@ -91,12 +91,12 @@ def test_a_missing_version_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_number_of_buckets_stays_that_of_the_first_batch(tmp_path: Path) -> None:
-    write(StateDirectory(tmp_path, 16), 0, "a")
-    assert StateDirectory(tmp_path, 64).before(1).buckets == 16
+    write(OperatorStateDirectory(tmp_path, 16), 0, "a")
+    assert OperatorStateDirectory(tmp_path, 64).before(1).buckets == 16
 
 
 def test_weights_of_stored_rows(tmp_path: Path) -> None:
-    directory = StateDirectory(tmp_path, 16)
+    directory = OperatorStateDirectory(tmp_path, 16)
     for batch in range(2):
         write(directory, batch, "same")
     table = BucketFiles.of(tmp_path, "op", 2, directory.before(2)).load(3).table()

@@ -14,7 +14,7 @@ from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.deduplication.attempt import FOLDER, Attempt
 from penstock.engine.deduplication.task import BUCKETS
-from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
 from penstock.sdk import BatchId
 
 _OPERATOR = "StreamingDeduplicateExec"
@@ -67,8 +67,8 @@ class KeptRows:
         return min([watermark, *_late_watermarks(plan)])
 
     @property
-    def _directory(self) -> StateDirectory:
-        return StateDirectory(self.checkpoint / FOLDER, BUCKETS)
+    def _directory(self) -> OperatorStateDirectory:
+        return OperatorStateDirectory(self.checkpoint / FOLDER, BUCKETS)
 
 
 def _late_watermarks(plan: Any) -> Iterator[int]:

@@ -21,7 +21,7 @@ from penstock.engine.deduplication.kept_rows import (
     find_first_rows,
 )
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.updating.files import BucketFiles, StateDirectory
+from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory
 from penstock.engine.updating.rows import KEY, ORDER
 from penstock.engine.updating.task import BUCKET
 
@@ -94,7 +94,7 @@ class FirstRows:
         number = spark_task.batch_number()
         if number != attempt.batch:
             raise Bug(f"a task of batch {number} runs in batch {attempt.batch}")
-        version = StateDirectory(directory, BUCKETS).before(number)
+        version = OperatorStateDirectory(directory, BUCKETS).before(number)
         chains = version.chains.get(self.operator, {})
         files = BucketFiles(str(directory), f"{self.operator}/{attempt.name}", chains)
         return files, attempt.watermark * 1000

@@ -44,7 +44,7 @@ class Bisection:
         self._branch = branch_of(self.builder, self.query, self.sink)
         self._silent = replace(self.builder, report_dead_letters=False, updating=None)
 
-    def divert(self, number: int, error: Exception) -> DataFrame:
+    def remove_failing_rows(self, number: int, error: Exception) -> DataFrame:
         """Returns the root's valid rows in one partition, in order.
 
         The failing rows become dead letters of the node that failed. Raises `error` if no single

@@ -66,7 +66,7 @@ class _Failures:
 
 
 @dataclass
-class Separation:
+class FailingRowFilter:
     """A search for failing rows in one batch of a query, for one sink.
 
     Each node that may fail is given the rows on which it does not fail. One pass over the input of

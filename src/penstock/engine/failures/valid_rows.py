@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.build import Builder
 from penstock.engine.failures.bisect import Bisection
-from penstock.engine.failures.separation import NotSeparable, Separation, branch_of
+from penstock.engine.failures.separation import FailingRowFilter, NotSeparable, branch_of
 from penstock.plan.model import Node, Query
 
 
@@ -32,11 +32,11 @@ def valid_rows(
     search = (builder, query, sink, root, on_step)
     with ExitStack() as stack:
         try:
-            separation = Separation(*search)
+            separation = FailingRowFilter(*search)
             rows = stack.enter_context(separation.valid_rows(number))
         except NotSeparable:
             builder.discard_recomputed(query, number)
-            valid = Bisection(*search).divert(number, error)
+            valid = Bisection(*search).remove_failing_rows(number, error)
             if builder.updating is not None:
                 builder = replace(builder, updating=builder.updating.again())
             branch = branch_of(builder, query, sink)

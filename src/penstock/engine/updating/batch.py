@@ -14,16 +14,16 @@ from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.state_schema import OperatorSchema, different_state
 from penstock.engine.updating.accumulation import Accumulation
-from penstock.engine.updating.changelog import to_changes, weigh
+from penstock.engine.updating.changelog import to_changes, to_weighted_rows
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
 from penstock.engine.updating.emptiness import has_rows_without_input
-from penstock.engine.updating.files import BucketFiles, StateDirectory, StateVersion
+from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
 from penstock.engine.updating.operator import Input, TouchedRows, schema_of, touch
 from penstock.engine.updating.plan import IncrementalPlan, check_operators
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
 from penstock.engine.updating.task import Expiry, UpdateState
-from penstock.engine.updating.template import table_of, template_of
+from penstock.engine.updating.template import table_of, table_plan
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
@@ -49,7 +49,7 @@ class UpdatingBatch:
 
     plan: Plan
     session: SparkSession
-    directory: StateDirectory
+    directory: OperatorStateDirectory
     number: int
     time: int
     version: StateVersion
@@ -65,7 +65,7 @@ class UpdatingBatch:
         cls, plan: Plan, session: SparkSession, checkpoint: Path, number: int
     ) -> UpdatingBatch:
         """Begins an attempt of a batch. Raises StateError if the state is damaged."""
-        directory = StateDirectory(checkpoint / "updating", BUCKETS)
+        directory = OperatorStateDirectory(checkpoint / "updating", BUCKETS)
         time = OffsetLog(checkpoint).time(number)
         return cls(plan, session, directory, number, time, directory.before(number))
 
@@ -75,7 +75,7 @@ class UpdatingBatch:
 
         Raises StateError if the state is damaged.
         """
-        directory = StateDirectory(checkpoint / "updating", BUCKETS)
+        directory = OperatorStateDirectory(checkpoint / "updating", BUCKETS)
         last = directory.last
         if last is None:
             return None
@@ -103,7 +103,7 @@ class UpdatingBatch:
         leaves = leaves_of(weighted, self.session)
         inputs = {rdd_of(leaf): weighted[name] for name, leaf in leaves.items()}
         table = table_of(node, {**weighted, **leaves}, self.session)
-        template = ScalarSubqueries(catalyst, inputs.keys()).replace(template_of(table))
+        template = ScalarSubqueries(catalyst, inputs.keys()).replace(table_plan(table))
         inserts = frozenset(rdd_of(leaves[name]) for name in self._inserts_only & leaves.keys())
         rows = IncrementalPlan(catalyst, inputs, self, node.name, inserts).changes(template)
         plan = catalyst.project(rows.plan, [*scala_items(template.output()), rows.weight])
@@ -130,7 +130,7 @@ class UpdatingBatch:
         if name not in self.plan.streams:
             return frame
         if name not in self._weighted:
-            weighted = weigh(frame, node.operation)
+            weighted = to_weighted_rows(frame, node.operation)
             if node.operation is None:
                 self._inserts_only.add(name)
             if node.operation is not None and node.primary_key:
@@ -265,7 +265,7 @@ def check_transform(
     """
     leaves = {name: _empty(inputs[name], session) for name in inputs if name in streams}
     rdds = frozenset(map(rdd_of, leaves.values()))
-    template = template_of(table_of(node, {**inputs, **leaves}, session))
+    template = table_plan(table_of(node, {**inputs, **leaves}, session))
     template = ScalarSubqueries(Catalyst(session), rdds).replace(template)
     check_operators(template, rdds)
     return has_rows_without_input(template, rdds)

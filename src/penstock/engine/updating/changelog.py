@@ -31,7 +31,7 @@ _ROW, _RANK, _REMOVED, _ADDED, _TIMES = (
 )
 
 
-def weigh(rows: DataFrame, operation: str | None) -> DataFrame:
+def to_weighted_rows(rows: DataFrame, operation: str | None) -> DataFrame:
     """Returns rows with `WEIGHT` as the last column, in place of their operation.
 
     Without `operation` all rows are added.

@@ -87,7 +87,7 @@ class StateVersion:
         return [chain for buckets in self.chains.values() for chain in buckets.values()]
 
 
-class StateDirectory:
+class OperatorStateDirectory:
     """The state of the updating operators of a query, on the driver."""
 
     def __init__(self, path: Path, buckets: int) -> None:

@@ -40,7 +40,7 @@ def table_of(node: Node, inputs: Mapping[str, DataFrame], session: SparkSession)
     return join_lookups(relation.relate(inputs, session))
 
 
-def template_of(table: DataFrame) -> Any:
+def table_plan(table: DataFrame) -> Any:
     """Returns the plan of a table of `table_of`."""
     analysis = _catalyst(table.sparkSession).analysis
     plan = analysis.EliminateView.apply(without_ctes(table))

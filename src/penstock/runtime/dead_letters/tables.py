@@ -10,7 +10,7 @@ from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Capability
 
 
-class TableLetters:
+class TableDeadLetters:
     """The dead letters of the static tables and the lookup tables of a run."""
 
     def __init__(self, plan: Plan, state: StateDirectory) -> None:
