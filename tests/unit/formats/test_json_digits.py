@@ -109,3 +109,10 @@ def test_numbers_that_are_not_finite_are_no_binary(text: str) -> None:
         payload = f'{{"a":{f"[{text}]" if pa.types.is_list(type_) else text}}}'.encode()
         found = Json(JsonConfig()).decode(pa.array([payload]), pa.schema([("a", type_)]))
         assert [failure.error.code for failure in found.failures] == ["wrong-type"]
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_are_not_finite_are_text_within_json_text(text: str) -> None:
+    payload = f'{{"a":{{"x":1.0,"y":[{text}]}}}}'.encode()
+    rows = Json(JsonConfig()).decode(pa.array([payload]), pa.schema([("a", pa.string())])).rows
+    assert rows.to_pylist() == [{"a": f'{{"x":1.0,"y":["{text}"]}}'}]

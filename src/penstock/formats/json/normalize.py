@@ -345,8 +345,8 @@ def _shorten_key(key: str) -> str:
 
 
 def _render(value: Any) -> str:
-    """Returns compact JSON with numbers in their original notation."""
-    if isinstance(value, _Number):
+    """Returns compact JSON. Numbers keep their notation; those that JSON lacks are text."""
+    if isinstance(value, _Number) and not isinstance(value, _NotFinite):
         return str(value)
     if isinstance(value, dict):
         return "{" + ",".join(f"{_quote(key)}:{_render(item)}" for key, item in value.items()) + "}"
