@@ -61,6 +61,15 @@ def test_a_value_of_another_type_is_the_error_of_its_row() -> None:
         (pa.decimal128(38, 18), "import decimal\nreturn decimal.Decimal(5 * 10**20)"),
         (pa.list_(pa.timestamp("us", "UTC")), "return [x]"),
         (INT, "return x + 0.5"),
+        (
+            pa.list_(pa.date32()),
+            "import datetime\n"
+            "return [datetime.date(2024, 1, x), datetime.datetime(2024, 1, x, 12)]",
+        ),
+        (
+            pa.struct([("l", pa.list_(pa.date32()))]),
+            "import datetime\nreturn {'l': [datetime.date(2024, 1, x), 1]}",
+        ),
         (pa.map_(pa.string(), INT), "return {'a': x + 0.5}"),
         (pa.list_(pa.map_(pa.string(), pa.float32())), "return [{'a': 1e300 * x}]"),
         (pa.struct([("m", pa.map_(INT, INT))]), "return {'m': {x + 0.5: 1}}"),
@@ -77,6 +86,8 @@ def test_a_value_of_another_type_is_the_error_of_its_row() -> None:
         "large decimal",
         "nested",
         "fraction",
+        "types in a list",
+        "types in a list in a struct",
         "fraction in a map",
         "maps in a list",
         "key",
@@ -89,6 +100,14 @@ def test_a_value_that_would_be_changed_is_the_error_of_its_row(
     function = Function("f", parameters=X, returns=type_, code=code)
     ((value, error),) = evaluated(function, pa.array([1]))
     assert value is None and error is not None and "expected " in error
+
+
+def test_values_of_several_types_have_no_influence_on_each_other() -> None:
+    code = "import datetime\nday = datetime.date(2024, 1, 1)\nreturn [day, 1, None, day][x]"
+    function = Function("f", parameters=X, returns=pa.date32(), code=code)
+    first, number, none, last = evaluated(function, pa.array([0, 1, 2, 3]))
+    assert first == last and first[1] is None and none == (None, None)
+    assert number[0] is None and "expected DATE" in str(number[1])
 
 
 def test_maps_within_values_are_converted() -> None:

@@ -102,13 +102,33 @@ def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         return _nested_array(values, type_)
     try:
         array = pa.array(values)
+        is_uniform = not _mixes_times(array.type, values)
     except INVALID:
-        if len(values) > 1:  # values of several types
-            return pa.concat_arrays([array_of([value], type_) for value in values])
-        if pa.types.is_decimal(type_) and isinstance(values[0], Decimal):
-            return decimal_array(values, type_)
-        return pa.array(values, type_)
-    return rebuild(array, type_, Conversion(nearest=True))
+        is_uniform = False
+    if is_uniform:
+        return rebuild(array, type_, Conversion(nearest=True))
+    if len(values) > 1:
+        return pa.concat_arrays([array_of([value], type_) for value in values])
+    if pa.types.is_decimal(type_) and isinstance(values[0], Decimal):
+        return decimal_array(values, type_)
+    array = pa.array(values, type_)
+    return _nested_array(values, type_) if pa.types.is_nested(type_) else array
+
+
+def _mixes_times(type_: pa.DataType, values: Sequence[Any]) -> bool:
+    """Returns whether dates or times are among values of other types, which Arrow would change.
+
+    `type_` is the type that Arrow has inferred: of `[date, 1]` it is a date, of 1970-01-02.
+    """
+    present = [value for value in values if value is not None]
+    if pa.types.is_temporal(type_):
+        return len(set(map(type, present))) > 1
+    if pa.types.is_list(type_):
+        return _mixes_times(type_.value_type, [part for value in present for part in value])
+    if pa.types.is_struct(type_):
+        columns = ((field, [row.get(field.name) for row in present]) for field in type_)
+        return any(_mixes_times(field.type, parts) for field, parts in columns)
+    return False
 
 
 def _has_map(type_: pa.DataType) -> bool:
