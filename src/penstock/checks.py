@@ -127,7 +127,7 @@ def _check(
 def _has_plan(partial: PartialPlan) -> bool:
     """Returns whether Spark can find further errors: in the nodes downstream of sources."""
     runtime_is_wrong = ("runtime",) in partial.plan.pipeline.damaged
-    nodes = (*partial.plan.nodes.values(), *partial.unread)
+    nodes = (*partial.plan.nodes.values(), *partial.downstream_of_errors)
     derived = any(node.kind != "source" for node in nodes)
     return not partial.errors or (derived and not runtime_is_wrong)
 
@@ -186,7 +186,7 @@ def _texts(partial: PartialPlan, spark: SparkSession) -> None:
     from penstock.engine.build import Builder
 
     Builder(partial.plan, spark).register_functions(spark)
-    raise_all(text_errors(partial.plan, partial.unread, spark))
+    raise_all(text_errors(partial.plan, partial.downstream_of_errors, spark))
 
 
 def _missing_functions(partial: PartialPlan) -> MissingParts:

@@ -41,13 +41,13 @@ class PartialPlan:
 
     The part contains each valid node whose inputs are in the part. `placeholder_sources` are
     sources with wrong options and valid declared columns: only their columns can be used.
-    `unread` are the transforms downstream of an error.
+    `downstream_of_errors` are the valid transforms that read a node with an error.
     """
 
     plan: Plan
     errors: tuple[PenstockError, ...]
     placeholder_sources: frozenset[str] = frozenset()
-    unread: tuple[Node, ...] = ()
+    downstream_of_errors: tuple[Node, ...] = ()
 
 
 def make_plan(pipeline: Pipeline, errors: Iterable[PenstockError] = ()) -> PartialPlan:
@@ -103,8 +103,8 @@ class _Planner:
         plan = replace(plan, warnings=(*plan.warnings, *find_unbounded_state(plan)))
         known = plan.nodes.keys() | self.invalid
         rest = [node for name, node in connected.items() if name not in known]
-        unread = tuple(node for node in rest if node.kind == "transform")
-        return PartialPlan(plan, _without_duplicates(self.errors), placeholder_sources, unread)
+        below = tuple(node for node in rest if node.kind == "transform")
+        return PartialPlan(plan, _without_duplicates(self.errors), placeholder_sources, below)
 
     def _report(self, node: Node, error: PenstockError) -> None:
         error.where = locate_error(self.source_map, error, node.route)
@@ -135,8 +135,10 @@ class _Planner:
         if route in self.pipeline.damaged:
             self.invalid.add(name)
         elif len(self.errors) > count or any(invalid_values(self.source_map, route)):
-            is_stand_in = isinstance(component, Source) and _has_declared_columns(component, spec)
-            (self.placeholder_sources if is_stand_in else self.invalid).add(name)
+            is_placeholder = isinstance(component, Source) and _has_declared_columns(
+                component, spec
+            )
+            (self.placeholder_sources if is_placeholder else self.invalid).add(name)
         return Node(name, kind, component, spec, inputs, self.source_map.key(route))
 
     def _dead_letter(self) -> Node | None:

@@ -20,8 +20,8 @@ from penstock.plan.reached_watermarks import watermarks_above
 from penstock.plan.repeated_reads import count_source_reads
 from penstock.sdk import Capability
 
-_MERGE = "+"
-"""The character between the nodes of a root whose rows are merged. No name contains it."""
+Root = tuple[str, ...]
+"""The node that a query computes as a stream, or several nodes whose rows are merged."""
 
 
 def make_queries(
@@ -33,22 +33,22 @@ def make_queries(
     """
     roots, errors = find_roots(nodes, streams)
     raise_all(errors)
-    groups: dict[tuple[str, OutputMode, bool], list[str]] = {}
+    groups: dict[tuple[Root, OutputMode, bool], list[str]] = {}
     for node in nodes.values():
         if node.kind == "sink":
             root = roots[node.inputs[0]]
             updating = _follows_updating(node, nodes)
-            mode = "append" if updating else _output_mode(node, root, nodes, streams)
+            mode = "append" if updating else _output_mode(node, root[0], nodes, streams)
             groups.setdefault((root, mode, updating), []).append(node.name)
     append_roots = {root for root, mode, updating in groups if mode == "append" and not updating}
     reported: set[str] = set()
     queries = []
     for (root, mode, updating), sinks in groups.items():
-        whole_input = root in final and mode == "append" and not updating
-        starts = stream_sources(root, nodes, streams) if whole_input else _parts(root)
-        name = f"{root}_updates" if mode == "update" and root in append_roots else root
+        whole_input = root[0] in final and mode == "append" and not updating
+        starts = stream_sources(root[0], nodes, streams) if whole_input else root
+        name = f"{root[0]}_updates" if mode == "update" and root in append_roots else root[0]
         if updating:
-            name = "_".join([*_parts(root), "changes"])
+            name = "_".join([*root, "changes"])
         query = replace(_query(name, starts, sinks, nodes), updating=updating)
         members = {*query.stream_nodes, *query.batch_nodes}
         reports = frozenset((members | set(sinks)) - reported)
@@ -71,12 +71,12 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
         return frozenset()
     roots, _ = find_roots(nodes, streams)
     appended = {
-        roots[node.inputs[0]]
+        roots[node.inputs[0]][0]
         for node in nodes.values()
         if node.kind == "sink"
         and node.inputs[0] in roots
         and not _follows_updating(node, nodes)
-        and _output_mode(node, roots[node.inputs[0]], nodes, streams) == "append"
+        and _output_mode(node, roots[node.inputs[0]][0], nodes, streams) == "append"
     }
     reads = count_source_reads(nodes, streams)
     return frozenset(
@@ -104,7 +104,7 @@ def stream_sources(root: str, nodes: Mapping[str, Node], streams: frozenset[str]
     return sorted(name for name in above if nodes[name].kind == "source")
 
 
-def unread_queries(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[Query, ...]:
+def queries_without_sinks(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[Query, ...]:
     """Returns a query without sinks for each transform that no node reads.
 
     These queries are only checked. The nodes of a query are in topological order.
@@ -115,11 +115,12 @@ def unread_queries(nodes: Mapping[str, Node], streams: frozenset[str]) -> tuple[
     for name, node in nodes.items():
         if node.kind != "transform" or name in read:
             continue
-        root = roots.get(name, name)
+        root = roots.get(name, (name,))
         updating = _follows_updating(node, nodes)
-        never_final = _updates_rows(root, nodes) or not is_final(root, nodes)
-        mode: OutputMode = "update" if never_final and not updating else "append"
-        query = replace(_query(name, _parts(root), (name,), nodes), updating=updating)
+        mode: OutputMode = "append"
+        if not updating and (_updates_rows(root[0], nodes) or not is_final(root[0], nodes)):
+            mode = "update"
+        query = replace(_query(name, root, (name,), nodes), updating=updating)
         queries.append(replace(query, sinks=(), output_mode=mode))
     return tuple(queries)
 
@@ -145,12 +146,13 @@ def _query(
 
 def find_roots(
     nodes: Mapping[str, Node], streams: frozenset[str]
-) -> tuple[dict[str, str], list[PlanError]]:
+) -> tuple[dict[str, Root], list[PlanError]]:
     """Returns the root of each source and transform that is a stream, and the errors.
 
-    Nodes with errors, and the nodes downstream, have no root.
+    Only updating nodes, and nodes downstream of them, have a root of several nodes. Nodes with
+    errors, and the nodes downstream, have no root.
     """
-    roots: dict[str, str] = {}
+    roots: dict[str, Root] = {}
     errors = []
     for node in nodes.values():
         inputs = [name for name in node.inputs if name in streams]
@@ -160,23 +162,16 @@ def find_roots(
             continue
         above = {roots[name] for name in inputs}
         if node.kind == "source" or (node.stateful and not node.updating):
-            roots[node.name] = node.name
+            roots[node.name] = (node.name,)
         elif len(above) == 1:
             (roots[node.name],) = above
         elif node.updating or any(_follows_updating(nodes[name], nodes) for name in inputs):
-            roots[node.name] = _MERGE.join(
-                sorted({part for root in above for part in _parts(root)})
-            )
+            roots[node.name] = tuple(sorted({part for root in above for part in root}))
         elif node.relation is not None and node.relation.batch_scoped:
             errors.append(_different_batches(node, above))
         else:
-            roots[node.name] = node.name
+            roots[node.name] = (node.name,)
     return roots, errors
-
-
-def _parts(root: str) -> list[str]:
-    """Returns the nodes whose rows are merged in a root."""
-    return root.split(_MERGE)
 
 
 def _follows_updating(node: Node, nodes: Mapping[str, Node]) -> bool:
@@ -184,7 +179,7 @@ def _follows_updating(node: Node, nodes: Mapping[str, Node]) -> bool:
     return node.updating or any(nodes[name].updating for name in upstream([node.name], nodes))
 
 
-def _different_batches(node: Node, roots: Iterable[str]) -> PlanError:
+def _different_batches(node: Node, roots: Iterable[Root]) -> PlanError:
     is_set = node.relation is not None and getattr(node.relation.config, "scope", None) == "batch"
     if is_set:
         reason, hint = "has scope: batch", "Read nodes of one query, or set scope: stream."
@@ -193,7 +188,7 @@ def _different_batches(node: Node, roots: Iterable[str]) -> PlanError:
         hint = "Write the rows with OVER to a sink, and join them in another pipeline."
     return PlanError(
         f"{node.label} {reason}, and its inputs belong to different queries: "
-        f"{', '.join(sorted(roots))}",
+        f"{', '.join(sorted(name for root in roots for name in root))}",
         code="different-batches", hint=hint, where=node.where,
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ from penstock.engine.late.late_search import find_late_rows
 from penstock.engine.windows.distinct import by_distinct_values
 from penstock.engine.windows.window_bounds import by_whole_windows
 from penstock.plan.model import Plan, Query
-from penstock.plan.queries import unread_queries
+from penstock.plan.queries import queries_without_sinks
 
 
 def column_types(
@@ -44,7 +44,7 @@ def column_types(
         if node.name not in errors:
             with collect_errors(errors, node.name):
                 check_patterns(plan, node, builder.session)
-    unread_nodes = unread_queries(plan.nodes, plan.streams) if unread else ()
+    unread_nodes = queries_without_sinks(plan.nodes, plan.streams) if unread else ()
     for query in (*plan.queries, *unread_nodes):
         frames = builder.typed_frames(query, errors)
         types |= {name: frame.schema for name, frame in frames.items()}
