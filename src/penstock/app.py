@@ -16,9 +16,10 @@ from penstock.plan.make import PartialPlan, make_plan
 from penstock.plan.model import Plan
 from penstock.plan.rewrite import assign_owner
 from penstock.runtime.run_options import DEFAULT_OPTIONS, RunOptions
-from penstock.spec.front_end import Overrides, ParsedPipeline, load
+from penstock.spec.load import load
+from penstock.spec.parsed import Overrides, ParsedPipeline
+from penstock.spec.script.front_end import read_script
 from penstock.spec.validate import validate
-from penstock.spec.yaml.front_end import read_script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ from penstock.plan.comparison import Change
 from penstock.plan.explain import Column, explain
 from penstock.plan.make import PartialPlan
 from penstock.plan.model import Plan
-from penstock.spec.front_end import MissingParts, Overrides
+from penstock.spec.parsed import MissingParts, Overrides
 from penstock.spec.source_map import find_map
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from penstock.sdk import Context, Source, registry
 from penstock.sdk.describe import SHARED, describe
 from penstock.sdk.registry import KINDS, Kind
-from penstock.spec.yaml.interpolate import Interpolator
+from penstock.spec.documents.interpolate import Interpolator
 from penstock.spec.yaml.parse import parse_document
 
 ROOT = Path(__file__).parents[2]

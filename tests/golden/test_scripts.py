@@ -15,9 +15,9 @@ from penstock import app
 from penstock.core.errors import SpecError, ValidationErrors, flatten_errors
 from penstock.plan.comparison import compare
 from penstock.plan.fingerprint import fingerprint
+from penstock.spec.documents.reading import load
 from penstock.spec.script.writer import to_script
 from penstock.spec.script.writer.comparison import canonical
-from penstock.spec.yaml.front_end import load
 from penstock.spec.yaml.writer import convert
 
 ROOT = Path(__file__).parents[2]

@@ -72,7 +72,7 @@ def _execute_input(shell: Shell, text: str) -> int:
 
 def _load(shell: Shell, file: Path) -> None:
     from penstock.core.text import plural
-    from penstock.spec.yaml.parse import read_text
+    from penstock.spec.documents.files import read_text
 
     queries = shell.load(read_text(file), str(file))
     if queries:

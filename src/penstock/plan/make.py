@@ -135,10 +135,8 @@ class _Planner:
         if route in self.pipeline.damaged:
             self.invalid.add(name)
         elif len(self.errors) > count or any(invalid_values(self.source_map, route)):
-            is_placeholder = isinstance(component, Source) and _has_declared_columns(
-                component, spec
-            )
-            (self.placeholder_sources if is_placeholder else self.invalid).add(name)
+            has_columns = isinstance(component, Source) and _has_declared_columns(component, spec)
+            (self.placeholder_sources if has_columns else self.invalid).add(name)
         return Node(name, kind, component, spec, inputs, self.source_map.key(route))
 
     def _dead_letter(self) -> Node | None:

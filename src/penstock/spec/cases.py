@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.front_end import MissingParts
 from penstock.spec.graph import list_nodes
 from penstock.spec.location_text import describe_location
+from penstock.spec.parsed import MissingParts
 from penstock.spec.source_map import Route, SourceMap, find_map, find_texts
 
 

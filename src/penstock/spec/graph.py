@@ -12,7 +12,8 @@ from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.names import node_name_problem, pipeline_name_problem, sink_key
 from penstock.core.text import did_you_mean, shorten
-from penstock.spec.front_end import SCRIPT_SUFFIX, MissingParts
+from penstock.spec.front_end import SCRIPT_SUFFIX
+from penstock.spec.parsed import MissingParts
 from penstock.spec.source_map import Route, SourceMap, SourceValue, find_map, find_texts
 from penstock.sql.facts import parse_facts
 

@@ -10,16 +10,11 @@ from typing import Any
 
 from penstock.core.errors import PenstockError, SpecError
 from penstock.spec.cases import check_cases
-from penstock.spec.front_end import (
-    SCRIPT_SUFFIX,
-    MissingParts,
-    ParsedPipeline,
-    Replacement,
-    is_test_file,
-)
+from penstock.spec.front_end import SCRIPT_SUFFIX, is_test_file
 from penstock.spec.graph import check_graph, find_unused, reads_unknown_relations
 from penstock.spec.model_validation import validate_model
 from penstock.spec.models import PipelineSpec
+from penstock.spec.parsed import MissingParts, ParsedPipeline, Replacement
 from penstock.spec.source_map import Route, SourceMap, find_map, whole_file
 from penstock.spec.suggestions import (
     FOREIGN_KEYS,

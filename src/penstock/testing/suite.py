@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import app
-from penstock.spec.front_end import (
-    SCRIPT_SUFFIX,
-    Overrides,
-    companion_test_file,
-    is_test_file,
-)
+from penstock.spec.front_end import SCRIPT_SUFFIX, companion_test_file, is_test_file
+from penstock.spec.parsed import Overrides
 from penstock.testing.case import Case
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from penstock.core.errors import PlanError, Transient
 from penstock.core.known_secrets import conceal, remember_secret
 from penstock.core.location import Location
 from penstock.engine.spark_session.jvm_log import log_settings
-from penstock.spec.yaml.secrets import reveal
+from penstock.spec.documents.secrets import reveal
 
 SECRET = "hunter2topsecret"
 

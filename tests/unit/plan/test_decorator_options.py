@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.plan.functions.decorated import DecoratedFile
-from penstock.spec.yaml.front_end import load
+from penstock.spec.documents.reading import load
 
 
 def read(options: str, definition: str = "async def") -> DecoratedFile:

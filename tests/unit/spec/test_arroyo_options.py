@@ -10,7 +10,7 @@ import pytest
 from penstock import app
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
-from penstock.spec.yaml.front_end import load
+from penstock.spec.documents.reading import load
 
 READ = {"type": "json", "timestamp_numbers": "nanos", "nanoseconds": "truncate"}
 WRITTEN = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}

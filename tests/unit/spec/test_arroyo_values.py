@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock import app
-from penstock.spec.yaml.front_end import load
+from penstock.spec.documents.reading import load
 
 KAFKA = "connector = 'kafka', bootstrap_servers = 'h:1', topic = 't', format = 'json'"
 

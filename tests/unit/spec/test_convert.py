@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from penstock.core.errors import SpecError
-from penstock.spec.yaml.front_end import load
+from penstock.spec.documents.reading import load
 from penstock.spec.yaml.writer import convert
 
 ROOT = Path(__file__).parents[3]

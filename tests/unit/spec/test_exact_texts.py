@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from penstock.spec.documents.reading import load
 from penstock.spec.script.writer import to_script
-from penstock.spec.yaml.front_end import load
 from penstock.spec.yaml.writer import convert
 
 _PARTS = [

@@ -14,9 +14,14 @@ from penstock import app
 from penstock.core.errors import PenstockError, SpecError, flatten_errors
 from penstock.core.location import Location
 from penstock.spec import front_end
-from penstock.spec.front_end import Overrides, ParsedPipeline, select_front_end
+from penstock.spec.front_end import document_front_end, select_front_end
+from penstock.spec.load import load
+from penstock.spec.parsed import Overrides, ParsedPipeline
+from penstock.spec.script.front_end import ScriptFrontEnd
 from penstock.spec.source_map import Route, SourceMap, SourceValue
+from penstock.spec.tree.document import Document
 from penstock.spec.yaml.front_end import YamlFrontEnd
+from penstock.spec.yaml.parse import parse_document
 
 
 class LineMap:
@@ -153,3 +158,38 @@ def test_files_of_two_languages(lines: Path) -> None:
 def test_yaml_is_the_front_end_of_other_files(lines: Path) -> None:
     assert isinstance(select_front_end(["-"]), YamlFrontEnd)
     assert isinstance(select_front_end(["pipeline"]), YamlFrontEnd)
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("a.sql", ScriptFrontEnd), ("A.SQL", ScriptFrontEnd), ("a.yml", YamlFrontEnd)],
+)
+def test_front_end_of_a_file_among_others(name: str, language: type) -> None:
+    assert isinstance(document_front_end(name), language)
+
+
+def test_files_of_a_further_language_are_included(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lists:
+        """A language whose files are names of generated sources."""
+
+        replaces_options = False
+
+        def accepts(self, path: str) -> bool:
+            return path.endswith(".list")
+
+        def read_document(self, path: str, where: Location | None = None) -> Document:
+            names = Path(path).read_text().split()
+            text = "".join(f"  {name}: {{type: generate}}\n" for name in names)
+            return parse_document(f"sources:\n{text}", path, Path(path).parent)
+
+    monkeypatch.setitem(front_end.front_ends(), "list", Lists())
+    (tmp_path / "more.list").write_text("orders items")
+    (tmp_path / "main.yaml").write_text("include: '*.list'\n")
+    (tmp_path / "view.sql").write_text("SELECT * FROM orders, items")
+    files = [tmp_path / name for name in ("main.yaml", "view.sql")]
+    parsed = load(files, env={})
+    assert not parsed.errors
+    assert list(parsed.data["sources"]) == ["orders", "items"]
+    assert list(parsed.data["sinks"]) == ["result"]

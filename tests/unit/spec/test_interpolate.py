@@ -10,9 +10,9 @@ import pytest
 
 from penstock.core.error_report import format_error
 from penstock.core.errors import SpecError
+from penstock.spec.documents import secrets
+from penstock.spec.documents.interpolate import Interpolator
 from penstock.spec.tree.nodes import MappingNode, ScalarNode
-from penstock.spec.yaml import secrets
-from penstock.spec.yaml.interpolate import Interpolator
 from penstock.spec.yaml.parse import parse_document
 
 ENV = {

@@ -11,10 +11,10 @@ import pytest
 
 from penstock.core.error_report import format_error
 from penstock.core.errors import SpecError, ValidationErrors
-from penstock.spec import front_end
+from penstock.spec.documents.reading import load
 from penstock.spec.front_end import companion_test_file
+from penstock.spec.load import load as load_pipeline
 from penstock.spec.validate import validate
-from penstock.spec.yaml.front_end import load
 
 Write = Callable[[str, str], Path]
 
@@ -178,6 +178,6 @@ def test_doubled_keys_are_reported_with_all_other_errors(write: Write) -> None:
         "sources:\n  orders: {type: t}\n  orders: {type: t}\n"
         "sinks: {out: {type: print, from: ordrs}}\nruntime: {nope: 1}\n",
     )
-    _, errors = validate(front_end.load([file], env={}))
+    _, errors = validate(load_pipeline([file], env={}))
     codes = sorted(error.code for error in errors)
     assert codes == ["duplicate-key", "unknown-input", "unknown-option"]

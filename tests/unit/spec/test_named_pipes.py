@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.core.errors import SpecError
+from penstock.spec.documents.secrets import SecretError, reveal
 from penstock.spec.yaml.parse import read_document
-from penstock.spec.yaml.secrets import SecretError, reveal
 
 
 @pytest.fixture

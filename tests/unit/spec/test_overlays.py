@@ -9,7 +9,7 @@ import pytest
 from penstock import app
 from penstock.core.errors import PenstockError
 from penstock.plan.explain import explain
-from penstock.spec.yaml.front_end import load
+from penstock.spec.documents.reading import load
 from penstock.spec.yaml.writer import convert
 
 BASE = """\

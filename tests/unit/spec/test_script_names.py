@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.spec.yaml.front_end import load
+from penstock.spec.documents.reading import load
 from penstock.sql.dialect.translate import translate
 
 PENSTOCK = "connector = 'files', path = 'x', format = 'json'"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.spec.documents.reading import load
 from penstock.spec.script.types import translate_type
-from penstock.spec.yaml.front_end import load
 
 TYPES = {
     "INT2": "SMALLINT",

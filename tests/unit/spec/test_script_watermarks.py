@@ -10,8 +10,8 @@ import pytest
 
 from penstock.core.errors import SpecError
 from penstock.sdk import registry
+from penstock.spec.documents.reading import load
 from penstock.spec.script import event_times
-from penstock.spec.yaml.front_end import load
 
 FILES = "WITH (connector = 'files', path = 'x', format = 'csv')"
 WINDOW = "SELECT count(*) FROM a GROUP BY tumble(INTERVAL '1 second');"

@@ -8,8 +8,8 @@ import pytest
 
 from penstock.cli.convert import convert
 from penstock.core.errors import SpecError, ValidationErrors, flatten_errors
+from penstock.spec.documents.reading import load
 from penstock.spec.script.writer import to_script
-from penstock.spec.yaml.front_end import load
 
 SHOP = r"""
 name: shop

@@ -12,12 +12,13 @@ from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError, raise_all
 from penstock.core.paths import ConfigStr, UserPath
 from penstock.core.units import Duration
-from penstock.spec.front_end import ParsedPipeline, load
+from penstock.spec.documents.interpolate import Interpolator
+from penstock.spec.load import load
 from penstock.spec.model_validation import format_errors, validate_model
+from penstock.spec.parsed import ParsedPipeline
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import MappingNode
 from penstock.spec.validate import Pipeline, validate
-from penstock.spec.yaml.interpolate import Interpolator
 from penstock.spec.yaml.parse import parse_document
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.core.location import Location
 from penstock.spec.script.tokens import Text
+from penstock.spec.tree import scalars
 from penstock.spec.tree.nodes import (
     Entry,
     File,
@@ -15,7 +16,6 @@ from penstock.spec.tree.nodes import (
     SequenceNode,
     Span,
 )
-from penstock.spec.yaml import scalars
 from penstock.sql.dialect.text import Translation
 
 

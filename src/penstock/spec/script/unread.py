@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.core.errors import SpecError
-from penstock.spec.front_end import MissingParts
+from penstock.spec.parsed import MissingParts
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.statements import CreateTable, CreateView, Insert, Statement
 from penstock.spec.script.tokens import TokenReader

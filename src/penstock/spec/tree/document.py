@@ -7,9 +7,11 @@ from pathlib import Path
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
-from penstock.spec.front_end import MissingParts, Replacement
+from penstock.spec.parsed import MissingParts, Replacement
 from penstock.spec.source_map import Route, SourceValue
 from penstock.spec.tree.nodes import MappingNode, Node, ScalarNode, child, to_source_value
+
+DUPLICATE_KEY = "duplicate-key"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,3 +85,13 @@ class Document:
         """Returns the names in a top-level map such as `sources`."""
         node = self.root.get(section)
         return node.names() if isinstance(node, MappingNode) else []
+
+
+def duplicate_key_error(first: ScalarNode, second: ScalarNode, noun: str = "key") -> SpecError:
+    """Returns the error of a duplicate key, with both locations."""
+    return SpecError(
+        f'duplicate {noun} "{second.written}"',
+        code=DUPLICATE_KEY,
+        where=second.location,
+        hint=f"remove one of the keys; the first is at {first.location}",
+    )

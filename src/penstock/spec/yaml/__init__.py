@@ -1,1 +1,1 @@
-"""The YAML front end: YAML files, includes, variables and overrides to data with locations."""
+"""The YAML front end: YAML files and JSON files to documents, and pipelines to YAML text."""

@@ -10,12 +10,12 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
 from penstock.core.errors import SpecError
+from penstock.spec.tree import scalars
+from penstock.spec.tree.document import DUPLICATE_KEY, duplicate_key_error
 from penstock.spec.tree.nodes import Entry, File, MappingNode, Node, ScalarNode, SequenceNode, Span
-from penstock.spec.yaml import scalars as yaml_scalars
 from penstock.spec.yaml import syntax
 
 MAX_DEPTH = 100
-DUPLICATE_KEY = "duplicate-key"
 MAX_NODES = 200_000
 _ODD_BLANKS = {"\xa0", "\u2002", "\u2003", "\u2009", "\u202f", "\u3000", "\u200b", "\ufeff"}
 _STR = "tag:yaml.org,2002:str"
@@ -133,7 +133,7 @@ class Composer:
         if tag is not None and tag not in _TAGS:
             self.errors.append(syntax.unknown_tag(self.file, start, end))
         return ScalarNode(
-            yaml_scalars.resolve(event.value) if plain or (tag and tag != _STR) else event.value,
+            scalars.resolve(event.value) if plain or (tag and tag != _STR) else event.value,
             event.value,
             event.value,
             self.file.location(start, start + 1 if block else end),
@@ -200,13 +200,3 @@ class Composer:
                     hint="write <<: *defaults, with &defaults at a map above",
                 )
             )
-
-
-def duplicate_key_error(first: ScalarNode, second: ScalarNode, noun: str = "key") -> SpecError:
-    """Returns the error of a duplicate key, with both locations."""
-    return SpecError(
-        f'duplicate {noun} "{second.written}"',
-        code=DUPLICATE_KEY,
-        where=second.location,
-        hint=f"remove one of the keys; the first is at {first.location}",
-    )

@@ -1,129 +1,25 @@
-"""The YAML front end: files, includes, variables, overrides and connections to one document."""
+"""The front end of YAML files, and of files that no other front end accepts."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping as Environment
-from collections.abc import Sequence as List
-from dataclasses import replace
 from pathlib import Path
 
-from penstock.core.errors import PenstockError, SpecError, raise_all
-from penstock.spec.front_end import (
-    SCRIPT_SUFFIX,
-    MissingParts,
-    Overrides,
-    ParsedPipeline,
-    combine,
-    is_test_file,
-)
-from penstock.spec.script import parse_valid_part
+from penstock.core.location import Location
 from penstock.spec.tree.document import Document
-from penstock.spec.tree.nodes import MappingNode
-from penstock.spec.yaml.connections import apply_connections
-from penstock.spec.yaml.include import IncludeReader
-from penstock.spec.yaml.interpolate import Interpolator
-from penstock.spec.yaml.overlay import merge_files
-from penstock.spec.yaml.overrides import apply_overrides
+from penstock.spec.yaml.parse import read_document
 
-SUFFIXES = {".yaml", ".yml", ".json", SCRIPT_SUFFIX}
+SUFFIXES = {".yaml", ".yml", ".json"}
 
 
 class YamlFrontEnd:
-    """The front end of YAML files, of JSON files, which are YAML, and of SQL scripts."""
+    """The front end of YAML files and of JSON files, which are YAML."""
+
+    replaces_options = True
 
     def accepts(self, path: str) -> bool:
-        """Returns whether the suffix is one of YAML, JSON or SQL; `-` is YAML."""
+        """Returns whether the suffix is one of YAML or JSON; `-` is YAML."""
         return path == "-" or Path(path).suffix in SUFFIXES
 
-    def read(
-        self, paths: List[str], *, overrides: Overrides = (), env: Environment[str, str]
-    ) -> ParsedPipeline:
-        """Reads the files of one pipeline; see `FrontEnd.read`."""
-        document, errors = read_documents(paths, overrides=overrides, env=env)
-        if document is None:
-            return ParsedPipeline(errors=errors)
-        return _parsed(document, errors)
-
-
-def load(
-    paths: List[str | Path],
-    *,
-    overrides: Overrides = (),
-    env: Environment[str, str] | None = None,
-) -> Document:
-    """Returns the document of files and their includes, with overrides applied.
-
-    `-` is standard input. `env` has the values of variables and defaults to the environment of
-    the process. Nodes have the options of their connections. Raises SpecError or
-    ValidationErrors.
-    """
-    document, errors = read_documents(paths, overrides=overrides, env=env)
-    raise_all(errors)
-    assert document is not None
-    return document
-
-
-def read_documents(
-    paths: List[str | Path] | List[str],
-    *,
-    overrides: Overrides = (),
-    env: Environment[str, str] | None = None,
-) -> tuple[Document | None, list[PenstockError]]:
-    """Reads documents as `load` does, and returns errors instead of raising them.
-
-    The document lacks the files and statements that cannot be read. It is None if no file can be
-    read, or if a file may replace an option of another one.
-    """
-    variables = os.environ if env is None else env
-    reader = IncludeReader(variables)
-    files = reader.read(paths)
-    documents = [each for file in files for each in file]
-    missing = MissingParts(others=True) if reader.errors else None
-    if not files or (combine([missing, *(each.missing for each in documents)]) and _replace(paths)):
-        doubled = (error for each in documents for error in each.errors)
-        return None, [*reader.errors, *doubled]
-    if missing is not None:
-        files[0][0] = replace(files[0][0], missing=missing | files[0][0].missing)
-    document, errors = _complete(files, overrides, variables)
-    return document, [*reader.errors, *errors]
-
-
-def _replace(paths: List[str | Path] | List[str]) -> bool:
-    """Returns whether one of the files may replace options of another one."""
-    additive = [Path(path).suffix == SCRIPT_SUFFIX or is_test_file(path) for path in paths]
-    return additive.count(False) > 1
-
-
-def _parsed(document: Document, errors: List[PenstockError]) -> ParsedPipeline:
-    return ParsedPipeline(
-        document.root.data(), document, errors, document.warnings, document.replacements,
-        document.missing,
-    )  # fmt: skip
-
-
-def read_script(
-    text: str, name: str, *, overrides: Overrides = (), env: Environment[str, str] | None = None
-) -> ParsedPipeline:
-    """Reads the text of a SQL script, whose paths are relative to the working directory.
-
-    Messages use `name` as the name of the file. Errors are in the result.
-    """
-    try:
-        script = parse_valid_part(text, name, Path.cwd())
-    except SpecError as error:
-        return ParsedPipeline(errors=[error])
-    return _parsed(*_complete([[script]], overrides, os.environ if env is None else env))
-
-
-def _complete(
-    files: List[List[Document]], overrides: Overrides, variables: Environment[str, str]
-) -> tuple[Document, list[PenstockError]]:
-    """Merges files and applies overrides, variables and connections."""
-    document, merge_errors = merge_files(files)
-    document, override_errors = apply_overrides(document, overrides)
-    interpolator = Interpolator(variables)
-    root = interpolator.node(document.root)
-    assert isinstance(root, MappingNode)
-    document, connection_errors = apply_connections(replace(document, root=root))
-    return document, [*merge_errors, *override_errors, *interpolator.errors, *connection_errors]
+    def read_document(self, path: str, where: Location | None = None) -> Document:
+        """Returns the document of a file; see `DocumentFrontEnd.read_document`."""
+        return read_document(path, where)

@@ -12,9 +12,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from penstock.core.errors import PenstockError, raise_all
+from penstock.spec.documents.include import IncludeReader
+from penstock.spec.documents.overlay import merge_files
 from penstock.spec.tree.nodes import MappingNode, Node, SequenceNode
-from penstock.spec.yaml.include import IncludeReader
-from penstock.spec.yaml.overlay import merge_files
 
 _ORDER = (
     "name", "description", "functions", "function_files", "connections", "sources", "transforms",

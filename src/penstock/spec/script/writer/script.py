@@ -8,6 +8,9 @@ from pathlib import Path
 
 from penstock.core.errors import PenstockError, SpecError, raise_all
 from penstock.core.text import plural
+from penstock.spec.documents.connections import apply_connections
+from penstock.spec.documents.include import IncludeReader
+from penstock.spec.documents.overlay import merge_files
 from penstock.spec.front_end import companion_test_file
 from penstock.spec.script.writer.comparison import SECTIONS, differences, query_text
 from penstock.spec.script.writer.functions import function_statement
@@ -24,9 +27,6 @@ from penstock.spec.script.writer.values import (
 )
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode, SequenceNode
-from penstock.spec.yaml.connections import apply_connections
-from penstock.spec.yaml.include import IncludeReader
-from penstock.spec.yaml.overlay import merge_files
 
 _TEXTS = ("name", "description", "function_files")
 _HINTS = {

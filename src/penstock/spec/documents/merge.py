@@ -6,10 +6,9 @@ from collections.abc import Sequence as List
 from dataclasses import replace
 
 from penstock.core.errors import PenstockError
-from penstock.spec.front_end import combine
-from penstock.spec.tree.document import Document
+from penstock.spec.parsed import combine
+from penstock.spec.tree.document import Document, duplicate_key_error
 from penstock.spec.tree.nodes import Entry, MappingNode, ScalarNode, SequenceNode
-from penstock.spec.yaml.composer import duplicate_key_error
 
 NAMED = {
     "sources": "source",

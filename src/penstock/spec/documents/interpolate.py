@@ -32,9 +32,9 @@ from dataclasses import dataclass, replace
 
 from penstock.core.errors import SpecError
 from penstock.core.text import nearest
+from penstock.spec.documents.secrets import SecretError, reveal
+from penstock.spec.tree import scalars
 from penstock.spec.tree.nodes import Entry, Interpolated, Node, ScalarNode, SequenceNode
-from penstock.spec.yaml import scalars as yaml_scalars
-from penstock.spec.yaml.secrets import SecretError, reveal
 
 _ENVIRONMENT = "env:"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
@@ -173,7 +173,7 @@ def _value(scalar: ScalarNode, result: _Result) -> str | int | float | bool | No
     single = len(result.parts) == 1 and result.parts[0].from_end == len(scalar.written)
     if not single or not scalar.written.startswith("${"):
         return result.text
-    return yaml_scalars.resolve(result.text)
+    return scalars.resolve(result.text)
 
 
 def _closing(text: str, start: int) -> int | None:

@@ -27,16 +27,15 @@ from pathlib import Path
 from penstock.core.errors import PenstockError, SpecError, ValidationErrors
 from penstock.core.location import Location
 from penstock.core.text import shorten
-from penstock.spec.front_end import SCRIPT_SUFFIX
-from penstock.spec.script import parse_valid_part
+from penstock.spec.documents.files import STANDARD_INPUT, missing_file_error
+from penstock.spec.documents.interpolate import Interpolator
+from penstock.spec.front_end import document_front_end
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import Node, ScalarNode, SequenceNode
-from penstock.spec.yaml.interpolate import Interpolator
-from penstock.spec.yaml.parse import missing_file_error, read_document, read_text
 
 
 class IncludeReader:
-    """A reader of YAML files and SQL scripts, and of their includes. Errors are in `errors`."""
+    """A reader of files in all languages, and of their includes. Errors are in `errors`."""
 
     def __init__(self, env: Environment[str, str]) -> None:
         self.env = env
@@ -63,7 +62,7 @@ class IncludeReader:
             return []
         self._seen.add(real)
         try:
-            document = _read(path, where)
+            document = document_front_end(path).read_document(path, where)
         except (SpecError, ValidationErrors) as error:
             self.errors.append(error)
             return []
@@ -92,7 +91,7 @@ class IncludeReader:
 
     def _matches(self, name: str, item: ScalarNode) -> Iterator[tuple[str, Location]]:
         text = str(item.value)
-        path = Path(name).parent / text if name != "<stdin>" else Path(text)
+        path = Path(name).parent / text if name != STANDARD_INPUT else Path(text)
         if not has_magic(text):
             try:
                 missing = not path.exists()
@@ -118,13 +117,6 @@ class IncludeReader:
                 )
             )
         yield from ((file, item.location) for file in matches)
-
-
-def _read(path: str, where: Location | None) -> Document:
-    """Returns the document of a YAML file or a SQL script."""
-    if Path(path).suffix.lower() != SCRIPT_SUFFIX:
-        return read_document(path, where)
-    return parse_valid_part(read_text(Path(path), where), path, Path(path).absolute().parent)
 
 
 def _fixed_directory(path: Path) -> Path:

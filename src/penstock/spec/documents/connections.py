@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from penstock.core.errors import PenstockError, SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.front_end import MissingParts
+from penstock.spec.parsed import MissingParts
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, ScalarNode
 

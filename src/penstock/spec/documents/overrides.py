@@ -10,11 +10,11 @@ from pathlib import Path
 
 from penstock.core.errors import PenstockError, SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.front_end import Overrides
+from penstock.spec.documents.merge import NAMED
+from penstock.spec.parsed import Overrides
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import Entry, File, MappingNode, Node, ScalarNode, SequenceNode, Span
 from penstock.spec.yaml.composer import Composer
-from penstock.spec.yaml.merge import NAMED
 
 _STEP = re.compile(r'"([^"]*)"|\'([^\']*)\'|([^.="\']+)')
 _ONE_KEY_BELOW = ("runtime", "spark")

@@ -6,27 +6,27 @@ from collections.abc import Sequence as List
 from dataclasses import replace
 
 from penstock.core.errors import PenstockError
-from penstock.spec.front_end import SCRIPT_SUFFIX, Replacement, combine
+from penstock.spec.documents.merge import LISTS, is_empty, merge_documents
+from penstock.spec.front_end import document_front_end
+from penstock.spec.parsed import Replacement, combine
 from penstock.spec.source_map import Route
-from penstock.spec.tree.document import Document
+from penstock.spec.tree.document import Document, duplicate_key_error
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, SequenceNode
-from penstock.spec.yaml.composer import duplicate_key_error
-from penstock.spec.yaml.merge import LISTS, is_empty, merge_documents
 
 
 def merge_files(files: List[List[Document]]) -> tuple[Document, list[PenstockError]]:
     """Returns one document of the files of a command line, each with its includes, and errors.
 
-    An option of a later YAML file replaces that of an earlier file. Scripts, and the includes of a
-    file, replace nothing.
+    An option of a later file replaces that of an earlier file, if its language replaces options.
+    The includes of a file replace nothing.
     """
     merged, errors = merge_documents(files[0])
     for file in files[1:]:
-        if file[0].files[0].endswith(SCRIPT_SUFFIX):
-            merged, more = merge_documents([merged, *file])
-        else:
+        if document_front_end(file[0].files[0]).replaces_options:
             overlay, more = merge_documents(file)
             merged = _apply(merged, overlay, more)
+        else:
+            merged, more = merge_documents([merged, *file])
         errors += more
     return merged, errors
 

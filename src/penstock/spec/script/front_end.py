@@ -1,0 +1,44 @@
+"""The front end of SQL scripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from penstock.core.errors import SpecError
+from penstock.core.location import Location
+from penstock.spec.documents.files import read_text
+from penstock.spec.documents.reading import complete, parsed
+from penstock.spec.front_end import SCRIPT_SUFFIX
+from penstock.spec.parsed import Overrides, ParsedPipeline
+from penstock.spec.script.document import parse_valid_part
+from penstock.spec.tree.document import Document
+
+
+class ScriptFrontEnd:
+    """The front end of SQL scripts. Scripts add to other files, and replace nothing in them."""
+
+    replaces_options = False
+
+    def accepts(self, path: str) -> bool:
+        """Returns whether the suffix is that of scripts."""
+        return Path(path).suffix.lower() == SCRIPT_SUFFIX
+
+    def read_document(self, path: str, where: Location | None = None) -> Document:
+        """Returns the document of a file; see `DocumentFrontEnd.read_document`."""
+        return parse_valid_part(read_text(Path(path), where), path, Path(path).absolute().parent)
+
+
+def read_script(
+    text: str, name: str, *, overrides: Overrides = (), env: Mapping[str, str] | None = None
+) -> ParsedPipeline:
+    """Reads the text of a SQL script, whose paths are relative to the working directory.
+
+    Messages use `name` as the name of the file. Errors are in the result.
+    """
+    try:
+        script = parse_valid_part(text, name, Path.cwd())
+    except SpecError as error:
+        return ParsedPipeline(errors=[error])
+    return parsed(*complete([[script]], overrides, os.environ if env is None else env))
