@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from penstock.engine.functions.register import register_functions
 from penstock.plan.functions import builtin_functions
 from penstock.spec.script.arroyo import translate_query
-from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate
+from penstock.sql.text.edits import DialectError
 
 _DIGITS = 12
 _OF_DATAFUSION = re.compile(

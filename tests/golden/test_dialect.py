@@ -13,8 +13,8 @@ import pytest
 
 from penstock.sql.dialect.bind import bind
 from penstock.sql.dialect.relation import Output, Relation
-from penstock.sql.dialect.text import Translation
 from penstock.sql.dialect.translate import translate
+from penstock.sql.text.edits import Translation
 
 DIALECT = Path(__file__).parent / "dialect"
 FILES = sorted(path.name for path in DIALECT.glob("*.sql"))

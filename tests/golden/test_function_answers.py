@@ -28,7 +28,7 @@ from function_samples import (
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from penstock.sql.dialect.text import DialectError
+from penstock.sql.text.edits import DialectError
 
 
 @pytest.mark.spark

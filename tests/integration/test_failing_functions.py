@@ -20,8 +20,8 @@ from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.row_checks.row_checks import find_checks, number_rows
 from penstock.engine.sinks.sink_rows import discard
 from penstock.plan.functions import builtin_functions
-from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate
+from penstock.sql.text.edits import DialectError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 from function_samples import FAMILIES, read_family

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.text import line_and_column
-from penstock.sql.dialect.text import DialectError, Translation
 from penstock.sql.dialect.translate import translate
+from penstock.sql.text.edits import DialectError, Translation
 
 Route = tuple[str | int, ...]
 """The keys and indexes that lead from a node to a value among its options."""

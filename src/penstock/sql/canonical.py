@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.tokens import Sql, read_sql
+from penstock.sql.text.sql import Sql, read_sql
 
 _KEYWORDS = frozenset({
     "ALL", "AND", "ANTI", "ANY", "AS", "ASC", "BETWEEN", "BY", "CASE", "CROSS", "DESC", "DISTINCT",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 
-from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
-
-from penstock.sql.calls import called_functions, tokens_of
 from penstock.sql.functions import (
     CLOCKS,
     CLOCKS_WITHOUT_ARGUMENTS,
     CLOCKS_WITHOUT_PARENTHESES,
     NONDETERMINISTIC,
 )
+from penstock.sql.text.calls import called_functions
+from penstock.sql.text.sql import read_sql
 from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 _MOMENT = re.compile(
@@ -38,18 +36,17 @@ def has_chance(text: str) -> bool:
 
 def samples_rows(text: str) -> bool:
     """Returns whether the text has TABLESAMPLE, or no valid tokens."""
-    try:
-        tokens = tokens_of(text)
-    except SqlglotError:
-        return True
-    return any(token.token_type is TokenType.TABLE_SAMPLE for token in tokens)
+    sql = read_sql(text)
+    return sql is None or any(token.word == "TABLESAMPLE" for token in sql.tokens)
 
 
 def _is_random(text: str, random: frozenset[str]) -> bool:
     """Returns whether the text calls a function of chance or of the current time."""
-    if has_chance(text) or not CLOCKS_WITHOUT_PARENTHESES.isdisjoint(
-        token.text.lower() for token in tokens_of(text)
-    ):
+    sql = read_sql(text)
+    if sql is None or has_chance(text):
+        return True
+    names = (token.value.lower() for token in sql.tokens if token.kind != "string")
+    if not CLOCKS_WITHOUT_PARENTHESES.isdisjoint(names):
         return True
     if not (CLOCKS | random).isdisjoint(called_functions(text)):
         return True

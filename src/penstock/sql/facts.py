@@ -10,11 +10,11 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from penstock.sql.calls import called_functions
 from penstock.sql.determinism import deterministic
 from penstock.sql.functions import AGGREGATES
 from penstock.sql.parsing import DIALECT, parse_sql
 from penstock.sql.reads import count_reads, reading_parts
+from penstock.sql.text.calls import called_functions
 from penstock.sql.user_functions import NO_FUNCTIONS, UserFunctions
 
 _WINDOW_FUNCTIONS = frozenset({"window", "session_window", "window_time"})

@@ -10,9 +10,9 @@ from penstock.sdk import Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
 from penstock.sql.completeness import selected_times
-from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.kept_columns import aliased, computed_rows
 from penstock.sql.keyed_rows import KeyedRows
+from penstock.sql.text.quoting import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,13 +18,13 @@ from penstock.sql.completeness import needs_whole_input, time_columns
 from penstock.sql.dialect.bind import Bound, bind
 from penstock.sql.dialect.relation import Output
 from penstock.sql.dialect.relation import Relation as ReadRelation
-from penstock.sql.dialect.text import DialectError, Translation
 from penstock.sql.dialect.user_aggregates import collect_rows
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
 from penstock.sql.kept_columns import keyed_rows
 from penstock.sql.keyed_rows import KeyedRows
 from penstock.sql.table_joins import keeps_constant_rows, keeps_table_rows, merges_table_rows
+from penstock.sql.text.edits import DialectError, Translation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.core.names import derived_name
 from penstock.spec.script.lift import lift_windows
-from penstock.sql.dialect.text import Translation
+from penstock.sql.text.edits import Translation
 
 COUNTS = "SELECT tumble(INTERVAL '1 minute') AS w, k, count(*) AS n FROM e GROUP BY w, k"
 BY_SPARK = "SELECT window(at, '1 minute') AS w, k, count(*) AS n FROM e GROUP BY 1, k"

@@ -8,9 +8,9 @@ import pytest
 
 from penstock import app
 from penstock.core.errors import PenstockError, flatten_errors
-from penstock.sql.dialect.nesting import MAX_NESTING, check_nesting
-from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate
+from penstock.sql.text.edits import DialectError
+from penstock.sql.text.nesting import MAX_NESTING, check_nesting
 
 TABLE = "CREATE TABLE k (t STRING) WITH (connector='files', path='in.json', format='json');\n"
 

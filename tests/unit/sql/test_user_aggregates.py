@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.sql.dialect.text import DialectError, Translation
 from penstock.sql.dialect.user_aggregates import collect_rows
+from penstock.sql.text.edits import DialectError, Translation
 from penstock.sql.user_functions import UserFunctions
 
 FUNCTIONS = UserFunctions(

@@ -9,9 +9,10 @@ from penstock.cli.shell.input import NAME, Part, read_parts
 from penstock.core.errors import SpecError
 from penstock.core.text import plural
 from penstock.spec.script.function import CreateFunction
+from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.statements import CreateTable, Insert, Select, Set, Statement
 from penstock.spec.script.statements import read_statement as parse_statement
-from penstock.spec.script.tokens import TokenReader, tokenize
+from penstock.spec.script.tokens import tokenize
 from penstock.sql.facts import parse_facts
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from penstock.core.location import Location
-from penstock.spec.script.quotes import statement_end
 from penstock.spec.tree.nodes import File
+from penstock.sql.text.quoting import statement_end
 
 NAME = "<sql>"
 """The name of the input in messages."""

@@ -11,7 +11,7 @@ from penstock.cli.shell import catalog
 from penstock.cli.shell.input import Part
 from penstock.cli.shell.shell import Shell
 from penstock.core.errors import UserError
-from penstock.spec.script.quotes import CLOSED
+from penstock.sql.text.quoting import CLOSED
 
 Execute = Callable[[Shell, Part, "re.Match[str]"], None]
 

@@ -14,8 +14,8 @@ from penstock.engine.analysis.errors import error_context, translate
 from penstock.engine.analysis.name_errors import REPLACEMENT, function_name, nearest_function
 from penstock.plan.model import Node, Plan
 from penstock.sdk.sql_text import SqlText
-from penstock.sql.dialect.text import Edit, Translation
 from penstock.sql.dialect.window_calls import WINDOWS
+from penstock.sql.text.edits import Edit, Translation
 
 QUERY = ("sql",)
 """The route of a text that is a query. Others are expressions or queries."""

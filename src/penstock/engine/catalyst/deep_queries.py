@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 
 from penstock.core.errors import OptionError
 from penstock.plan.model import Node, Plan
-from penstock.sql.dialect.nesting import SPLIT, TOO_DEEP
+from penstock.sql.text.nesting import SPLIT, TOO_DEEP
 
 OVERFLOW = "java.lang.StackOverflowError"
 PROBLEM = "the query is nested too deeply, or an expression has too many parts"

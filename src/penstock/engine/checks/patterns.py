@@ -13,7 +13,7 @@ from penstock.core.errors import SqlError
 from penstock.engine.analysis.errors import sql_texts
 from penstock.engine.catalyst.java_names import java_names
 from penstock.plan.model import Node, Plan
-from penstock.sql.dialect.tokens import Sql, read_sql
+from penstock.sql.text.sql import Sql, read_sql
 
 _FUNCTIONS = (
     "regexp", "regexp_count", "regexp_extract", "regexp_extract_all", "regexp_instr",

@@ -20,8 +20,8 @@ from penstock.engine.functions.builder import java_array, new_builder
 from penstock.engine.functions.evaluate import Evaluation
 from penstock.plan.functions import functions_of
 from penstock.plan.functions.model import Function
-from penstock.sql.dialect.text import Translation
 from penstock.sql.dialect.user_aggregates import collect_rows
+from penstock.sql.text.edits import Translation
 from penstock.sql.user_functions import row_function, rows_function
 
 _NAMES = (

@@ -25,8 +25,8 @@ from penstock.plan.functions.sql_code import check_expression
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.spec.function_models import FunctionSpec
 from penstock.spec.source_map import Route, SourceMap, locate_error
-from penstock.sql.dialect.text import DialectError
 from penstock.sql.dialect.translate import translate
+from penstock.sql.text.edits import DialectError
 
 
 class DeclaredFunction:

@@ -9,13 +9,14 @@ from pathlib import Path
 from penstock.core.errors import SpecError
 from penstock.core.names import quote_name
 from penstock.core.text import did_you_mean
+from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.table import TableColumn
-from penstock.spec.script.tokens import Text, TokenReader, tokenize
+from penstock.spec.script.tokens import Text, tokenize
 from penstock.spec.tree.nodes import File
-from penstock.sql.dialect.calls import quote
 from penstock.sql.dialect.query import read_query
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import read_sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.quoting import quote
+from penstock.sql.text.sql import read_sql
 
 
 def assignment(

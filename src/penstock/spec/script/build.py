@@ -16,7 +16,7 @@ from penstock.spec.tree.nodes import (
     SequenceNode,
     Span,
 )
-from penstock.sql.dialect.text import Translation
+from penstock.sql.text.edits import Translation
 
 
 def text_node(file: File, text: Text) -> ScalarNode:

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from sqlglot.tokenizer_core import TokenType
-
 from penstock.core.errors import SpecError, raise_all
 from penstock.core.location import Location
 from penstock.spec.script.build import map_node
 from penstock.spec.script.nodes import ScriptNodes
-from penstock.spec.script.quotes import find_unclosed
+from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.statements import Statement, read_statement
 from penstock.spec.script.tables import resolve_tables
-from penstock.spec.script.tokens import Text, Token, TokenReader, split_statements, tokenize
+from penstock.spec.script.tokens import Text, split_statements, tokenize
 from penstock.spec.script.unread import UnreadStatements
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import File, MappingNode
-from penstock.sql.dialect.nesting import check_nesting
-from penstock.sql.dialect.text import DialectError
+from penstock.sql.text.edits import DialectError
+from penstock.sql.text.nesting import check_nesting
+from penstock.sql.text.quoting import find_unclosed
+from penstock.sql.text.tokens import Token
 
 
 def parse_script(text: str, name: str, base: Path) -> Document:
@@ -74,8 +74,8 @@ def _tokens(file: File, errors: list[SpecError]) -> list[Token]:
     except SpecError as error:
         opening = find_unclosed(file.text)
         before = tokenize(replace(file, text=file.text[:opening]))
-        last = [index for index, token in enumerate(before) if token.type is TokenType.SEMICOLON]
-        quoted = (file.text[token.start : token.end] for token in before if token.quoted)
+        last = [index for index, token in enumerate(before) if token.is_sign(";")]
+        quoted = (file.text[token.start : token.end] for token in before if token.is_quoted)
         if not last or any("\n" in text for text in quoted):
             raise
         errors.append(error)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from penstock.spec.script.arroyo import EVENT_TIME
-from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.dialect.lineage import is_aggregate, starred_sources
 from penstock.sql.dialect.query import Item, Query, Select, Source, read_query
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql, read_sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.quoting import quoted
+from penstock.sql.text.sql import Sql, read_sql
 
 
 class HiddenTimes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from penstock.core.errors import SpecError
-from penstock.spec.script.tokens import TokenReader
+from penstock.spec.script.reader import TokenReader
 
 
 class Counterpart(NamedTuple):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.tokens import Text, TokenReader
+from penstock.spec.script.reader import TokenReader
+from penstock.spec.script.tokens import Text
 from penstock.spec.tree.nodes import File
 
 _TIMES = {"year": "%Y", "month": "%Y/%m", "day": "%Y/%m/%d", "hour": "%Y/%m/%d/%H"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.dialect.lineage import whole_call, window_name
 from penstock.sql.dialect.query import Item, Part, Select
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS
 from penstock.sql.functions import AGGREGATES
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.quoting import quoted
+from penstock.sql.text.sql import Sql
 
 _AFTER = ("QUALIFY", "WINDOW", "ORDER", "LIMIT", "OFFSET")
 """The clauses that follow the groups."""

@@ -15,7 +15,7 @@ from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.row_times import window_columns
 from penstock.spec.script.tokens import Text
 from penstock.spec.tree.nodes import File, Node
-from penstock.sql.dialect.text import Translation
+from penstock.sql.text.edits import Translation
 
 
 class Sections:

@@ -10,8 +10,9 @@ from penstock.spec.script.function import CreateFunction, read_function
 from penstock.spec.script.options import Option, read_options, read_value
 from penstock.spec.script.other_statements import unsupported_statement
 from penstock.spec.script.partitions import Partition, read_partitions
+from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.table import TableColumns, read_columns
-from penstock.spec.script.tokens import Text, TokenReader
+from penstock.spec.script.tokens import Text
 from penstock.spec.tree.nodes import Node
 
 STATEMENTS = [

@@ -1,31 +1,32 @@
-"""Tokens of a SQL script, and a reader of one statement."""
+"""Tokens of a SQL script: those of SQL, and texts between `$$`.
+
+A name in double quotes, as `"user id"`, is a string among the tokens, and in backticks in queries.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
-
-import sqlglot
-from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import Token as SqlglotToken
-from sqlglot.tokenizer_core import TokenType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from penstock.core.errors import SpecError
-from penstock.core.location import Location
-from penstock.core.text import shorten
-from penstock.spec.script.names import in_backticks, joined_names
-from penstock.spec.script.quotes import DOLLAR, OPEN, find_unclosed
-from penstock.spec.script.token import Text, Token
+from penstock.core.names import quote_name
 from penstock.spec.tree.nodes import File
+from penstock.sql.text import tokens as sql_tokens
+from penstock.sql.text.quoting import DOLLAR, OPEN, find_unclosed
+from penstock.sql.text.tokens import Token, UnclosedError
 
-__all__ = ["Text", "Token", "TokenReader", "split_statements", "tokenize"]
+_QUOTE = '"'
 
-T = TypeVar("T")
-DIALECT = "spark"
-_WORD = re.compile(r"[A-Za-z_]\w*\Z")
-_BRACKETS = {"(": ")", "[": "]"}
-_TYPE_BRACKETS = {**_BRACKETS, "<": ">"}
+
+class Text(NamedTuple):
+    """A part of a script: `file.text[start:end]`, and its value without quotes.
+
+    In a query or an expression names in double quotes have backticks instead.
+    """
+
+    value: str
+    start: int
+    end: int
 
 
 def tokenize(file: File) -> list[Token]:
@@ -35,8 +36,8 @@ def tokenize(file: File) -> list[Token]:
     for start, (end, _) in bodies.items():
         text = f"{text[:start]}'{' ' * (end - start - 2)}'{text[end:]}"
     try:
-        tokens = sqlglot.tokenize(text, dialect=DIALECT)
-    except TokenError:
+        tokens = sql_tokens.tokenize(text)
+    except UnclosedError:
         opening = find_unclosed(file.text)
         mark = file.text[opening : opening + 2] if file.text[opening] == "/" else file.text[opening]
         raise SpecError(
@@ -44,17 +45,16 @@ def tokenize(file: File) -> list[Token]:
             code="invalid-sql",
             where=file.location(opening, opening + len(mark)),
         ) from None
-    read = joined_names((_with_body(token, file, bodies) for token in tokens), file)
-    return [part for token in read for part in _words(token, file)]
+    return [_with_body(token, file, bodies) for token in tokens]
 
 
-def _with_body(token: SqlglotToken, file: File, bodies: Mapping[int, tuple[int, int]]) -> Token:
-    """Returns a token of sqlglot, with the text between `$$` that its blanks stand for."""
-    start, end = token.start, token.end + 1
-    if start not in bodies:
-        return Token(token.text, token.token_type, start, end)
-    margin = bodies[start][1]
-    return Token(file.text[start + margin : end - margin], TokenType.RAW_STRING, start, end, margin)
+def _with_body(token: Token, file: File, bodies: Mapping[int, tuple[int, int]]) -> Token:
+    """Returns a token, with the text between `$$` that its blanks stand for."""
+    if token.start not in bodies:
+        return token
+    margin = bodies[token.start][1]
+    body = file.text[token.start + margin : token.end - margin]
+    return token._replace(value=body, margin=margin)
 
 
 def _dollar_quoted(file: File) -> dict[int, tuple[int, int]]:
@@ -82,22 +82,11 @@ def _dollar_quoted(file: File) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _words(token: Token, file: File) -> Iterator[Token]:
-    """Yields the words of a token. sqlglot reads some keywords, as PRIMARY KEY, as one token."""
-    text = file.text[token.start : token.end]
-    if token.quoted or not any(map(str.isspace, text)):
-        yield token
-        return
-    for match in re.finditer(r"\S+", text):
-        start, end = token.start + match.start(), token.start + match.end()
-        yield Token(match[0], TokenType.VAR, start, end)
-
-
 def split_statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Yields the tokens of each statement, without the semicolons and without empty statements."""
     statement: list[Token] = []
     for token in tokens:
-        if token.type is TokenType.SEMICOLON:
+        if token.is_sign(";"):
             if statement:
                 yield statement
             statement = []
@@ -107,173 +96,36 @@ def split_statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield statement
 
 
-class TokenReader:
-    """A reader of the tokens of one statement, from the first to the last."""
+def in_backticks(file: File, tokens: Iterable[Token], start: int, end: int) -> str:
+    """Returns `file.text[start:end]` with the names in double quotes as names of Spark.
 
-    def __init__(self, file: File, tokens: Sequence[Token]) -> None:
-        self.file, self._tokens, self._next = file, tokens, 0
-
-    @property
-    def ended(self) -> bool:
-        """Whether no token remains."""
-        return self._next >= len(self._tokens)
-
-    def at(self, *words: str) -> bool:
-        """Returns whether the next tokens are these keywords or signs."""
-        following = self._tokens[self._next : self._next + len(words)]
-        return len(following) == len(words) and all(map(_is, following, words))
-
-    def accept(self, *words: str) -> bool:
-        """Reads these keywords or signs if they are next. Returns whether they were."""
-        found = self.at(*words)
-        self._next += len(words) if found else 0
-        return found
-
-    def expect(self, *words: str) -> None:
-        """Reads keywords or signs. Raises SpecError."""
-        for word in words:
-            if not self.accept(word):
-                raise self.error(word)
-
-    def word(self) -> str:
-        """Returns the next keyword in upper case without reading it; empty for other tokens."""
-        if self.ended or self._token.quoted:
-            return ""
-        return self._token.text.upper()
-
-    def first_word(self) -> str:
-        """Returns the first keyword of the statement in upper case; empty for other tokens."""
-        return "" if self._tokens[0].quoted else self._tokens[0].text.upper()
-
-    def name(self, expected: str) -> Text:
-        """Reads an identifier, plain or quoted. Raises SpecError with `expected`."""
-        if self.ended:
-            raise self.error(expected)
-        token = self._token
-        is_quoted = token.quoted and self.file.text[token.start] in ('"', "`")
-        if not is_quoted and (token.quoted or not _WORD.match(token.text)):
-            raise self.error(expected)
-        return self._read()
-
-    def string(self, expected: str) -> Text:
-        """Reads a quoted text. Raises SpecError with `expected`."""
-        if not self.is_string():
-            raise self.error(expected)
-        return self._read()
-
-    def is_string(self) -> bool:
-        """Returns whether the next token is a quoted text."""
-        return not self.ended and self._token.type in (TokenType.STRING, TokenType.RAW_STRING)
-
-    def is_number(self) -> bool:
-        """Returns whether the next token is a number."""
-        return not self.ended and self._token.type is TokenType.NUMBER
-
-    def any(self) -> Text:
-        """Reads the next token, whatever it is."""
-        return self._read()
-
-    def names(self, expected: str) -> list[Text]:
-        """Reads identifiers between parentheses. Raises SpecError."""
-        return self.items(lambda: self.name(expected))
-
-    def items(self, read: Callable[[], T]) -> list[T]:
-        """Reads items between parentheses, separated by commas. Raises SpecError."""
-        self.expect("(")
-        items = [read()]
-        while self.accept(","):
-            items.append(read())
-        self.expect(")")
-        return items
-
-    def expression(self) -> Text:
-        """Reads an expression up to the bracket that closes it. Raises SpecError."""
-        return self._balanced(_BRACKETS, (), "an expression")
-
-    def item(self, expected: str) -> tuple[Text, TokenReader]:
-        """Reads an item up to a comma or the bracket that closes it, and returns its reader.
-
-        Raises SpecError.
-        """
-        first = self._next
-        text = self._balanced(_BRACKETS, (",",), expected)
-        return text, TokenReader(self.file, self._tokens[first : self._next])
-
-    def type(self, following: Collection[str]) -> Text:
-        """Reads a type up to one of the `following` keywords. Raises SpecError."""
-        return self._balanced(_TYPE_BRACKETS, following, "the type of the column")
-
-    def _balanced(
-        self, brackets: Mapping[str, str], following: Collection[str], expected: str
-    ) -> Text:
-        first = self._next
-        closing: list[str] = []
-        while not self.ended:
-            word = self.word()
-            if not closing and (word in following or word in brackets.values()):
-                break
-            if word in brackets:
-                closing.append(brackets[word])
-            elif closing and word == closing[-1]:
-                closing.pop()
-            self._next += 1
-        if first == self._next:
-            raise self.error(expected)
-        return self._text(first, self._next)
-
-    def rest(self, expected: str) -> Text:
-        """Reads all remaining tokens. Raises SpecError if there are none."""
-        first, self._next = self._next, len(self._tokens)
-        if first == self._next:
-            raise self.error(expected)
-        return self._text(first, self._next)
-
-    def end(self) -> None:
-        """Checks that no token remains. Raises SpecError."""
-        if not self.ended:
-            raise self.error("the end of the statement or ;")
-
-    def error(self, expected: str) -> SpecError:
-        """Returns the error that `expected` is not next."""
-        if self.ended:
-            found, where = "the end of the statement", self._after
-        else:
-            text = self.file.text[self._token.start : self._token.end]
-            found, where = shorten(text, 40), self._location(self._token)
-        return SpecError(f"expected {expected}, found {found}", code="invalid-sql", where=where)
-
-    def location(self, text: Text) -> Location:
-        """Returns the location of a text."""
-        return self.file.location(text.start, text.end)
-
-    @property
-    def start(self) -> Location:
-        """The location of the first token."""
-        return self._location(self._tokens[0])
-
-    @property
-    def _token(self) -> Token:
-        return self._tokens[self._next]
-
-    @property
-    def _after(self) -> Location:
-        end = self._tokens[-1].end
-        return self.file.location(end, end + 1)
-
-    def _location(self, token: Token) -> Location:
-        return self.file.location(token.start, token.end)
-
-    def _read(self) -> Text:
-        token = self._token
-        self._next += 1
-        margin = token.margin or int(token.quoted)
-        return Text(token.text, token.start + margin, token.end - margin)
-
-    def _text(self, first: int, last: int) -> Text:
-        tokens = self._tokens[first:last]
-        start, end = tokens[0].start, tokens[-1].end
-        return Text(in_backticks(self.file, tokens, start, end), start, end)
+    The text keeps its length, so that positions in it remain. Raises SpecError.
+    """
+    parts = []
+    for token in tokens:
+        if _is_name(token, file):
+            parts += [file.text[start : token.start], _name(token, file)]
+            start = token.end
+    return "".join([*parts, file.text[start:end]])
 
 
-def _is(token: Token, word: str) -> bool:
-    return not token.quoted and token.text.upper() == word
+def _is_name(token: Token, file: File) -> bool:
+    return token.kind == "string" and file.text[token.start] == _QUOTE
+
+
+def _name(token: Token, file: File) -> str:
+    length = token.end - token.start
+    name = file.text[token.start + 1 : token.end - 1].replace(_QUOTE * 2, _QUOTE)
+    written = quote_name(name)
+    if not name:
+        raise _invalid(token, file, "a name is empty", "write '' for an empty text")
+    if len(written) > length:
+        raise _invalid(
+            token, file, "a name in double quotes contains a backtick", f"write {written}"
+        )
+    return written.ljust(length)
+
+
+def _invalid(token: Token, file: File, problem: str, hint: str) -> SpecError:
+    where = file.location(token.start, token.end)
+    return SpecError(problem, code="invalid-sql", where=where, hint=hint)

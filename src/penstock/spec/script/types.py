@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from penstock.core.errors import SpecError
-from penstock.spec.script.tokens import Text, TokenReader
+from penstock.spec.script.reader import TokenReader
+from penstock.spec.script.tokens import Text
 
 _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^']|'')*'|\w+|\S")
 _WORD = re.compile(r"\w")

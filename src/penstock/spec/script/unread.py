@@ -5,8 +5,8 @@ from __future__ import annotations
 from penstock.core.errors import SpecError
 from penstock.spec.parsed import MissingParts
 from penstock.spec.script.function import CreateFunction
+from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.statements import CreateTable, CreateView, Insert, Statement
-from penstock.spec.script.tokens import TokenReader
 
 _BEFORE_KIND = ("OR", "REPLACE", "TEMPORARY", "TEMP", "AGGREGATE")
 _KINDS = ("TABLE", "VIEW", "FUNCTION", "MACRO")

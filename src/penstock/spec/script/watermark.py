@@ -9,7 +9,8 @@ from typing import NamedTuple
 from penstock.core.errors import SpecError
 from penstock.core.units import duration_text, seconds
 from penstock.spec.script.options import read_interval
-from penstock.spec.script.tokens import Text, TokenReader
+from penstock.spec.script.reader import TokenReader
+from penstock.spec.script.tokens import Text
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.sql.dialect.query import Select
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Call, Sql
 
 _LISTS = ("array_agg", "collect_list")
 _TEXTS = ("listagg", "string_agg")

@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from typing import Self
 
 from penstock.core.text import did_you_mean
-from penstock.sql.dialect.identifiers import HIDDEN, quoted
 from penstock.sql.dialect.lineage import is_aggregate
 from penstock.sql.dialect.query import Part, Query, Select, Source, read_query
 from penstock.sql.dialect.relation import Output, Relation, Spec
-from penstock.sql.dialect.text import DialectError, Edit, Translation
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.edits import DialectError, Edit, Translation
+from penstock.sql.text.quoting import quoted
+from penstock.sql.text.sql import Call, Sql
+
+HIDDEN = "_event_time"
+"""The column of an event time that a query does not select."""
 
 
 class EventTimes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from penstock.sql.dialect.text import DialectError
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import DialectError
+from penstock.sql.text.sql import Sql
 
 _UNITS = {
     "microsecond": 1e-6, "millisecond": 1e-3, "second": 1.0, "minute": 60.0, "hour": 3600.0,

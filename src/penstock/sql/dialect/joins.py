@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.dialect.lineage import Outputs
 from penstock.sql.dialect.query import Part, Select, Source
 from penstock.sql.dialect.relation import Spec
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.quoting import quoted
+from penstock.sql.text.sql import Sql
 
 Windows = Mapping[Source, tuple[str, Spec]]
 """The columns of windows of relations."""

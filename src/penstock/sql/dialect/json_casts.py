@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from penstock.sql.dialect import json_values
 from penstock.sql.dialect.json_keys import Step
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.sql import Sql
 
 _WHOLE = {
     "TINYINT": "TINYINT", "BYTE": "TINYINT", "SMALLINT": "SMALLINT", "SHORT": "SMALLINT",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.sql import Sql
 
 
 @dataclass(frozen=True)

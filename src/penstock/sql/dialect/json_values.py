@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from penstock.sql.dialect.calls import quote
 from penstock.sql.dialect.json_keys import Computed, Step
 from penstock.sql.dialect.json_path import path_of
+from penstock.sql.text.quoting import quote
 
 _NOT_IN_PATHS = re.compile(r"['?*\"\\]|^\s|\s$|^$")
 """Keys that functions of Spark read in different ways in paths."""

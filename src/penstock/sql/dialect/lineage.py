@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.sql.dialect.query import Item, Part, Query, Select, Source, column_name
 from penstock.sql.dialect.relation import Bound, Output, Spec
-from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS, read_window, spark_window
 from penstock.sql.functions import AGGREGATES
+from penstock.sql.text.sql import Call, Sql
 
 Outputs = Mapping[Source, Output]
 

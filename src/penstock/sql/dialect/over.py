@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from penstock.sql.dialect.lineage import Outputs, is_aggregate
 from penstock.sql.dialect.query import Query, Select
 from penstock.sql.dialect.relation import Relation
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.sql import Sql
 
 
 def computed_by_window(

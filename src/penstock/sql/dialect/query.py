@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.sql import Sql
 
 Part = tuple[int, int]
 """The first token of a part, and the token after it."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from penstock.sql.dialect.query import Select, column_name
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Call, Sql
 
 COLUMN = "session_window"
 """The column of the sessions of Spark."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from penstock.sql.dialect.nesting import TOO_DEEP, check_nesting
 from penstock.sql.dialect.rules import RULES
-from penstock.sql.dialect.text import DialectError, Edit, Translation, without_overlaps
-from penstock.sql.dialect.tokens import read_sql
+from penstock.sql.text.edits import DialectError, Edit, Translation, without_overlaps
+from penstock.sql.text.nesting import TOO_DEEP, check_nesting
+from penstock.sql.text.sql import read_sql
 
 _MAX_ROUNDS = 200
 """More than the depth of nested calls in any query."""

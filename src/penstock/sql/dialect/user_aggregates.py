@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from penstock.sql.dialect.identifiers import quoted
 from penstock.sql.dialect.rules.ordered_aggregates import SORTED, Key, by_keys, key_fields, read_key
-from penstock.sql.dialect.text import DialectError, Edit, Translation, without_overlaps
-from penstock.sql.dialect.tokens import Call, Sql, read_sql
+from penstock.sql.text.edits import DialectError, Edit, Translation, without_overlaps
+from penstock.sql.text.quoting import quoted
+from penstock.sql.text.sql import Call, Sql, read_sql
 from penstock.sql.user_functions import UserFunctions, row_function, rows_function
 
 _MAX_DEPTH = 50

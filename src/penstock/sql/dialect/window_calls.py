@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from penstock.core.text import plural
-from penstock.sql.dialect.calls import quote
 from penstock.sql.dialect.intervals import check_positive, interval_seconds, signed_seconds
 from penstock.sql.dialect.relation import Spec
-from penstock.sql.dialect.text import DialectError
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.edits import DialectError
+from penstock.sql.text.quoting import quote
+from penstock.sql.text.sql import Call, Sql
 
 WINDOWS = ("tumble", "hop", "session")
 SPARK_WINDOWS = ("window", "session_window")

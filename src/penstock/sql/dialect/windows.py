@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from penstock.sql.dialect.distinct import distinct_edits
-from penstock.sql.dialect.event_times import EventTimes
-from penstock.sql.dialect.identifiers import HIDDEN
+from penstock.sql.dialect.event_times import HIDDEN, EventTimes
 from penstock.sql.dialect.joins import conjuncts, join_edits, names_column, reference_edits
 from penstock.sql.dialect.lineage import (
     merge,
@@ -28,8 +27,6 @@ from penstock.sql.dialect.query import (
 )
 from penstock.sql.dialect.relation import Output, Relation, Spec
 from penstock.sql.dialect.sessions import COLUMN, groups_by_column, key_edit_text, session_edits
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Call, Sql
 from penstock.sql.dialect.window_calls import (
     SPARK_WINDOWS,
     WINDOWS,
@@ -38,6 +35,8 @@ from penstock.sql.dialect.window_calls import (
     spark_window,
     window_sql,
 )
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.sql import Call, Sql
 
 _SECOND: Spec = ("tumble", 1, 1)
 Ctes = Mapping[str, tuple[Query, Output]]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from penstock.core.names import quote_name
 from penstock.spec.script.arroyo.operands import operand_after, operand_before
 from penstock.sql.dialect.query import Part, read_query
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Sql
 from penstock.sql.typed_functions import DIVIDE
 
 _FACTORS = ("*", "/", "%")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from penstock.sql.dialect.calls import is_array_literal, literal, rewrite, rewrite_call
 from penstock.sql.dialect.query import Part
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import is_array_literal, literal, rewrite, rewrite_call
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Call, Sql
 from penstock.sql.typed_functions import CARDINALITY, DIMENSIONS
 
 _TEMPLATES = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.sql import Sql
 
 _SECOND_WORDS = ("PRECISION", "UNSIGNED", "VARYING")
 """The last words of types: `DOUBLE PRECISION`, `BIGINT UNSIGNED`."""

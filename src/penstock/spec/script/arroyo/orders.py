@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Sql
 
 _ENDS = frozenset({"ROWS", "RANGE", "GROUPS", "LIMIT", "OFFSET", "FETCH", "UNION", "EXCEPT",
                    "INTERSECT", "WINDOW"})  # fmt: skip

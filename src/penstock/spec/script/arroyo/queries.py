@@ -17,8 +17,8 @@ from penstock.spec.script.arroyo.orders import null_orders
 from penstock.sql.dialect.json_keys import key_end
 from penstock.sql.dialect.lineage import whole_call
 from penstock.sql.dialect.query import Part, read_query
-from penstock.sql.dialect.text import Edit, Translation, without_overlaps
-from penstock.sql.dialect.tokens import Sql, read_sql
+from penstock.sql.text.edits import Edit, Translation, without_overlaps
+from penstock.sql.text.sql import Sql, read_sql
 
 _MAX_ROUNDS = 200
 _NO_ARRAYS = ("ARRAY", "MAP", "STRUCT", "MAKE_ARRAY")

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlglot.tokenizer_core import TokenType
-
 from penstock.core.errors import PenstockError, SpecError, ValidationErrors, flatten_errors
 from penstock.spec.script.document import parse_script
 from penstock.spec.script.tokens import split_statements, tokenize
@@ -122,7 +120,7 @@ def query_text(text: str) -> str:
         tokens = tokenize(File("", text, Path()))
     except SpecError:
         return text
-    while tokens and tokens[-1].type is TokenType.SEMICOLON:
+    while tokens and tokens[-1].is_sign(";"):
         tokens.pop()
     return text[tokens[0].start : tokens[-1].end] if tokens else ""
 

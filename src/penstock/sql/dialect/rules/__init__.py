@@ -32,8 +32,8 @@ from penstock.sql.dialect.rules import (
     unnest,
     window_orders,
 )
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Sql
 
 Rule = Callable[[Sql], Iterator[list[Edit]]]
 

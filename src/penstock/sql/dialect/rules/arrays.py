@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from penstock.sql.dialect.calls import is_array_literal, literal, rewrite_call, rewrite_calls
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import is_array_literal, literal, rewrite_call, rewrite_calls
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.sql import Call, Sql
 
 _PLUS = "(_sum, _item) -> coalesce(_sum + _item, _sum, _item)"
 _TIMES = "(_product, _item) -> coalesce(_product * _item, _product, _item)"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import literal, rewrite
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import literal, rewrite
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.sql import Call, Sql
 
 _FUNCTIONS = {"arrow_cast": "CAST", "arrow_try_cast": "TRY_CAST"}
 _TYPES = {

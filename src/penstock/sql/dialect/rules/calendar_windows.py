@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from penstock.core.text import did_you_mean
-from penstock.sql.dialect.calls import literal, quote, rewrite_call
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import literal, rewrite_call
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.quoting import quote
+from penstock.sql.text.sql import Call, Sql
 
 _NAME = "calendar_window"
 _UNITS = {

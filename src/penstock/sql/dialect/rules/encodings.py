@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import literal, rewrite_call
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.calls import literal, rewrite_call
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.sql import Sql
 
 _BY_ENCODING = {
     ("encode", "hex"): "lower(hex({0}))",

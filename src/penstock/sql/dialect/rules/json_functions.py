@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from penstock.sql.dialect import json_values
-from penstock.sql.dialect.calls import literal, quote, rewrite_call
 from penstock.sql.dialect.json_casts import cast_value, type_of_cast
 from penstock.sql.dialect.json_keys import Step, read_step
 from penstock.sql.dialect.json_path import (
@@ -15,8 +14,10 @@ from penstock.sql.dialect.json_path import (
     json_text,
     path_problem,
 )
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import literal, rewrite_call
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.quoting import quote
+from penstock.sql.text.sql import Call, Sql
 
 _BY_KEYS: dict[str, Callable[[Sequence[Step]], str]] = {
     "json_get_str": json_values.string,

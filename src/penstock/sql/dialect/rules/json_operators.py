@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from penstock.sql.dialect import json_values
-from penstock.sql.dialect.calls import rewrite
 from penstock.sql.dialect.json_casts import cast_value, type_of_cast
 from penstock.sql.dialect.json_keys import Step, key_end, read_step
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.calls import rewrite
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.sql import Sql
 
 _LAMBDAS = frozenset({
     "AGGREGATE", "ARRAY_SORT", "EXISTS", "FILTER", "FORALL", "MAP_FILTER", "MAP_ZIP_WITH", "REDUCE",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import quote
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.quoting import quote
+from penstock.sql.text.sql import Sql
 
 
 def edits(sql: Sql) -> Iterator[list[Edit]]:

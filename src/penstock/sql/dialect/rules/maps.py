@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import is_array_literal, literal, rewrite_call, rewrite_calls
-from penstock.sql.dialect.identifiers import quoted
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.calls import is_array_literal, literal, rewrite_call, rewrite_calls
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.quoting import quoted
+from penstock.sql.text.sql import Sql
 
 _TEMPLATES = {
     ("map_extract", 2): "array(try_element_at({0}, {1}))",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.core.names import quote_name
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Sql
 
 _BEFORE_NAMES = frozenset({"AS", "FROM", "JOIN"})
 

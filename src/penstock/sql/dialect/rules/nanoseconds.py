@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import literal
 from penstock.sql.dialect.rules.types import casts
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.calls import literal
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.sql import Sql
 
 _HINTS = {
     "to_timestamp_nanos": "use to_timestamp_micros(a DIV 1000), and a % 1000 for the rest",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import rewrite_call, rewrite_calls
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.calls import rewrite_call, rewrite_calls
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Sql
 
 _STEPS = 92
 """The most steps of Euclid's algorithm for two numbers of 64 bits."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from penstock.sql.dialect.calls import too_few_arguments
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import too_few_arguments
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Call, Sql
 
 _NAMES = ("array_agg", "first_value", "last_value", "nth_value", "string_agg")
 

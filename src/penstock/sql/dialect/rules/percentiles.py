@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import rewrite, rewrite_calls, too_few_arguments
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import rewrite, rewrite_calls, too_few_arguments
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Call, Sql
 
 _WEIGHTED = "percentile({0}, {2}, CAST({1} AS BIGINT))"
 _TEMPLATES = {

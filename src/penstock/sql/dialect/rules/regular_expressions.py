@@ -9,15 +9,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from penstock.sql.dialect.calls import literal, quote, rewrite_call
 from penstock.sql.dialect.rust_patterns import (
     JavaPattern,
     PatternError,
     java_pattern,
     java_replacement,
 )
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import literal, rewrite_call
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.quoting import quote
+from penstock.sql.text.sql import Call, Sql
 
 _FUNCTIONS = ("regexp_count", "regexp_instr", "regexp_like", "regexp_match", "regexp_replace")
 _OF_SPARK = ("regexp", "regexp_extract", "regexp_extract_all", "regexp_substr", "rlike", "split")

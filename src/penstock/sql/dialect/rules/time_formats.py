@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.sql.dialect.calls import literal, quote, rewrite
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.calls import literal, rewrite
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.quoting import quote
+from penstock.sql.text.sql import Call, Sql
 
 _LETTERS = {
     "Y": "yyyy", "y": "yy", "m": "MM", "-m": "M", "b": "MMM", "h": "MMM", "B": "MMMM", "d": "dd",

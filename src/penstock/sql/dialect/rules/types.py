@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Sql
 
 _TYPES = {
     "TEXT": "STRING", "VARCHAR": "STRING", "CHARACTER": "STRING", "BYTEA": "BINARY",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.sql.dialect.text import Edit
-from penstock.sql.dialect.tokens import Sql
+from penstock.sql.text.edits import Edit
+from penstock.sql.text.sql import Sql
 
 _ORDERED = (
     "cume_dist", "dense_rank", "lag", "lead", "ntile", "percent_rank", "rank", "row_number",

@@ -1,9 +1,12 @@
-"""Quotes and comments of a SQL script, in a text that may not be complete."""
+"""Quotes of SQL: names and literals in quotes, and quotes and comments in an incomplete text."""
 
 from __future__ import annotations
 
 import re
 
+from penstock.core.names import quote_name
+
+_PLAIN = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 CLOSED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""", re.DOTALL
 )
@@ -12,6 +15,17 @@ _SIGN = r"\$(?:[A-Za-z_]\w*)?\$"
 DOLLAR = re.compile(rf"(?P<tag>{_SIGN})(?P<body>.*?)(?P=tag)|{CLOSED.pattern}", re.DOTALL)
 """A text between `$$`, or a part of a script in which `$$` has no meaning."""
 _END = re.compile(rf"{DOLLAR.pattern}|(?P<end>;)|(?P<open>{OPEN.pattern}|{_SIGN})", re.DOTALL)
+
+
+def quoted(name: str) -> str:
+    """Returns a name as it is written in Spark SQL."""
+    return name if _PLAIN.match(name) else quote_name(name)
+
+
+def quote(text: str) -> str:
+    """Returns a text as a literal of Spark SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def find_unclosed(text: str) -> int:

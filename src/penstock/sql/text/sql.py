@@ -1,19 +1,13 @@
-"""Tokens of a SQL text with positions, brackets and calls of functions."""
+"""A SQL text as tokens, with its brackets, operands and calls of functions."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import sqlglot
-from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
+from penstock.sql.text.tokens import Token, UnclosedError, tokenize
 
-DIALECT = "spark"
 _OPENING = {"(": ")", "[": "]", "{": "}"}
-_NAME = re.compile(r"[^\W\d]\w*\Z")
 _NO_OPERANDS = frozenset({
     "ALL", "AND", "ANY", "AS", "ASC", "BETWEEN", "BY", "CASE", "CROSS", "DESC", "DISTINCT", "DIV",
     "ELSE", "EXCEPT", "FILTER", "FROM", "FULL", "GROUP", "HAVING", "ILIKE", "IN", "INNER",
@@ -22,30 +16,6 @@ _NO_OPERANDS = frozenset({
     "VALUES", "WHEN", "WHERE", "WITH",
 })  # fmt: skip
 """Keywords that end before an operand."""
-
-
-class Token(NamedTuple):
-    """A word, quoted name, string, number or sign: `sql.text[start:end]`."""
-
-    value: str
-    """The text without quotes."""
-    kind: str
-    start: int
-    end: int
-
-    @property
-    def word(self) -> str:
-        """The word in upper case; empty for other tokens."""
-        return self.value.upper() if self.kind == "word" else ""
-
-    def is_sign(self, sign: str) -> bool:
-        """Returns whether the token is this sign."""
-        return self.kind == "sign" and self.value == sign
-
-    @property
-    def is_name(self) -> bool:
-        """Whether the token may be an identifier."""
-        return self.kind in ("word", "name")
 
 
 @dataclass(frozen=True)
@@ -60,11 +30,11 @@ class Call:
 
 
 class Sql:
-    """The tokens of a text. Raises SqlglotError at a quote that is not closed."""
+    """The tokens of a text. Raises UnclosedError at a quote that is not closed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = tuple(_join_literals(text, _tokenize(text)))
+        self.tokens = tuple(tokenize(text))
         self.closing = self._pair_brackets()
 
     def __len__(self) -> int:
@@ -217,50 +187,5 @@ def read_sql(text: str) -> Sql | None:
     """Returns the tokens of a text, or None if a quote is not closed."""
     try:
         return Sql(text)
-    except SqlglotError:
+    except UnclosedError:
         return None
-
-
-def _join_literals(text: str, tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yields a literal with doubled quotes, as in `'it''s'`, as one token."""
-    pending: Token | None = None
-    for token in tokens:
-        if pending is not None and _is_doubled_quote(text, pending, token):
-            quote = text[token.start]
-            pending = Token(pending.value + quote + token.value, "string", pending.start, token.end)
-            continue
-        if pending is not None:
-            yield pending
-        pending = token
-    if pending is not None:
-        yield pending
-
-
-def _is_doubled_quote(text: str, before: Token, token: Token) -> bool:
-    quote = text[token.start]
-    return (
-        before.kind == token.kind == "string"
-        and before.end == token.start
-        and quote in "'\""
-        and text[before.start] == quote
-    )
-
-
-def _tokenize(text: str) -> Iterator[Token]:
-    last = -1
-    for token in sqlglot.tokenize(text, dialect=DIALECT):
-        start, end = token.start, token.end + 1
-        if start <= last:
-            continue  # the suffix of a number, as in 10L
-        last = start
-        written = text[start:end]
-        if token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
-            yield Token(token.text, "string", start, end)
-        elif token.token_type is TokenType.IDENTIFIER:
-            yield Token(token.text, "name", start, end)
-        elif token.token_type is TokenType.NUMBER:
-            yield Token(written, "number", start, end)
-        else:
-            for match in re.finditer(r"\S+", written):
-                kind = "word" if _NAME.match(match[0]) else "sign"
-                yield Token(match[0], kind, start + match.start(), start + match.end())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.sql.dialect.text import DialectError
-from penstock.sql.dialect.tokens import Sql, read_sql
+from penstock.sql.text.edits import DialectError
+from penstock.sql.text.sql import Sql, read_sql
 
 MAX_NESTING = 100
 """The maximum number of subqueries within each other."""

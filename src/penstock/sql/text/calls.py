@@ -1,15 +1,17 @@
-"""Rewriting of calls by templates."""
+"""Calls of functions in a SQL text: their names, and rewriting by templates."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from penstock.sql.dialect.text import DialectError, Edit
-from penstock.sql.dialect.tokens import Call, Sql
+from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.sql import Call, Sql, read_sql
 
 _PLACE = re.compile(r"\{(\d+)\}")
 NO_TEXTS: Mapping[int, str] = {}
+_PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
+"""The words before the quantifiers ANY, SOME and ALL, which are no functions."""
 
 
 def rewrite_calls(sql: Sql, templates: Mapping[tuple[str, int], str]) -> Iterator[list[Edit]]:
@@ -76,7 +78,18 @@ def is_array_literal(sql: Sql, first: int, last: int) -> bool:
     return sql.closing.get(opening) == last - 1 and (opening > first or sql.is_sign(first, "["))
 
 
-def quote(text: str) -> str:
-    """Returns a text as a literal of Spark SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+def called_functions(text: str, *, arguments: bool = True) -> frozenset[str]:
+    """Returns the names before a parenthesis, or only before `()` without `arguments`.
+
+    Returns none for a text without valid tokens.
+    """
+    sql = read_sql(text)
+    return frozenset(
+        sql[index - 1].value.lower()
+        for index in range(1, len(sql) if sql is not None else 0)
+        if sql is not None
+        and sql.is_sign(index, "(")
+        and sql[index - 1].kind != "string"
+        and (arguments or sql.is_sign(index + 1, ")"))
+        and sql.word(index - 2) not in _PATTERNS
+    )

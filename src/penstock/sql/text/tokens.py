@@ -1,0 +1,107 @@
+"""Tokens of a SQL text with positions, by the tokenizer of sqlglot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import sqlglot
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+from penstock.sql.parsing import DIALECT
+
+_NAME = re.compile(r"[^\W\d]\w*\Z")
+_KINDS = {
+    TokenType.STRING: "string", TokenType.RAW_STRING: "string", TokenType.IDENTIFIER: "name",
+    TokenType.NUMBER: "number",
+}  # fmt: skip
+
+
+class UnclosedError(Exception):
+    """A quote or comment that has no end."""
+
+
+class Token(NamedTuple):
+    """A word, quoted name, string, number or sign: `text[start:end]`."""
+
+    value: str
+    """The text without quotes."""
+    kind: str
+    start: int
+    end: int
+    margin: int = 1
+    """The length of a quote, if the token is quoted."""
+
+    @property
+    def word(self) -> str:
+        """The word in upper case; empty for other tokens."""
+        return self.value.upper() if self.kind == "word" else ""
+
+    def is_sign(self, sign: str) -> bool:
+        """Returns whether the token is this sign."""
+        return self.kind == "sign" and self.value == sign
+
+    @property
+    def is_name(self) -> bool:
+        """Whether the token may be an identifier."""
+        return self.kind in ("word", "name")
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the token is a text or a name in quotes."""
+        return self.kind in ("string", "name")
+
+
+def tokenize(text: str) -> list[Token]:
+    """Returns the tokens of a text. A literal with doubled quotes, as `'it''s'`, is one token.
+
+    Raises UnclosedError.
+    """
+    try:
+        return [*_join_literals(text, _tokenize(text))]
+    except SqlglotError as error:
+        raise UnclosedError(str(error)) from None
+
+
+def _join_literals(text: str, tokens: Iterable[Token]) -> Iterator[Token]:
+    """Yields a literal with doubled quotes, as in `'it''s'`, as one token."""
+    pending: Token | None = None
+    for token in tokens:
+        if pending is not None and _is_doubled_quote(text, pending, token):
+            quote = text[token.start]
+            pending = Token(pending.value + quote + token.value, "string", pending.start, token.end)
+            continue
+        if pending is not None:
+            yield pending
+        pending = token
+    if pending is not None:
+        yield pending
+
+
+def _is_doubled_quote(text: str, before: Token, token: Token) -> bool:
+    quote = text[token.start]
+    return (
+        before.kind == token.kind == "string"
+        and before.end == token.start
+        and quote in "'\""
+        and text[before.start] == quote
+    )
+
+
+def _tokenize(text: str) -> Iterator[Token]:
+    last = -1
+    for token in sqlglot.tokenize(text, dialect=DIALECT):
+        start, end = token.start, token.end + 1
+        if start <= last:
+            continue  # the suffix of a number, as in 10L
+        last = start
+        kind, written = _KINDS.get(token.token_type), text[start:end]
+        if kind is not None:
+            yield Token(written if kind == "number" else token.text, kind, start, end)
+            continue
+        # Some keywords, as PRIMARY KEY, are one token of sqlglot.
+        for match in re.finditer(r"\S+", written):
+            kind = "word" if _NAME.match(match[0]) else "sign"
+            yield Token(match[0], kind, start + match.start(), start + match.end())
