@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.sql.dialect.rust_patterns import PatternError, java_pattern, java_replacement
+from penstock.sql.datafusion.rust_patterns import PatternError, java_pattern, java_replacement
 
 
 @pytest.mark.parametrize(

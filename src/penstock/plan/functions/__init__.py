@@ -16,12 +16,12 @@ from penstock.plan.functions.model import Function, Parameter
 from penstock.spec.function_models import FunctionSpec
 from penstock.spec.source_map import Route, find_map
 from penstock.spec.validate import Pipeline
+from penstock.sql.datafusion.json_path import FIND_VALUES, PATH_FUNCTIONS
+from penstock.sql.datafusion.typed_functions import TYPED_FUNCTIONS
 from penstock.sql.determinism import deterministic
-from penstock.sql.dialect.json_path import FIND_VALUES, PATH_FUNCTIONS
 from penstock.sql.dialect.translate import is_translated
 from penstock.sql.functions import AGGREGATES, BUILTINS
 from penstock.sql.text.calls import called_functions
-from penstock.sql.typed_functions import TYPED_FUNCTIONS
 from penstock.sql.user_functions import UserFunctions, rows_function
 
 __all__ = ["Function", "builtin_functions", "functions_of", "resolve", "used_functions"]

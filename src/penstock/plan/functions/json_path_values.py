@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.plan.functions.model import Function, Parameter
-from penstock.sql.dialect.json_path import FIND_VALUES
+from penstock.sql.datafusion.json_path import FIND_VALUES
 
 _CODE = f"""
 from penstock.engine.functions.json_paths import find_values

@@ -13,8 +13,8 @@ from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.table import TableColumn
 from penstock.spec.script.tokens import Text, tokenize
 from penstock.spec.tree.nodes import File
-from penstock.sql.dialect.query import read_query
 from penstock.sql.text.edits import Edit
+from penstock.sql.text.query import read_query
 from penstock.sql.text.quoting import quote
 from penstock.sql.text.sql import read_sql
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from penstock.spec.script.arroyo import EVENT_TIME
 from penstock.sql.dialect.lineage import is_aggregate, starred_sources
-from penstock.sql.dialect.query import Item, Query, Select, Source, read_query
 from penstock.sql.text.edits import Edit
+from penstock.sql.text.query import Item, Query, Select, Source, read_query
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Sql, read_sql
 

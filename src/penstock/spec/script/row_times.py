@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from penstock.core.names import quote_name
 from penstock.spec.script.arroyo import EVENT_TIME, PARTITION_TIME
-from penstock.sql.dialect.lineage import whole_call
-from penstock.sql.dialect.query import read_query
 from penstock.sql.dialect.window_calls import WINDOWS
+from penstock.sql.text.calls import whole_call
 from penstock.sql.text.edits import Edit
+from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import read_sql
 
 _WINDOW = "_window"

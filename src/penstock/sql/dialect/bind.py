@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from penstock.sql.dialect.over import computed_by_window
-from penstock.sql.dialect.query import read_query
 from penstock.sql.dialect.relation import NOTHING, Output, Relation
 from penstock.sql.dialect.windows import Windows
 from penstock.sql.text.edits import DialectError, Translation
+from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import read_sql
 
 

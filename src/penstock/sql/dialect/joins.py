@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from penstock.sql.dialect.lineage import Outputs
-from penstock.sql.dialect.query import Part, Select, Source
 from penstock.sql.dialect.relation import Spec
 from penstock.sql.text.edits import Edit
+from penstock.sql.text.query import Part, Select, Source
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Sql
 
@@ -94,7 +94,7 @@ def _using_edits(sql: Sql, using: Part, column: str) -> Iterator[Edit]:
 def reference_edits(sql: Sql, select: Select, outputs: Outputs) -> Iterator[Edit]:
     """Yields the owner of references to windows, as `window.start`, that two relations have.
 
-    A window without an alias has no name in Arroyo, so the reference is to the other relation.
+    A window without an alias has its name in Penstock only: the reference is to the other relation.
     """
     if len(select.sources) < 2:
         return

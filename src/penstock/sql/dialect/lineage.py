@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from penstock.sql.dialect.query import Item, Part, Query, Select, Source, column_name
 from penstock.sql.dialect.relation import Bound, Output, Spec
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS, read_window, spark_window
 from penstock.sql.functions import AGGREGATES
+from penstock.sql.text.calls import whole_call
+from penstock.sql.text.query import Item, Part, Query, Select, Source, column_name
 from penstock.sql.text.sql import Call, Sql
 
 Outputs = Mapping[Source, Output]
@@ -98,13 +99,6 @@ def window_calls(sql: Sql, part: Part, *names: str) -> Iterator[Call]:
             opening = sql.enclosing(opening)
         else:
             yield call
-
-
-def whole_call(sql: Sql, part: Part, *names: str) -> Call | None:
-    """Returns the call that a part consists of, or None."""
-    for call in sql.calls(*names, first=part[0], last=part[1]):
-        return call if (call.name, call.closing + 1) == part else None
-    return None
 
 
 def _input_windows(select: Select, outputs: Outputs) -> dict[str, Spec | None]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from penstock.sql.dialect.lineage import Outputs, is_aggregate
-from penstock.sql.dialect.query import Query, Select
 from penstock.sql.dialect.relation import Relation
+from penstock.sql.text.query import Query, Select
 from penstock.sql.text.sql import Sql
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from penstock.sql.dialect.rules import RULES
+from penstock.sql.datafusion.rules import RULES
+from penstock.sql.dialect import calendar_windows
 from penstock.sql.text.edits import DialectError, Edit, Translation, without_overlaps
 from penstock.sql.text.nesting import TOO_DEEP, check_nesting
 from penstock.sql.text.sql import read_sql
 
+_RULES = (calendar_windows.edits, *RULES)
 _MAX_ROUNDS = 200
 """More than the depth of nested calls in any query."""
 _MAX_ARGUMENTS = 4
@@ -29,7 +31,7 @@ def translate(text: str) -> Translation:
     check_nesting(text)
     translation = Translation.of(text)
     sql = read_sql(text)
-    for rule in RULES:
+    for rule in _RULES:
         for _ in range(_MAX_ROUNDS):
             if sql is None:
                 return Translation.of(text)

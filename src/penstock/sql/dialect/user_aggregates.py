@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from penstock.sql.dialect.rules.ordered_aggregates import SORTED, Key, by_keys, key_fields, read_key
+from penstock.sql.datafusion.rules.ordered_aggregates import (
+    SORTED,
+    Key,
+    by_keys,
+    key_fields,
+    read_key,
+)
 from penstock.sql.text.edits import DialectError, Edit, Translation, without_overlaps
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Call, Sql, read_sql

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from penstock.core.text import plural
-from penstock.sql.dialect.intervals import check_positive, interval_seconds, signed_seconds
 from penstock.sql.dialect.relation import Spec
 from penstock.sql.text.edits import DialectError
+from penstock.sql.text.intervals import check_positive, interval_seconds, signed_seconds
 from penstock.sql.text.quoting import quote
 from penstock.sql.text.sql import Call, Sql
 

@@ -11,20 +11,7 @@ from collections.abc import Mapping, Set
 from penstock.sql.dialect.distinct import distinct_edits
 from penstock.sql.dialect.event_times import HIDDEN, EventTimes
 from penstock.sql.dialect.joins import conjuncts, join_edits, names_column, reference_edits
-from penstock.sql.dialect.lineage import (
-    merge,
-    select_output,
-    whole_call,
-    window_calls,
-)
-from penstock.sql.dialect.query import (
-    Part,
-    Query,
-    Select,
-    Source,
-    column_name,
-    subqueries,
-)
+from penstock.sql.dialect.lineage import merge, select_output, window_calls
 from penstock.sql.dialect.relation import Output, Relation, Spec
 from penstock.sql.dialect.sessions import COLUMN, groups_by_column, key_edit_text, session_edits
 from penstock.sql.dialect.window_calls import (
@@ -35,7 +22,16 @@ from penstock.sql.dialect.window_calls import (
     spark_window,
     window_sql,
 )
+from penstock.sql.text.calls import whole_call
 from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.query import (
+    Part,
+    Query,
+    Select,
+    Source,
+    column_name,
+    subqueries,
+)
 from penstock.sql.text.sql import Call, Sql
 
 _SECOND: Spec = ("tumble", 1, 1)

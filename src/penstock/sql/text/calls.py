@@ -78,6 +78,13 @@ def is_array_literal(sql: Sql, first: int, last: int) -> bool:
     return sql.closing.get(opening) == last - 1 and (opening > first or sql.is_sign(first, "["))
 
 
+def whole_call(sql: Sql, part: tuple[int, int], *names: str) -> Call | None:
+    """Returns the call that a part consists of, or None."""
+    for call in sql.calls(*names, first=part[0], last=part[1]):
+        return call if (call.name, call.closing + 1) == part else None
+    return None
+
+
 def called_functions(text: str, *, arguments: bool = True) -> frozenset[str]:
     """Returns the names before a parenthesis, or only before `()` without `arguments`.
 

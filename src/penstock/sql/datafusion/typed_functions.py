@@ -1,6 +1,7 @@
 """Functions of SQL whose meaning depends on the types of their arguments.
 
-Queries of other systems are translated to calls of these functions.
+Queries of DataFusion are translated to calls of these functions. Their names are part of the
+fingerprints of pipelines that have run.
 """
 
 from __future__ import annotations

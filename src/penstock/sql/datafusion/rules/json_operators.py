@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from penstock.sql.dialect import json_values
-from penstock.sql.dialect.json_casts import cast_value, type_of_cast
-from penstock.sql.dialect.json_keys import Step, key_end, read_step
+from penstock.sql.datafusion import json_values
+from penstock.sql.datafusion.json_casts import cast_value, type_of_cast
+from penstock.sql.datafusion.json_keys import Step, key_end, read_step
 from penstock.sql.text.calls import rewrite
 from penstock.sql.text.edits import DialectError, Edit
 from penstock.sql.text.sql import Sql

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from penstock.sql.dialect import json_values
-from penstock.sql.dialect.json_casts import cast_value, type_of_cast
-from penstock.sql.dialect.json_keys import Step, read_step
-from penstock.sql.dialect.json_path import (
+from penstock.sql.datafusion import json_values
+from penstock.sql.datafusion.json_casts import cast_value, type_of_cast
+from penstock.sql.datafusion.json_keys import Step, read_step
+from penstock.sql.datafusion.json_path import (
     FIND_VALUES,
     PATH_FUNCTIONS,
     is_path_of_one_value,

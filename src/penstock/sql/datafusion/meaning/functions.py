@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from penstock.sql.dialect.query import Part
+from penstock.sql.datafusion.typed_functions import CARDINALITY, DIMENSIONS
 from penstock.sql.text.calls import is_array_literal, literal, rewrite, rewrite_call
 from penstock.sql.text.edits import Edit
+from penstock.sql.text.query import Part
 from penstock.sql.text.sql import Call, Sql
-from penstock.sql.typed_functions import CARDINALITY, DIMENSIONS
 
 _TEMPLATES = {
     ("approx_distinct", 1): "approx_count_distinct({0}, 0.01D)",

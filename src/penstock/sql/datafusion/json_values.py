@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from penstock.sql.dialect.json_keys import Computed, Step
-from penstock.sql.dialect.json_path import path_of
+from penstock.sql.datafusion.json_keys import Computed, Step
+from penstock.sql.datafusion.json_path import path_of
 from penstock.sql.text.quoting import quote
 
 _NOT_IN_PATHS = re.compile(r"['?*\"\\]|^\s|\s$|^$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from penstock.sql.dialect.rules.types import casts
+from penstock.sql.datafusion.rules.types import casts
 from penstock.sql.text.calls import literal
 from penstock.sql.text.edits import DialectError, Edit
 from penstock.sql.text.sql import Sql

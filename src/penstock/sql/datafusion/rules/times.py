@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from penstock.core.text import did_you_mean
-from penstock.sql.dialect.intervals import interval_seconds, interval_text
 from penstock.sql.text.calls import literal, rewrite, rewrite_call
 from penstock.sql.text.edits import DialectError, Edit
+from penstock.sql.text.intervals import interval_seconds, interval_text
 from penstock.sql.text.sql import Call, Sql
 
 _TEMPLATES = {

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from penstock.sql.dialect.rust_patterns import (
+from penstock.sql.datafusion.rust_patterns import (
     JavaPattern,
     PatternError,
     java_pattern,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.sql.dialect import json_values
-from penstock.sql.dialect.json_keys import Step
+from penstock.sql.datafusion import json_values
+from penstock.sql.datafusion.json_keys import Step
 from penstock.sql.text.sql import Sql
 
 _WHOLE = {

@@ -1,17 +1,17 @@
-"""Rules that translate a part of a SQL text by itself, in the order of their application.
+"""Names, types, functions and operators of DataFusion that Spark does not have.
 
-A rule yields groups of edits; the edits of a group belong together. A rule finds nothing in its own
-output.
+They apply to all texts: a text of Spark SQL remains as it is. A rule translates a part of a text by
+itself; it yields groups of edits, and the edits of a group belong together. A rule finds nothing in
+its own output. `RULES` is in the order of application.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from penstock.sql.dialect.rules import (
+from penstock.sql.datafusion.rules import (
     arrays,
     arrow_types,
-    calendar_windows,
     encodings,
     functions,
     json_functions,
@@ -41,7 +41,6 @@ RULES: tuple[Rule, ...] = (
     names.edits,
     stars.edits,
     unnest.edits,
-    calendar_windows.edits,
     nanoseconds.edits,
     json_operators.edits,
     json_functions.edits,
