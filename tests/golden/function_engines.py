@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from penstock.engine.functions.register import register_functions
 from penstock.plan.functions import builtin_functions
-from penstock.spec.script.arroyo import translate_query
+from penstock.spec.dialects.arroyo.queries import translate_query
 from penstock.sql.dialect.translate import translate
 from penstock.sql.text.edits import DialectError
 

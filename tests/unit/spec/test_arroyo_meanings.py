@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock import app
-from penstock.spec.script.arroyo import translate_query
+from penstock.spec.dialects.arroyo.queries import translate_query
 from penstock.sql.dialect.translate import translate
 
 

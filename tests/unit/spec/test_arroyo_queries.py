@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock import app
+from penstock.spec.dialects.arroyo.queries import translate_query
 from penstock.spec.documents.reading import load
-from penstock.spec.script.arroyo import translate_query
 
 ARROYO = "connector = 'single_file', path = 'x'"
 PENSTOCK = "connector = 'files', path = 'x'"

@@ -13,6 +13,7 @@ from penstock.core.errors import PlanError
 from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.plan.functions.model import Function
 from penstock.plan.functions.python_code import as_module, find_definition, parse
+from penstock.spec.dialects.python_functions import MODULES
 
 
 @cache
@@ -56,10 +57,11 @@ def describe(error: BaseException, function: Function) -> str:
 
 
 def _provide_decorators() -> None:
-    """Provides the module `arroyo_udf`, whose decorators are those of Penstock."""
-    if "arroyo_udf" not in sys.modules:
-        from penstock import decorators
+    """Provides the modules of dialects, whose decorators are those of Penstock."""
+    for name in MODULES:
+        if name not in sys.modules:
+            from penstock import decorators
 
-        module: Any = ModuleType("arroyo_udf")
-        module.udf, module.udaf, module.udtf = decorators.udf, decorators.udaf, decorators.udtf
-        sys.modules["arroyo_udf"] = module
+            module: Any = ModuleType(name)
+            module.udf, module.udaf, module.udtf = decorators.udf, decorators.udaf, decorators.udtf
+            sys.modules[name] = module

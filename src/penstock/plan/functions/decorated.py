@@ -29,9 +29,10 @@ from penstock.plan.functions.dependencies import (
 from penstock.plan.functions.model import Function, FunctionKind, Parameter
 from penstock.plan.functions.python_code import CodeError, Definition, parse
 from penstock.sdk.columns.ddl import arrow_schema
+from penstock.spec.dialects.python_functions import MODULES
 
 _KINDS: dict[str, FunctionKind] = {"udf": "scalar", "udaf": "aggregate", "udtf": "table"}
-_MODULES = {"penstock", "arroyo_udf"}
+_MODULES = {"penstock", *MODULES}
 
 
 class DecoratedFile:

@@ -10,14 +10,13 @@ from penstock.core.errors import PlanError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
 from penstock.core.units import positive_seconds
+from penstock.spec.dialects.python_functions import OPPOSITE_OPTIONS, SPELLINGS
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "name": str, "returns": str, "vectorized": bool, "deterministic": bool, "concurrency": int,
     "timeout": (int, float, str), "dependencies": (list, tuple), "ordered": bool,
-    "unordered": bool, "allowed_in_flight": int,
 }  # fmt: skip
-_SPELLINGS = {"allowed_in_flight": "concurrency", "unordered": "ordered"}
-"""Options of Arroyo, and those of Penstock with the same meaning or the opposite one."""
+_TYPES |= {spelling: _TYPES[name] for spelling, name in SPELLINGS.items()}
 ASYNC_OPTIONS = ("concurrency", "timeout", "ordered")
 """Options of functions with `async def`."""
 
@@ -32,7 +31,7 @@ def read_decorator_options(call: ast.Call, locate: Callable[[ast.AST], Location]
     for keyword in call.keywords:
         try:
             given, value = _read(keyword)
-            name = _SPELLINGS.get(given, given)
+            name = SPELLINGS.get(given, given)
             if name in options:
                 raise PlanError(
                     f'expected only one of "{written[name]}" and "{given}"',
@@ -82,7 +81,7 @@ def _read(keyword: ast.keyword) -> tuple[str, Any]:
             return name, float(positive_seconds(text))
         except ValueError as error:
             raise PlanError(f"timeout: {error}", code="invalid-option") from None
-    return name, (not value if name == "unordered" else value)
+    return name, (not value if name in OPPOSITE_OPTIONS else value)
 
 
 def _at(error: PlanError, where: Location) -> PlanError:

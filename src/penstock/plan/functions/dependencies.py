@@ -14,9 +14,10 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from penstock.core.errors import PlanError
+from penstock.spec.dialects.python_functions import MODULES
 
 _INLINE = re.compile(r"(?m)^# /// script\s*$\n(?P<toml>(?:^#(?:| .*)$\n)+?)^# ///\s*$")
-_PROVIDED = {"penstock", "arroyo_udf"}
+_PROVIDED = {"penstock", *MODULES}
 
 
 def check_requirement(text: str) -> None:

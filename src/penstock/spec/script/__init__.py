@@ -1,5 +1,5 @@
-"""SQL scripts: statements that define sources, transforms and sinks, read as a document."""
+"""SQL scripts: statements that define sources, transforms and sinks, read as a document.
 
-from penstock.spec.script.document import parse_script, parse_valid_part
-
-__all__ = ["parse_script", "parse_valid_part"]
+`front_end.py` and `document.py` are the files to start at. The words of other systems are in
+`spec.dialects`.
+"""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from penstock.core.errors import SpecError
 from penstock.core.names import quote_name
 from penstock.core.text import did_you_mean
+from penstock.spec.dialects.python_functions import OPPOSITE_OPTIONS, SPELLINGS
 from penstock.spec.script.build import derived_node, map_node, text_node
 from penstock.spec.script.options import check_unique, read_options
 from penstock.spec.script.reader import TokenReader
@@ -19,8 +20,6 @@ _CLAUSES = (
     "RETURN", "VOLATILE", "IMMUTABLE",
 )  # fmt: skip
 _OPTIONS = ("vectorized", "concurrency", "timeout", "dependencies", "ordered")
-_SPELLINGS = {"allowed_in_flight": "concurrency", "unordered": "ordered"}
-"""Options of Arroyo, and those of Penstock with the same meaning or the opposite one."""
 
 
 @dataclass
@@ -153,13 +152,13 @@ def _read_returns(reader: TokenReader, function: CreateFunction) -> None:
 def _read_options(reader: TokenReader, function: CreateFunction) -> None:
     seen: dict[str, str] = {}
     for option in check_unique(reader.file, read_options(reader)):
-        name = _SPELLINGS.get(option.name, option.name)
+        name = SPELLINGS.get(option.name, option.name)
         if name not in _OPTIONS:
             raise SpecError(
                 f'unknown option "{option.name}"',
                 code="unknown-option",
                 where=reader.location(option.path[0]),
-                hint=did_you_mean(option.name, [*_OPTIONS, *_SPELLINGS]),
+                hint=did_you_mean(option.name, [*_OPTIONS, *SPELLINGS]),
             )
         if name in seen:
             raise SpecError(
@@ -170,7 +169,7 @@ def _read_options(reader: TokenReader, function: CreateFunction) -> None:
             )
         seen[name] = option.name
         value = option.value
-        if option.name == "unordered" and isinstance(value, ScalarNode):
+        if option.name in OPPOSITE_OPTIONS and isinstance(value, ScalarNode):
             if not isinstance(value.value, bool):
                 raise SpecError(
                     f"expected true or false, found {value.written}",

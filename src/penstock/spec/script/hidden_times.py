@@ -1,15 +1,17 @@
-"""`SELECT *` of rows that have the event time of Arroyo in addition to their columns."""
+"""`SELECT *` of rows that have an event time in addition to their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from penstock.spec.script.arroyo import EVENT_TIME
 from penstock.sql.dialect.lineage import is_aggregate, starred_sources
 from penstock.sql.text.edits import Edit
 from penstock.sql.text.query import Item, Query, Select, Source, read_query
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Sql, read_sql
+
+EVENT_TIME = "_timestamp"
+"""The column of an event time that a table does not declare."""
 
 
 class HiddenTimes:

@@ -9,11 +9,6 @@ from typing import Literal
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean
-from penstock.spec.script.arroyo import (
-    PARTITION_TIME,
-    has_time_pattern,
-    translate_options,
-)
 from penstock.spec.script.assignment import (
     assignment,
     renamed,
@@ -25,7 +20,7 @@ from penstock.spec.script.event_times import AssumedTimes, is_lookup
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.hidden_times import HiddenTimes
 from penstock.spec.script.option_tree import OptionTree, Tree
-from penstock.spec.script.row_times import timed_rows, window_columns
+from penstock.spec.script.row_times import PARTITION_TIME, timed_rows, window_columns
 from penstock.spec.script.sections import Sections
 from penstock.spec.script.settings import add_setting
 from penstock.spec.script.source_tables import SourceTables
@@ -53,7 +48,7 @@ class ScriptNodes:
         """Reads statements. `unread` are those with errors, to which it adds statements."""
         statements = tables.statements
         self._file, self._statements, self._unread = file, statements, unread
-        self._is_of_arroyo = tables.is_of_arroyo
+        self._dialect = tables.dialect
         self._tables = {
             statement.name.value.lower(): statement
             for statement in statements
@@ -70,10 +65,10 @@ class ScriptNodes:
         self._written |= self._inserts.keys() | unread.written
         self._inputs: dict[str, list[Text]] = {}
         self._printed = 0
-        times = AssumedTimes(statements)
+        times = AssumedTimes(statements, tables.dialect)
         self._times = self._hidden_times(times)
-        self._sections = Sections(file, self._times, is_of_arroyo=tables.is_of_arroyo)
-        self._sources = SourceTables(file, self._sections, times)
+        self._sections = Sections(file, self._times, tables.dialect)
+        self._sources = SourceTables(file, self._sections, times, tables.dialect)
         self.settings = Tree(file)
         self.errors: list[SpecError] = []
         self.warnings: list[SpecError] = []
@@ -192,7 +187,7 @@ class ScriptNodes:
         name = self._sections.helper(table.name._replace(start=place.start, end=place.end), "query")
         by_position = bool(table.columns.columns)
         is_written = table.options is not None
-        is_timed = has_time_pattern(table.options or [])
+        is_timed = self._dialect.writes_by_time(table.options or [])
         self._sections.add_transform(
             name, query, by_position=by_position, is_written=is_written, is_timed=is_timed
         )
@@ -215,7 +210,7 @@ class ScriptNodes:
     def _whole_node(self, table: CreateTable, query: Text) -> Text | None:
         """Returns the node whose rows a table without columns takes: `SELECT * FROM node`."""
         name = None if table.columns.columns or table.options is None else selected_table(query)
-        if name is None or self._is_of_arroyo or self._times.has_time(query.value):
+        if name is None or self._dialect.translates_queries or self._times.has_time(query.value):
             return None
         known = self._nodes.get(name.value.lower())
         return name._replace(value=known) if known is not None else None
@@ -281,10 +276,10 @@ class ScriptNodes:
             key("type"): derived_node(self._file, "print", query),
             key("from"): derived_node(self._file, name.value, query),
         }
-        if self._is_of_arroyo:
-            texts = {"type": "json", "nulls": "keep", "timestamp_zone": "none"}
+        if self._dialect.printed_format:
             options: dict[Text, Node] = {
-                key(name): derived_node(self._file, text, query) for name, text in texts.items()
+                key(name): derived_node(self._file, text, query)
+                for name, text in self._dialect.printed_format.items()
             }
             entries[key("format")] = map_node(self._file, options)
         sink = query._replace(value=f"{_PRINTED}{number}")
@@ -303,14 +298,12 @@ class ScriptNodes:
                 where=self._file.location(writes.start, writes.end),
                 hint="create another table for writing",
             )
-        translated = translate_options(
+        translated = self._dialect.translate_options(
             self._file, table.options or [], use, table.name.value,
             [column.type.value for column in table.columns.columns],
         )  # fmt: skip
         options = OptionTree(self._file, translated)
         options.check_kind(table.name, kind, _KINDS, writes)
-        if use != "source" and any(each.name == "idle_micros" for each in table.options or []):
-            options.take("idle")
         if use == "lookup" and not options.has("lookup"):
             options.add("lookup", derived_node(self._file, True, table.name), table.name)
         return options

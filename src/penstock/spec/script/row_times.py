@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.core.names import quote_name
-from penstock.spec.script.arroyo import EVENT_TIME, PARTITION_TIME
+from penstock.spec.script.hidden_times import EVENT_TIME
 from penstock.sql.dialect.window_calls import WINDOWS
 from penstock.sql.text.calls import whole_call
 from penstock.sql.text.edits import Edit
 from penstock.sql.text.query import read_query
 from penstock.sql.text.sql import read_sql
 
+PARTITION_TIME = "_partition_time"
+"""The column of the event time that names the directories of a sink. It is not stored."""
 _WINDOW = "_window"
 
 

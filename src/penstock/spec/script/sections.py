@@ -6,9 +6,9 @@ from collections import Counter
 
 from penstock.core.errors import SpecError
 from penstock.core.names import derived_name
-from penstock.spec.script.arroyo import translate_query
 from penstock.spec.script.assignment import unique_names
 from penstock.spec.script.build import derived_node, key, map_node, query_node
+from penstock.spec.script.dialect import Dialect
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.hidden_times import HiddenTimes
 from penstock.spec.script.lift import lift_windows
@@ -21,8 +21,8 @@ from penstock.sql.text.edits import Translation
 class Sections:
     """Nodes by section and name. Two nodes have different names."""
 
-    def __init__(self, file: File, times: HiddenTimes, *, is_of_arroyo: bool) -> None:
-        self._file, self._times, self._is_of_arroyo = file, times, is_of_arroyo
+    def __init__(self, file: File, times: HiddenTimes, dialect: Dialect) -> None:
+        self._file, self._times, self._dialect = file, times, dialect
         self._count: Counter[str] = Counter()
         self._names_seen: dict[str, Text] = {}
         self._functions_seen: dict[str, Text] = {}
@@ -86,7 +86,7 @@ class Sections:
         self.add_query(name, text, name)
 
     def query_node(self, query: Text) -> Node:
-        """Returns the text of a query or an expression; of Arroyo in its meaning there."""
+        """Returns the text of a query or an expression, in its meaning in the dialect."""
         return self._query_node(query, Translation.of(query.value), query)
 
     def _query_node(
@@ -100,8 +100,7 @@ class Sections:
         by_position: bool = False,
     ) -> Node:
         """Returns the text of a query that edits made from a query of the script, at its place."""
-        if self._is_of_arroyo:
-            edited = translate_query(edited, is_written=is_written)
+        edited = self._dialect.translate_query(edited, is_written=is_written)
         if hides_time:
             edited = edited.edit(self._times.without_time(edited.text))
         if by_position:

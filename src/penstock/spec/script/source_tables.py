@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.core.names import quote_name
-from penstock.spec.script.arroyo import (
-    DELAY,
-    EVENT_TIME,
-    declared_bound,
-    declared_watermark,
-    metadata_name,
-)
 from penstock.spec.script.build import derived_node, key, map_node, names_node, text_node, type_node
+from penstock.spec.script.dialect import DELAY, Dialect
 from penstock.spec.script.event_times import AssumedTimes
+from penstock.spec.script.hidden_times import EVENT_TIME
 from penstock.spec.script.option_tree import OptionTree
 from penstock.spec.script.sections import Sections
 from penstock.spec.script.statements import CreateTable
@@ -26,8 +21,10 @@ from penstock.spec.tree.nodes import File, Node
 class SourceTables:
     """Adds the nodes of tables that are sources."""
 
-    def __init__(self, file: File, sections: Sections, times: AssumedTimes) -> None:
-        self._file, self._sections, self._times = file, sections, times
+    def __init__(
+        self, file: File, sections: Sections, times: AssumedTimes, dialect: Dialect
+    ) -> None:
+        self._file, self._sections, self._times, self._dialect = file, sections, times, dialect
 
     def add(self, table: CreateTable, options: OptionTree) -> None:
         """Adds a source, and transforms for generated columns."""
@@ -39,12 +36,14 @@ class SourceTables:
             }
             options.add("schema", map_node(self._file, types), table.name)
         metadata: dict[Text, Node] = {
-            column.name: text_node(self._file, metadata_name(column.metadata, table.options or []))
+            column.name: text_node(
+                self._file, self._dialect.metadata_name(column.metadata, table.options or [])
+            )
             for column in columns.columns
             if column.metadata
         }
         idle = options.take("idle") if self._has_idle_time(table) else None
-        declared = columns.watermark or declared_watermark(table.options or [])
+        declared = columns.watermark or self._dialect.watermark(table.options or [])
         watermark = self._watermark(declared, idle) or self._default_watermark(
             table, metadata, idle
         )
@@ -136,7 +135,7 @@ class SourceTables:
     def _default_watermark(
         self, table: CreateTable, metadata: dict[Text, Node], idle: tuple[Text, Node] | None
     ) -> tuple[str, Node, Text] | None:
-        """Returns the event time that Arroyo assumes, and adds its column, if windows need it."""
+        """Returns the assumed event time, and adds its column, if windows need it."""
         name = self._times.metadata(table)
         if name is None:
             return None
@@ -146,7 +145,7 @@ class SourceTables:
             key("column"): derived_node(self._file, EVENT_TIME, table.name),
             **(
                 {key("bound"): text_node(self._file, bound)}
-                if (bound := declared_bound(table.options or [])) is not None
+                if (bound := self._dialect.bound(table.options or [])) is not None
                 else {key("delay"): derived_node(self._file, DELAY, table.name)}
             ),
             **dict([idle] if idle else []),
@@ -154,7 +153,7 @@ class SourceTables:
         return "watermark", map_node(self._file, entries), table.name
 
     def _has_idle_time(self, table: CreateTable) -> bool:
-        """Returns whether `idle` belongs to a watermark. Arroyo accepts `idle_micros` without."""
+        """Returns whether `idle` belongs to a watermark. Options of dialects may be without one."""
         names = [option.name for option in table.options or []]
         return table.columns.watermark is not None or "idle" not in names
 

@@ -1,4 +1,4 @@
-"""The tables of a script: repeated options, and types whose meaning Arroyo decides."""
+"""The tables of a script: repeated options, and types whose meaning its dialect decides."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from penstock.core.errors import SpecError
-from penstock.spec.script.arroyo import is_arroyo_table
-from penstock.spec.script.arroyo.keys import Kind
+from penstock.spec.dialects.registry import find_dialect
+from penstock.spec.script.dialect import Dialect, Kind
 from penstock.spec.script.options import Option, check_unique, last_options
 from penstock.spec.script.statements import CreateTable, Insert, Statement
 from penstock.spec.script.table import TableColumns
 from penstock.spec.script.types import translate_type
 from penstock.spec.tree.nodes import File
-
-_DECIMAL = "DECIMAL(38, 10)"
-"""The type of DECIMAL without a precision in Arroyo."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +20,14 @@ class Tables:
     """The statements of a script, in which tables have each option once."""
 
     statements: list[Statement]
-    is_of_arroyo: bool
-    """Whether a table has a connector or an option that only Arroyo has."""
+    dialect: Dialect
     warnings: list[SpecError] = field(default_factory=list)
     errors: list[SpecError] = field(default_factory=list)
 
 
 def resolve_tables(file: File, statements: Sequence[Statement]) -> Tables:
-    """Returns the statements with the last one of repeated options, and DECIMAL as in Arroyo.
-
-    A repeated option is a warning in a script of Arroyo, and an error in other scripts.
-    """
-    written = {*_written(statements)}
-    resolved = Tables([], any(_is_of_arroyo(each, written) for each in statements))
+    """Returns the statements with the last one of repeated options, and DECIMAL of the dialect."""
+    resolved = Tables([], find_dialect(_uses(statements, {*_written(statements)})))
     for statement in statements:
         if isinstance(statement, CreateTable):
             statement = _resolved(file, statement, resolved)
@@ -52,24 +44,28 @@ def _written(statements: Sequence[Statement]) -> Iterator[str]:
             yield statement.name.value.lower()
 
 
-def _is_of_arroyo(statement: Statement, written: set[str]) -> bool:
-    if not isinstance(statement, CreateTable):
-        return False
-    kind: Kind = "sink" if statement.name.value.lower() in written else "source"
-    return is_arroyo_table(statement.options or [], kind)
+def _uses(
+    statements: Sequence[Statement], written: set[str]
+) -> Iterator[tuple[Sequence[Option], Kind]]:
+    """Yields the options of tables, and whether they are sources or sinks."""
+    for each in statements:
+        if isinstance(each, CreateTable):
+            yield each.options or [], "sink" if each.name.value.lower() in written else "source"
 
 
 def _resolved(file: File, table: CreateTable, tables: Tables) -> CreateTable:
     """Returns a table, and adds its warnings and errors."""
     options, repeated = last_options(table.options or [])
-    if repeated and not tables.is_of_arroyo:
+    if repeated and not tables.dialect.replaces_repeated_options:
         try:
             check_unique(file, table.options or [])
         except SpecError as error:
             tables.errors.append(error)
     elif repeated:
         tables.warnings.extend(_ignored(file, option) for option in repeated)
-    columns = _with_decimals(table.columns) if tables.is_of_arroyo else table.columns
+    decimal, columns = tables.dialect.decimal, table.columns
+    if decimal is not None:
+        columns = _with_decimals(columns, decimal)
     return replace(table, columns=columns, options=options if table.options is not None else None)
 
 
@@ -82,11 +78,9 @@ def _ignored(file: File, option: Option) -> SpecError:
     )
 
 
-def _with_decimals(columns: TableColumns) -> TableColumns:
+def _with_decimals(columns: TableColumns, decimal: str) -> TableColumns:
     typed = [
-        replace(
-            column, type=column.type._replace(value=translate_type(column.type.value, _DECIMAL))
-        )
+        replace(column, type=column.type._replace(value=translate_type(column.type.value, decimal)))
         for column in columns.columns
     ]
     return replace(columns, columns=typed)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
+from penstock.spec.script.dialect import Kind
 from penstock.spec.script.options import Option
 
 _EXPRESSION = re.compile(r"\$\{[^{}]*\}")
@@ -14,8 +14,10 @@ _BOOLEANS = {"yes": "true", "no": "false"}
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _ITEM = re.compile(r"(?:\$\{[^{}]*\}|[^,])+")
 
-Kind = Literal["source", "lookup", "sink"]
 Value = str | int | float | bool | list[str] | dict[str, str]
+
+SWITCH = {"true": "", "false": ""}
+"""The values of an option that has no effect on results."""
 
 
 @dataclass(frozen=True)

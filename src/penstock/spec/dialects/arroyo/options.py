@@ -9,17 +9,25 @@ from dataclasses import replace
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean, did_you_mean_one_of, nearest
-from penstock.spec.script.arroyo.connectors import CONNECTORS, MISSING, find_connector
-from penstock.spec.script.arroyo.defaults import (
+from penstock.spec.dialects.arroyo.connectors import CONNECTORS, MISSING, find_connector
+from penstock.spec.dialects.arroyo.formats import (
     REGISTERED,
     default_options,
     format_name,
     format_rules,
     is_of_arroyo,
 )
-from penstock.spec.script.arroyo.keys import Connector, Key, Kind, Rule, Unsupported, Value, is_true
-from penstock.spec.script.arroyo.placeholders import with_expressions
-from penstock.spec.script.build import derived_node, list_node, map_node
+from penstock.spec.dialects.arroyo.keys import Connector, Key, Rule, Unsupported, Value, is_true
+from penstock.spec.dialects.arroyo.values import (
+    located,
+    text_of,
+    value_node,
+    with_expressions,
+    with_value,
+    written_text,
+)
+from penstock.spec.script.build import list_node
+from penstock.spec.script.dialect import Kind
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
 from penstock.spec.tree.nodes import File, Node, ScalarNode
@@ -28,6 +36,8 @@ _GROUPS = (
     "source.", "sink.", "rolling_policy.", "schema_registry.", "partitioning.", "filename.",
     "multipart.", "shuffle_by_partition.",
 )  # fmt: skip
+_IDLE = ("idle_micros", "idle")
+"""The idle time of a watermark, which only a source has."""
 _MESSAGES = re.compile(r"subscription_messages\.(\d+)\Z")
 
 
@@ -41,13 +51,15 @@ def translate_options(
     """
     named = {option.name: option for option in options}
     connector = _connector(file, named, kind)
-    texts = {name: _text(option) for name, option in named.items()}
+    texts = {name: text_of(option) for name, option in named.items()}
     _check_registry(file, named, connector)
     rules: dict[str, Rule] = {**connector.rules(kind), **format_rules(connector, texts)}
     if is_of_arroyo(texts.get("connector", ""), connector, kind, texts):
         options = with_expressions(options)
     if connector.combine is not None:
         options = connector.combine(options, table)
+    if kind != "source" and _IDLE[0] in named:
+        options = [option for option in options if option.name not in _IDLE]
     translated = [*_translate_all(file, options, rules, connector)]
     names = {option.name for option in translated}
     defaults: dict[str, Value] = {}
@@ -60,7 +72,8 @@ def translate_options(
     origin = options[0].path[0] if options else Text("", 0, 0)
     translated += [
         Option(
-            [origin._replace(value=part) for part in name.split(".")], _node(file, value, origin)
+            [origin._replace(value=part) for part in name.split(".")],
+            value_node(file, value, origin),
         )
         for name, value in defaults.items()
         if name not in names
@@ -70,7 +83,7 @@ def translate_options(
 
 def is_arroyo_table(options: Sequence[Option], kind: Kind) -> bool:
     """Returns whether a table has a connector or an option that only Arroyo has."""
-    texts = {option.name: _text(option) for option in options}
+    texts = {option.name: text_of(option) for option in options}
     name = texts.get("connector", "")
     return name in MISSING or is_of_arroyo(name, find_connector(name, texts), kind, texts)
 
@@ -78,7 +91,8 @@ def is_arroyo_table(options: Sequence[Option], kind: Kind) -> bool:
 def metadata_name(name: Text, options: Sequence[Option]) -> Text:
     """Returns the name of metadata in Penstock."""
     is_kafka = any(
-        option.name == "connector" and _text(option) in ("kafka", "confluent") for option in options
+        option.name == "connector" and text_of(option) in ("kafka", "confluent")
+        for option in options
     )
     return name._replace(value="offset") if is_kafka and name.value == "offset_id" else name
 
@@ -103,7 +117,7 @@ def _check_registry(file: File, options: Mapping[str, Option], connector: Connec
     if flag is None or "connection" in options or connector.type != "kafka":
         return
     has_url = any(name.endswith(("registry.endpoint", "registry.url")) for name in options)
-    if is_true(_text(flag)) and not has_url:
+    if is_true(text_of(flag)) and not has_url:
         raise SpecError(
             f'the option "{flag.name}" needs the option "schema_registry.endpoint"',
             code="missing-option", where=file.location(flag.path[0].start, flag.path[-1].end),
@@ -116,13 +130,13 @@ def _translate_all(
 ) -> Iterator[Option]:
     messages = [option for option in options if _MESSAGES.match(option.name)]
     messages.sort(key=lambda each: int(each.name.rpartition(".")[2]))
-    name = format_name(connector, {option.name: _text(option) for option in options})
+    name = format_name(connector, {option.name: text_of(option) for option in options})
     # The format comes first: options of the format are added to it.
     for option in sorted(options, key=lambda each: each.name != "format"):
         if option.name == "connector" and connector.type:
             yield _with_type(option, connector.type)
         elif option.name == "format" and name is not None:
-            yield replace(option, value=_with_value(option.value, name))
+            yield replace(option, value=with_value(option.value, name))
         elif option in messages:
             if option is messages[0]:
                 items = list_node(file, [each.value for each in messages])
@@ -136,7 +150,7 @@ def _translate_all(
 
 def _with_type(option: Option, type_: str) -> Option:
     """Returns the option `connector` with a type, and the nearest connector of Arroyo."""
-    value, close = _with_value(option.value, type_), nearest(type_, CONNECTORS)
+    value, close = with_value(option.value, type_), nearest(type_, CONNECTORS)
     if isinstance(value, ScalarNode) and close is not None:
         value = replace(value, similar=(close,))
     return replace(option, value=value)
@@ -179,7 +193,7 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
         raise _unsupported(f'the option "{option.name}"', rule, where)
     value: Node = option.value
     if rule.values:
-        text = rule.spelled(_text(option))
+        text = rule.spelled(text_of(option))
         if text not in rule.values:
             raise SpecError(
                 f'expected a value of "{option.name}", found "{text}"',
@@ -192,15 +206,15 @@ def _translate(file: File, option: Option, rule: Rule) -> Iterator[Option]:
             raise _unsupported(f'the value "{text}" of "{option.name}"', new, value.location)
         if new == "":
             return
-        value = _with_value(value, new)
+        value = with_value(value, new)
     elif rule.convert is not None:
         origin = option.path[0]
         if isinstance(value, ScalarNode):
-            value = _located(file, rule.convert(_written(option)), value, origin)
+            value = located(file, rule.convert(written_text(option)), value, origin)
     if rule.target:
         yield _option(option, rule.target, value)
     for name, implied in rule.also.items():
-        yield _option(option, name, _node(file, implied, option.path[0]))
+        yield _option(option, name, value_node(file, implied, option.path[0]))
 
 
 def _option(option: Option, name: str, value: Node) -> Option:
@@ -215,54 +229,3 @@ def _unsupported(subject: str, unsupported: Unsupported, where: Location) -> Spe
         f"{subject} of Arroyo has no counterpart{reason}",
         code="unsupported-option", where=where, hint=unsupported.hint,
     )  # fmt: skip
-
-
-def _located(file: File, value: Value, node: ScalarNode, origin: Text) -> Node:
-    """Returns a value at the location of another one, which contains its texts."""
-    if isinstance(value, dict):
-        entries = {origin._replace(value=key): _part(node, text) for key, text in value.items()}
-        return map_node(file, entries)
-    if isinstance(value, list):
-        return list_node(file, [_part(node, item) for item in value])
-    return _part(node, value)
-
-
-def _part(node: ScalarNode, value: Value) -> Node:
-    """Returns a value as a part of a scalar, or with the scalar as its part."""
-    if isinstance(value, str):
-        start = node.written.find(value)
-        if start >= 0 and value:
-            return node.derived(value, range(start, start + len(value) + 1))
-        before, found, after = value.partition(node.written.strip())
-        if found and node.written.strip():
-            start = node.written.find(found)
-            end = start + len(found)
-            origins = [start] * len(before) + [*range(start, end)] + [end - 1] * len(after)
-            return node.derived(value, [*origins, end])
-    return _with_value(node, value)
-
-
-def _node(file: File, value: Value, origin: Text) -> Node:
-    assert isinstance(value, str | bool)
-    return derived_node(file, value, origin)
-
-
-def _with_value(node: Node, value: Value) -> Node:
-    """Returns a scalar with another value, at its location."""
-    if not isinstance(node, ScalarNode):
-        return node
-    assert not isinstance(value, list | dict)
-    return replace(node, value=value, written=str(value), text=str(value), span=None)
-
-
-def _written(option: Option) -> str:
-    """Returns the text of a scalar, and of a bare word in its case."""
-    assert isinstance(option.value, ScalarNode)
-    return option.value.written.strip() if option.value.plain else str(option.value.value)
-
-
-def _text(option: Option) -> str:
-    value = option.value
-    if not isinstance(value, ScalarNode):
-        return ""
-    return value.written.strip().lower() if value.plain else str(value.value)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.spec.script.arroyo.keys import is_true
+from penstock.spec.dialects.arroyo.keys import (
+    Key,
+    Rules,
+    Unsupported,
+    is_true,
+    split_list,
+    with_unit,
+)
 from penstock.spec.script.options import Option
 from penstock.spec.tree.nodes import ScalarNode
 
@@ -16,9 +23,36 @@ _STREAM_PORTS = ("5552", "5551")
 _TLS = "tls_config."
 _TARGETS = {"string": "key", "list": "list", "hash": "hash"}
 _KEY_PREFIX, _KEY_COLUMN = "target.key_prefix", "target.key_column"
+_SETTINGS: Rules = {
+    "consumer.description": Key("consumer_settings.description"),
+    "consumer.ack_wait": Key("consumer_settings.ack_wait", convert=with_unit("seconds")),
+    "consumer.max_deliver": Key("consumer_settings.max_deliver"),
+    "consumer.max_ack_pending": Key("consumer_settings.max_ack_pending"),
+    "consumer.num_replicas": Key("consumer_settings.num_replicas"),
+    "consumer.inactive_threshold": Key(
+        "consumer_settings.inactive_threshold", convert=with_unit("seconds")
+    ),
+}
+CONSUMER: Rules = {
+    **_SETTINGS,
+    "consumer.ack_policy": Key("", {"explicit": "", "all": "", "none": ""}),
+    "consumer.replay_policy": Key("", {"instant": "", "original": Unsupported(
+        "set it to 'instant'", "messages are read as fast as possible",
+    )}),
+    "consumer.filter_subjects": Key("subject", convert=split_list),
+    "consumer.rate_limit": Unsupported(
+        "limit the messages of a batch with max_records", "the rate in bits is not limited"
+    ),
+    "consumer.sample_frequency": Key(),
+    "consumer.max_waiting": Key(),
+    "consumer.max_batch": Key(),
+    "consumer.max_bytes": Key(),
+    "consumer.max_expires": Key(),
+}  # fmt: skip
+"""The options of consumers. Those of requests and acknowledgements have no effect."""
 
 
-def with_table(option: Option, table: str) -> Option:
+def _with_table(option: Option, table: str) -> Option:
     """Returns an option with the value `PREFIX-TABLE`."""
     node = option.value
     if not isinstance(node, ScalarNode):
@@ -33,7 +67,7 @@ def combine_client(options: Sequence[Option], table: str) -> list[Option]:
 
     A broker disconnects a client if another one connects with the same identifier.
     """
-    return [with_table(each, table) if each.name == _CLIENT else each for each in options]
+    return [_with_table(each, table) if each.name == _CLIENT else each for each in options]
 
 
 def combine_kafka(options: Sequence[Option], table: str) -> list[Option]:
@@ -65,7 +99,7 @@ def _with_group(options: Sequence[Option], table: str) -> list[Option]:
     if named.keys() & {_GROUP, "group"}:
         return [option for option in options if option is not prefix]
     path = [prefix.path[0], prefix.path[-1]._replace(value="group_id")]
-    group = replace(with_table(prefix, table), path=path)
+    group = replace(_with_table(prefix, table), path=path)
     return [group if option is prefix else option for option in options]
 
 
@@ -140,3 +174,11 @@ def _number(option: Option | None) -> float | None:
         return float(option.value.written)
     except ValueError:
         return None
+
+
+def combine_consumer(options: Sequence[Option], table: str) -> list[Option]:
+    """Returns the options without settings of a consumer if messages are read without one."""
+    names = {option.name for option in options}
+    if names & {"consumer", "group"}:
+        return list(options)
+    return [option for option in options if option.name not in _SETTINGS]

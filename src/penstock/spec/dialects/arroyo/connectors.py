@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from penstock.spec.script.arroyo.combined_options import (
+from penstock.spec.dialects.arroyo.combined_options import (
+    CONSUMER,
     combine_client,
+    combine_consumer,
     combine_kafka,
     combine_runtime,
     combine_target,
     combine_url,
 )
-from penstock.spec.script.arroyo.files import (
-    PARTITION_TIME,
+from penstock.spec.dialects.arroyo.files import (
+    STORAGE,
     TIME_PATTERN,
     combine_files,
     suffix_of,
 )
-from penstock.spec.script.arroyo.formats import SWITCH
-from penstock.spec.script.arroyo.keys import (
+from penstock.spec.dialects.arroyo.keys import (
+    SWITCH,
     Connector,
     Key,
     Rules,
@@ -31,8 +33,7 @@ from penstock.spec.script.arroyo.keys import (
     whole_match,
     with_unit,
 )
-from penstock.spec.script.arroyo.nats import CONSUMER, combine_consumer
-from penstock.spec.script.arroyo.object_store import STORAGE
+from penstock.spec.script.row_times import PARTITION_TIME
 
 _CREDENTIALS: Rules = {"username": Key("auth.username"), "password": Key("auth.password")}
 _HEADERS: Rules = {"headers": Key("headers", convert=split_map(":"))}

@@ -1,29 +1,78 @@
-"""Formats of tables of Arroyo, and the defaults in which they differ from Penstock."""
+"""Formats of tables of Arroyo: their options, and the defaults in which they differ."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from penstock.spec.script.arroyo.connectors import CONNECTORS
-from penstock.spec.script.arroyo.formats import (
-    COMMON,
-    FORMATS,
-    FRAMED,
-    LINES,
-    OF_FORMATS,
-    OF_REGISTRY,
-)
-from penstock.spec.script.arroyo.keys import (
+from penstock.spec.dialects.arroyo.connectors import CONNECTORS
+from penstock.spec.dialects.arroyo.keys import (
+    SWITCH,
     Connector,
     Key,
-    Kind,
     Rule,
     Rules,
     Unsupported,
     Value,
     is_true,
+    with_unit,
 )
+from penstock.spec.script.dialect import Kind
 
+_FORMATS = {"raw_string": "raw", "raw_bytes": "raw"}
+"""Formats of Arroyo with another name."""
+_LINES = {"raw_string": "text"}
+"""Formats of Arroyo with another name, if lines are records."""
+_FRAMED = frozenset({"http", "http_poll", "tcp", "udp"})
+"""Connectors of Penstock with an option `framing`, which Arroyo does not have."""
+_COMPRESSION = Key("compression", {"uncompressed": "", "gzip": "gzip"})
+_ISO, _MILLIS = "iso", "millis"
+
+_COMMON: Rules = {
+    "bad_data": Key("on_error", {"drop": "drop", "fail": "fail"}),
+    "event_time_field": Key(),
+    "watermark_field": Key(),
+    "idle_micros": Key("idle", convert=with_unit("us")),
+    "framing": Key("format.framing", {"newline": "lines"}),
+    "framing.method": Key("format.framing", {"newline": "lines"}),
+    "framing.newline.max_length": Key(),
+    "lookup.cache.max_bytes": Key(),
+    "connection_profile": Unsupported(
+        "write the options here, or define connections in a YAML file that the script is run with",
+        "profiles are stored in Arroyo, and not in the script",
+    ),
+}
+_JSON: dict[str, Rule] = {
+    "json.unstructured": Key("format", {"true": "raw", "false": ""}),
+    "json.include_schema": Key("format.wrapper", {"true": "connect", "false": ""}),
+    "json.confluent_schema_registry": Key("", SWITCH),
+    "json.timestamp_format": Key("format.timestamps", {
+        "rfc3339": _ISO, "RFC3339": _ISO, "unix_millis": _MILLIS, "UnixMillis": _MILLIS,
+    }),
+    "json.decimal_encoding": Key("format.decimals", {
+        name: name for name in ("number", "string", "bytes")
+    }),
+    "json.compression": _COMPRESSION,
+}  # fmt: skip
+_OF_FORMATS: Rules = {
+    **_JSON,
+    "avro.confluent_schema_registry": Key("", SWITCH),
+    "avro.raw_datums": Key("", SWITCH),
+    "avro.into_unstructured_json": Key("format.as_json", {"true": True, "false": ""}),
+    "parquet.compression": Key("parquet.compression", {
+        "uncompressed": "none", "lz4_raw": "lz4", **{
+            name: name for name in ("zstd", "snappy", "gzip", "lz4", "none")
+        },
+    }),
+    "parquet.row_group_size": Key("parquet.row_group_size"),
+}  # fmt: skip
+"""Options that follow the name of a format."""
+_OF_REGISTRY = (
+    "schema_registry.endpoint",
+    "schema_registry.api_key",
+    "schema_registry.api_secret",
+    "value.subject",
+)
+"""Options of connectors that apply if payloads have the ID of their schema."""
 _UNSTRUCTURED = "json.unstructured"
 _FRAMING = {"framing", "framing.method"}
 REGISTERED = ("json.confluent_schema_registry", "avro.confluent_schema_registry")
@@ -33,7 +82,7 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
     """Returns whether a table has a connector or an option that only Arroyo has."""
     if connector.type and connector.type != name:
         return True
-    rules = {**common_rules(options), **OF_FORMATS, **connector.rules(kind)}
+    rules = {**common_rules(options), **_OF_FORMATS, **connector.rules(kind)}
     return any(
         option in rules and not (isinstance(rule := rules[option], Key) and rule.target == option)
         for option in options
@@ -43,15 +92,15 @@ def is_of_arroyo(name: str, connector: Connector, kind: Kind, options: Mapping[s
 def common_rules(options: Mapping[str, str]) -> Rules:
     """Returns the rules of options of all connectors, without options of the connector itself."""
     if not _is_own_framing(options):
-        return COMMON
-    return {name: rule for name, rule in COMMON.items() if name not in _FRAMING}
+        return _COMMON
+    return {name: rule for name, rule in _COMMON.items() if name not in _FRAMING}
 
 
 def _is_own_framing(options: Mapping[str, str]) -> bool:
     """Returns whether `framing` is the option of a connector that Arroyo does not have."""
     name = options.get("connector", "")
     is_unknown = bool(name) and name not in CONNECTORS
-    return name in FRAMED or (is_unknown and _framing(options) != "newline")
+    return name in _FRAMED or (is_unknown and _framing(options) != "newline")
 
 
 def _framing(options: Mapping[str, str]) -> str | None:
@@ -60,12 +109,12 @@ def _framing(options: Mapping[str, str]) -> str | None:
 
 def format_rules(connector: Connector, options: Mapping[str, str]) -> dict[str, Rule]:
     """Returns the rules of the options of the format. `options` are texts by name."""
-    own = {name: rule for name, rule in connector.source.items() if name in COMMON}
-    rules: dict[str, Rule] = {**common_rules(options), **OF_FORMATS, **own}
+    own = {name: rule for name, rule in connector.source.items() if name in _COMMON}
+    rules: dict[str, Rule] = {**common_rules(options), **_OF_FORMATS, **own}
     if _has_lines(connector, options):
         rules[_UNSTRUCTURED] = Key("format", {"true": "text", "false": ""})
     if not uses_registry(options):
-        rules |= dict.fromkeys(OF_REGISTRY, Key())
+        rules |= dict.fromkeys(_OF_REGISTRY, Key())
     if connector.type != "files":
         rules["json.compression"] = Key("", {"uncompressed": "", "gzip": Unsupported(
             "remove the option", "it belongs to the files of filesystem",
@@ -89,7 +138,7 @@ def uses_registry(options: Mapping[str, str]) -> bool:
 
 def format_name(connector: Connector, options: Mapping[str, str]) -> str | None:
     """Returns the name of a format of Arroyo in Penstock; None if it is the same."""
-    names = {**FORMATS, **LINES} if _has_lines(connector, options) else FORMATS
+    names = {**_FORMATS, **_LINES} if _has_lines(connector, options) else _FORMATS
     return names.get(options.get("format", ""))
 
 
