@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
@@ -46,23 +47,27 @@ class FrontEnd(Protocol):
         ...
 
 
-@runtime_checkable
-class DocumentFrontEnd(Protocol):
+class DocumentFrontEnd(ABC):
     """A language whose files are documents: they merge with those of other such languages."""
 
-    replaces_options: bool
+    replaces_options = False
     """Whether the options of a later file on the command line replace those of earlier files."""
+    has_queries_without_sources = False
+    """Whether a file without sources may be complete, as a query of constants is."""
+    hints: Mapping[str, str] = {}
+    """Hints in the words of the language, where they differ from those of YAML: by the section
+    `sources` or `sinks` that is missing, and `unread` for a `{node}` that no node reads."""
 
+    @abstractmethod
     def accepts(self, path: str) -> bool:
         """Returns whether the file is of this language; see `FrontEnd.accepts`."""
-        ...
 
+    @abstractmethod
     def read_document(self, path: str, where: Location | None = None) -> Document:
         """Returns the document of a file, to which the location `where` refers.
 
         Its includes are in the document, and not read. Raises SpecError or ValidationErrors.
         """
-        ...
 
 
 @cache

@@ -12,7 +12,7 @@ from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.names import node_name_problem, pipeline_name_problem, sink_key
 from penstock.core.text import did_you_mean, shorten
-from penstock.spec.front_end import SCRIPT_SUFFIX
+from penstock.spec.front_end import document_front_end
 from penstock.spec.parsed import MissingParts
 from penstock.spec.source_map import Route, SourceMap, SourceValue, find_map, find_texts
 from penstock.sql.facts import parse_facts
@@ -86,14 +86,14 @@ def find_unused(source_map: SourceMap) -> Iterator[SpecError]:
     for node in nodes:
         if node.kind != "sink" and node.name.casefold() not in used:
             where = source_map.key(node.route)
-            is_in_script = where.file.endswith(SCRIPT_SUFFIX)
+            hint = document_front_end(where.file).hints.get(
+                "unread", 'add "from: {node}" to a sink or a transform'
+            )
             yield SpecError(
                 f'no node reads {node.kind} "{node.name}"',
                 code="unused-source" if node.kind == "source" else "unused-transform",
                 where=where,
-                hint=f"add a query with FROM {node.name}, or remove the statement"
-                if is_in_script
-                else f'add "from: {node.name}" to a sink or a transform',
+                hint=hint.replace("{node}", node.name),
             )
 
 

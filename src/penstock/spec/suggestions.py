@@ -66,12 +66,13 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "payloads": ("messages", "payload", "raw"),
 }
 _SAME = 0.9
-FOREIGN_KEYS = ("streams", "apiVersion")
-"""Keys of files of other tools."""
-
-_ADVICE = {
+FOREIGN_KEYS = {
     "streams": "rewrite the ArkFlow file: each stream has sources, transforms and sinks",
     "apiVersion": 'remove the Kubernetes object, and write the keys below "spec" at the top level',
+}
+"""Keys of files of other tools that no front end reads, and hints."""
+_ADVICE = {
+    **FOREIGN_KEYS,
     "version": "remove the key; a pipeline file has no version",
     "logging": "set the log level on the command line: penstock run --log-level",
     "logger": "set the log level on the command line: penstock run --log-level",

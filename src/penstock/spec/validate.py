@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.core.errors import PenstockError, SpecError
 from penstock.spec.cases import check_cases
-from penstock.spec.front_end import SCRIPT_SUFFIX, is_test_file
+from penstock.spec.front_end import document_front_end, is_test_file
 from penstock.spec.graph import check_graph, find_unused, reads_unknown_relations
 from penstock.spec.model_validation import validate_model
 from penstock.spec.models import PipelineSpec
@@ -24,10 +24,6 @@ from penstock.spec.suggestions import (
 )
 from penstock.spec.valid_part import damaged_nodes, validate_part
 
-_SCRIPT_HINTS = {
-    "sources": "add a table: CREATE TABLE name (columns) WITH (connector = 'files', ...)",
-    "sinks": "add a query: SELECT ..., or INSERT INTO a table SELECT ...",
-}
 _OPTIONAL_SECTIONS = {
     "connections", "sources", "transforms", "sinks", "dead_letter", "runtime", "tests", "include",
     "functions", "function_files",
@@ -111,14 +107,10 @@ def _is_complete(data: dict[str, Any], source_map: SourceMap) -> bool:
     usable = all(section is None or isinstance(section, dict) for section in sections)
     has_sources = bool(find_map(source_map, ("sources",)))
     return (
-        (has_sources or _is_script(source_map))
+        (has_sources or document_front_end(source_map.files[0]).has_queries_without_sources)
         and usable
         and not misnamed & {"sources", "transforms"}
     )
-
-
-def _is_script(source_map: SourceMap) -> bool:
-    return source_map.files[0].endswith(SCRIPT_SUFFIX)
 
 
 def _known_sections(data: dict[str, Any]) -> dict[str, Any]:
@@ -152,20 +144,23 @@ def _check_sections(data: dict[str, Any], source_map: SourceMap) -> Iterator[Spe
             hint=f"name the pipeline instead, as in penstock test {name}.sql",
         )
         return
+    front_end = document_front_end(source_map.files[0])
     misnamed = {closest_section(source_map, name) for name in _unknown_keys(data)}
     for section, noun in (("sources", "source"), ("sinks", "sink")):
         value = data.get(section)
         if (value is not None and value != {}) or section in misnamed:
             continue
-        if section == "sources" and _is_script(source_map) and reads_unknown_relations(source_map):
+        if (
+            section == "sources"
+            and front_end.has_queries_without_sources
+            and reads_unknown_relations(source_map)
+        ):
             continue
         exists = section in data
         hint = f'add a {noun} below "{section}:"' if exists else f'add "{section}:"'
-        if _is_script(source_map):
-            hint = _SCRIPT_HINTS[section]
         yield SpecError(
             f"a pipeline needs at least one {noun}",
             code="no-sources" if section == "sources" else "no-sinks",
             where=source_map.key((section,)) if exists else whole_file(source_map),
-            hint=hint,
+            hint=front_end.hints.get(section, hint),
         )

@@ -14,7 +14,7 @@ from penstock import app
 from penstock.core.errors import PenstockError, SpecError, flatten_errors
 from penstock.core.location import Location
 from penstock.spec import front_end
-from penstock.spec.front_end import document_front_end, select_front_end
+from penstock.spec.front_end import DocumentFrontEnd, document_front_end, select_front_end
 from penstock.spec.load import load
 from penstock.spec.parsed import Overrides, ParsedPipeline
 from penstock.spec.script.front_end import ScriptFrontEnd
@@ -171,10 +171,8 @@ def test_front_end_of_a_file_among_others(name: str, language: type) -> None:
 def test_files_of_a_further_language_are_included(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Lists:
+    class Lists(DocumentFrontEnd):
         """A language whose files are names of generated sources."""
-
-        replaces_options = False
 
         def accepts(self, path: str) -> bool:
             return path.endswith(".list")

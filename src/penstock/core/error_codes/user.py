@@ -127,7 +127,7 @@ USER_CODES: Mapping[str, str] = {
     "unsupported-generator": "The rows of a table function are used as a value.",
     "unsupported-mode": "A sink does not support the mode.",
     "unsupported-operation": "A sink does not support changes.",
-    "unsupported-option": "An option of Arroyo has no counterpart.",
+    "unsupported-option": "An option of another system has no counterpart.",
     "unsupported-scheme": "The scheme of a URL is not supported.",
     "unsupported-sql": "A SQL construct is not supported.",
     "unsupported-statement": "A SQL statement is not supported.",

@@ -10,16 +10,21 @@ from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.spec.documents.files import read_text
 from penstock.spec.documents.reading import complete, parsed
-from penstock.spec.front_end import SCRIPT_SUFFIX
+from penstock.spec.front_end import SCRIPT_SUFFIX, DocumentFrontEnd
 from penstock.spec.parsed import Overrides, ParsedPipeline
 from penstock.spec.script.document import parse_valid_part
 from penstock.spec.tree.document import Document
 
 
-class ScriptFrontEnd:
+class ScriptFrontEnd(DocumentFrontEnd):
     """The front end of SQL scripts. Scripts add to other files, and replace nothing in them."""
 
-    replaces_options = False
+    has_queries_without_sources = True
+    hints = {
+        "sources": "add a table: CREATE TABLE name (columns) WITH (connector = 'files', ...)",
+        "sinks": "add a query: SELECT ..., or INSERT INTO a table SELECT ...",
+        "unread": "add a query with FROM {node}, or remove the statement",
+    }
 
     def accepts(self, path: str) -> bool:
         """Returns whether the suffix is that of scripts."""

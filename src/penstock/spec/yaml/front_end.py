@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.core.location import Location
+from penstock.spec.front_end import DocumentFrontEnd
 from penstock.spec.tree.document import Document
 from penstock.spec.yaml.parse import read_document
 
 SUFFIXES = {".yaml", ".yml", ".json"}
 
 
-class YamlFrontEnd:
+class YamlFrontEnd(DocumentFrontEnd):
     """The front end of YAML files and of JSON files, which are YAML."""
 
     replaces_options = True
