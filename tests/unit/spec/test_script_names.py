@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.core.errors import SpecError
 from penstock.spec.documents.reading import load
 from penstock.sql.dialect.translate import translate
 
@@ -57,6 +58,20 @@ def test_quote_in_a_name(tmp_path: Path) -> None:
     )
     assert data["sources"]["t"]["schema"] == {'a"b': "INT"}
     assert data["transforms"]["result_query"]["sql"] == 'SELECT `a"b`  AS n FROM t'
+
+
+def test_quote_in_an_option(tmp_path: Path) -> None:
+    data = read(
+        tmp_path,
+        "CREATE TABLE t (a INT) WITH (connector = 'files', path = 'it''s.json', format = 'json');\n"
+        "SELECT a FROM t;",
+    )
+    assert data["sources"]["t"]["path"] == "it's.json"
+
+
+def test_suffix_of_a_number_in_an_option(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="found 10s"):
+        read(tmp_path, "CREATE TABLE t (a INT) WITH (connector = 'files', poll = 10s);")
 
 
 def test_text_of_yaml() -> None:

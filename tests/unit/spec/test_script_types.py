@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.spec.documents.reading import load
-from penstock.spec.script.types import translate_type
+from penstock.sql.datafusion.types import translate_type
 
 TYPES = {
     "INT2": "SMALLINT",

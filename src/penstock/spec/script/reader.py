@@ -11,9 +11,11 @@ from penstock.core.location import Location
 from penstock.core.text import shorten
 from penstock.spec.script.tokens import Text, in_backticks
 from penstock.spec.tree.nodes import File
+from penstock.sql.datafusion.types import translate_type
 from penstock.sql.text.tokens import Token
 
 T = TypeVar("T")
+_NANOSECONDS = re.compile(r"\btimestamp(?:_[ln]tz)?\s*\(\s*[7-9]\s*\)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z_]\w*\Z")
 _BRACKETS = {"(": ")", "[": "]"}
 _TYPE_BRACKETS = {**_BRACKETS, "<": ">"}
@@ -78,8 +80,9 @@ class TokenReader:
         return not self.ended and self._token.kind == "string"
 
     def is_number(self) -> bool:
-        """Returns whether the next token is a number."""
-        return not self.ended and self._token.kind == "number"
+        """Returns whether the next token is a number without a suffix, as in 10L."""
+        is_number = not self.ended and self._token.kind == "number"
+        return is_number and not self._token.value[-1].isalpha()
 
     def any(self) -> Text:
         """Reads the next token, whatever it is."""
@@ -189,3 +192,16 @@ class TokenReader:
 
 def _is(token: Token, word: str) -> bool:
     return not token.is_quoted and token.value.upper() == word
+
+
+def spark_type(reader: TokenReader, type_: Text) -> Text:
+    """Returns the type of Spark for a type, which may be of another dialect. Raises SpecError."""
+    if nanoseconds := _NANOSECONDS.search(type_.value):
+        start = type_.start + nanoseconds.start()
+        raise SpecError(
+            f"the type {nanoseconds[0]} has nanoseconds, and times have microseconds",
+            code="unsupported-type",
+            where=reader.location(Text("", start, start + len(nanoseconds[0]))),
+            hint="write TIMESTAMP(6), or BIGINT for a number of nanoseconds",
+        )
+    return type_._replace(value=translate_type(type_.value))

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from penstock.core.errors import SpecError
 from penstock.core.names import quote_name
-from penstock.spec.script.reader import TokenReader
+from penstock.spec.script.reader import TokenReader, spark_type
 from penstock.spec.script.tokens import Text
-from penstock.spec.script.types import spark_type
 from penstock.spec.script.watermark import Watermark, read_watermark
 
 _AFTER_TYPE = ("NOT", "NULL", "PRIMARY", "GENERATED", "METADATA", "COMMENT", ",")

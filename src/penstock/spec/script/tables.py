@@ -11,8 +11,8 @@ from penstock.spec.script.dialect import Dialect, Kind
 from penstock.spec.script.options import Option, check_unique, last_options
 from penstock.spec.script.statements import CreateTable, Insert, Statement
 from penstock.spec.script.table import TableColumns
-from penstock.spec.script.types import translate_type
 from penstock.spec.tree.nodes import File
+from penstock.sql.datafusion.types import translate_type
 
 
 @dataclass(frozen=True)

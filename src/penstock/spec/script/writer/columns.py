@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.errors import SpecError
-from penstock.spec.script.reader import TokenReader
+from penstock.spec.script.reader import TokenReader, spark_type
 from penstock.spec.script.tokens import Text, tokenize
-from penstock.spec.script.types import spark_type
 from penstock.spec.script.writer.values import identifier, text_literal, texts
 from penstock.spec.tree.nodes import File, MappingNode, Node, ScalarNode
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from penstock.sql.datafusion.types import UNSIGNED
 from penstock.sql.text.edits import Edit
 from penstock.sql.text.sql import Sql
 
@@ -14,8 +15,7 @@ _TYPES = {
     "FLOAT8": "DOUBLE", "BOOL": "BOOLEAN", "TIMESTAMPTZ": "TIMESTAMP",
 }  # fmt: skip
 """Types of PostgreSQL, and the types of Spark."""
-_UNSIGNED = {"TINYINT": "SMALLINT", "SMALLINT": "INT", "INT": "BIGINT", "INTEGER": "BIGINT",
-             "BIGINT": "DECIMAL(20, 0)"}  # fmt: skip
+_UNSIGNED = {**UNSIGNED, "INTEGER": UNSIGNED["INT"]}
 _CASTS = ("cast", "try_cast")
 _UNITS = {"0": "SECOND", "3": "MILLISECOND"}
 """The units of timestamps by their number of digits."""

@@ -1,17 +1,12 @@
-"""Types of columns of other dialects, as types of Spark."""
+"""Names of types of DataFusion and PostgreSQL, as types of Spark."""
 
 from __future__ import annotations
 
 import re
 
-from penstock.core.errors import SpecError
-from penstock.spec.script.reader import TokenReader
-from penstock.spec.script.tokens import Text
-
 _TOKEN = re.compile(r"`(?:[^`]|``)*`|'(?:[^']|'')*'|\w+|\S")
 _WORD = re.compile(r"\w")
-_NANOSECONDS = re.compile(r"\btimestamp(?:_[ln]tz)?\s*\(\s*[7-9]\s*\)", re.IGNORECASE)
-_UNSIGNED = {
+UNSIGNED = {
     "TINYINT": "SMALLINT", "SMALLINT": "INT", "INT": "BIGINT", "BIGINT": "DECIMAL(20, 0)",
 }  # fmt: skip
 """Signed types that hold all values of an unsigned type."""
@@ -28,19 +23,6 @@ _NAMES = {
 }  # fmt: skip
 """Types whose precision or length has no effect. A text has any length."""
 _DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
-
-
-def spark_type(reader: TokenReader, type_: Text) -> Text:
-    """Returns the type of Spark for a type, which may be of another dialect. Raises SpecError."""
-    if nanoseconds := _NANOSECONDS.search(type_.value):
-        start = type_.start + nanoseconds.start()
-        raise SpecError(
-            f"the type {nanoseconds[0]} has nanoseconds, and times have microseconds",
-            code="unsupported-type",
-            where=reader.location(Text("", start, start + len(nanoseconds[0]))),
-            hint="write TIMESTAMP(6), or BIGINT for a number of nanoseconds",
-        )
-    return type_._replace(value=translate_type(type_.value))
 
 
 def translate_type(text: str, decimal: str | None = None) -> str:
@@ -122,7 +104,7 @@ class _Types:
         upper = name.upper()
         base = _INTEGERS.get(upper.removesuffix(" UNSIGNED"))
         if base is not None:
-            return _UNSIGNED[base] if upper.endswith(" UNSIGNED") else base
+            return UNSIGNED[base] if upper.endswith(" UNSIGNED") else base
         if upper in _DECIMALS and self._decimal and not arguments:
             return self._decimal
         return _NAMES.get(upper, f"{name}{arguments}")
