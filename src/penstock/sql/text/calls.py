@@ -91,12 +91,13 @@ def called_functions(text: str, *, arguments: bool = True) -> frozenset[str]:
     Returns none for a text without valid tokens.
     """
     sql = read_sql(text)
+    if sql is None:
+        return frozenset()
     return frozenset(
-        sql[index - 1].value.lower()
-        for index in range(1, len(sql) if sql is not None else 0)
-        if sql is not None
-        and sql.is_sign(index, "(")
-        and sql[index - 1].kind != "string"
-        and (arguments or sql.is_sign(index + 1, ")"))
-        and sql.word(index - 2) not in _PATTERNS
+        name.value.lower()
+        for index, name in enumerate(sql.tokens)
+        if name.kind != "string"
+        and sql.is_sign(index + 1, "(")
+        and (arguments or sql.is_sign(index + 2, ")"))
+        and sql.word(index - 1) not in _PATTERNS
     )

@@ -60,24 +60,21 @@ def tokenize(text: str) -> list[Token]:
     Raises UnclosedError.
     """
     try:
-        return [*_join_literals(text, _tokenize(text))]
+        return _join_literals(text, _tokenize(text))
     except SqlglotError as error:
         raise UnclosedError(str(error)) from None
 
 
-def _join_literals(text: str, tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yields a literal with doubled quotes, as in `'it''s'`, as one token."""
-    pending: Token | None = None
+def _join_literals(text: str, tokens: Iterable[Token]) -> list[Token]:
+    """Returns the tokens, with a literal with doubled quotes as one token."""
+    joined: list[Token] = []
     for token in tokens:
-        if pending is not None and _is_doubled_quote(text, pending, token):
-            quote = text[token.start]
-            pending = Token(pending.value + quote + token.value, "string", pending.start, token.end)
-            continue
-        if pending is not None:
-            yield pending
-        pending = token
-    if pending is not None:
-        yield pending
+        if joined and _is_doubled_quote(text, joined[-1], token):
+            before = joined.pop()
+            value = before.value + text[token.start] + token.value
+            token = before._replace(value=value, end=token.end)
+        joined.append(token)
+    return joined
 
 
 def _is_doubled_quote(text: str, before: Token, token: Token) -> bool:
