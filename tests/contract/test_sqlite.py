@@ -36,9 +36,10 @@ class TestSqliteSource(OneTable, SourceContract):
         self._create(options, sample.SIMPLE)
 
         def put(rows: Any, schema: pa.Schema) -> None:
-            if schema != sample.SIMPLE:
-                self._create(options, schema)
             with closing(SqliteConnection(options["path"], "rwc")) as connection:
+                known = connection.columns(TABLE)
+                if known is None or known.names != schema.names:
+                    self._create(options, schema)
                 connection.insert(TABLE, pa.RecordBatch.from_pylist(rows, schema=schema))
                 connection.commit()
 

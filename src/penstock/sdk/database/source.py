@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +16,8 @@ from penstock.core.errors import OptionError, Permanent, RecordError
 from penstock.core.text import did_you_mean
 from penstock.core.units import Duration, PositiveDuration
 from penstock.sdk.capability import Capability
+from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.row_json import row_text
 from penstock.sdk.columns.rows import column
 from penstock.sdk.config import Config
 from penstock.sdk.database.connection import Connection
@@ -221,18 +224,22 @@ class TableSource(ReplayableSource[T], Generic[T]):
         def convert(start: int, stop: int) -> pa.RecordBatch:
             columns = zip(*rows[start:stop], strict=True)
             arrays = [
-                column([self.to_value(value, field) for value in values], field)
-                for values, field in zip(columns, schema, strict=True)
+                self._column(values, field) for values, field in zip(columns, schema, strict=True)
             ]
             return pa.record_batch(arrays, schema=schema)
 
         for start, _, result in isolate(len(rows), convert):
             if isinstance(result, RecordError):
                 row = dict(zip(schema.names, rows[start], strict=True))
-                payload = json.dumps(row, default=repr, ensure_ascii=False).encode()
+                payload = row_text(row).encode(errors="backslashreplace")
                 read.reject(payload, self._name, first + start + 1, result)
             else:
                 yield result
+
+    def _column(self, values: Sequence[Any], field: pa.Field) -> pa.Array:
+        if is_json(field):
+            return pa.array(map(self.to_value, values, repeat(field)), pa.string())
+        return column([self.to_value(value, field) for value in values], field)
 
     @property
     def _table(self) -> TableName | None:
