@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pyarrow as pa
 
 from penstock.connectors.sqlite.connection import SqliteConnection
 from penstock.sdk import UserPath
+from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.database import Connection, TableSource, TableSourceConfig
 
 
@@ -39,6 +43,11 @@ class SqliteSource(TableSource[SqliteSourceConfig]):
     def query_columns(self, connection: Connection, query: str) -> pa.Schema:
         assert isinstance(connection, SqliteConnection)
         return connection.query_columns(query)
+
+    def to_value(self, value: Any, field: pa.Field) -> Any:
+        if is_json(field) and isinstance(value, int | float):
+            return json.dumps(value)
+        return super().to_value(value, field)
 
     def growing_key(self, connection: Connection) -> tuple[str, ...]:
         assert isinstance(connection, SqliteConnection)

@@ -1,6 +1,7 @@
 """The type map of SQLite, which stores values of any type in any column.
 
-The affinity of a declared type changes values, so DECIMAL is declared as a type of text. Source:
+The affinity of a declared type changes values: a DECIMAL or JSON text that is a number becomes a
+float. So these types are declared as types of text. Source:
 https://www.sqlite.org/datatype3.html, section 3.
 """
 
@@ -28,10 +29,10 @@ TYPES = TypeMap(
         "date": "DATE",
         "timestamp": "TIMESTAMP",
         "timestamp_ntz": "TIMESTAMP_NTZ",
-        "list": "JSON",
-        "map": "JSON",
-        "struct": "JSON",
-        "json": "JSON",
+        "list": "JSON_TEXT",
+        "map": "JSON_TEXT",
+        "struct": "JSON_TEXT",
+        "json": "JSON_TEXT",
     },
     read=[
         (r"bool(ean)?", always(pa.bool_())),
@@ -45,7 +46,7 @@ TYPES = TypeMap(
         (r"(datetime|timestamp).*", always(pa.timestamp("us", tz="UTC"))),
         (r".+", always(pa.float64())),
     ],
-    json="jsonb?",
+    json=r"json(b|_text)?",
 )
 DIALECT = Dialect(TYPES)
 
