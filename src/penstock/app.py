@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Paths", "RunOptions", "changes", "partial_plan", "plan", "preview", "pushdowns", "replay",
-    "resources", "run", "script_plan", "session", "start", "types",
+    "resources", "run", "script_plan", "session", "start", "types", "with_primary_keys",
 ]  # fmt: skip
 
 Paths = str | Path | Sequence[str | Path]
@@ -90,6 +90,19 @@ def resources(plan: Plan) -> Resources:
     from penstock.runtime import session as sessions
 
     return sessions.resources(plan)
+
+
+def with_primary_keys(plan: Plan) -> Plan:
+    """Returns the plan with the primary keys that the systems of its sources declare.
+
+    Connects to a system whose key no run has stored. Writes nothing. Raises UserError if the plan
+    is invalid with these keys, and Transient or Permanent if a system cannot be reached.
+    """
+    from penstock.runtime.state.pipeline import open_state
+    from penstock.runtime.state.primary_keys import resolve_primary_keys
+
+    unknown = any(node.unknown_key for node in plan.of("source"))
+    return resolve_primary_keys(plan, open_state(plan)) if unknown else plan
 
 
 def types(plan: Plan, spark: SparkSession) -> dict[str, StructType]:
@@ -209,6 +222,7 @@ def replay(
 
     state = open_state(plan)
     with state.locked(), ExitStack() as stack:
+        plan = with_primary_keys(plan)
         resolve_schemas(plan, state)
         plan = assign_owner(plan, state.id())
         if spark is None:
@@ -244,6 +258,7 @@ def preview(
     from penstock.runtime.state import schemas
     from penstock.runtime.state.pipeline import open_state
 
+    plan = with_primary_keys(plan)
     schemas.resolve_schemas(plan, open_state(plan), pin=False)
     with ExitStack() as stack:
         new = spark.newSession() if spark else stack.enter_context(session(plan))

@@ -109,6 +109,9 @@ def _check(
         _connect(result, partial, timeout)
     if depth >= LEVELS.index("plan") and _has_plan(partial):
         with _Collector(result), app.session(plan) as spark:
+            if not partial.errors:
+                plan = app.with_primary_keys(plan)
+                result.plan = plan
             missing = _missing_functions(partial)
             with _Collector(result, missing):
                 _columns(result, plan, spark)

@@ -71,6 +71,7 @@ def explain(
     inferred: Sequence[Any] = ()
     changes = app.changes(plan)
     if not (static or mermaid):
+        plan = app.with_primary_keys(plan)
         with app.session(plan) as spark:
             *inferred, changes = _infer(plan, spark)
     chosen = app.resources(plan)

@@ -20,13 +20,13 @@ from penstock.sql.keyed_rows import KeyedRows
 
 
 def adds_operations(source: Source[Any]) -> bool:
-    """Returns whether a source adds the operation column to its rows, by a format of changes."""
+    """Returns whether a source adds the operation column to its rows."""
     carries = source.format is not None and source.format.carries_operations
-    return carries or source.deletes_by_key
+    return carries or source.deletes_by_key or source.carries_operations
 
 
 def source_operation(spec: SourceSpec, source: Source[Any]) -> str | None:
-    """Returns the operation column of a source: declared, or added by a format of changes."""
+    """Returns the operation column of a source: declared, or added by the source."""
     return spec.operation_column or (OPERATION_COLUMN if adds_operations(source) else None)
 
 
@@ -43,7 +43,12 @@ def with_operation(columns: pa.Schema, spec: SourceSpec, source: Source[Any]) ->
             code="duplicate-column",
             hint="Remove the column from the schema, or set operation_column to another name.",
         )
-    return add_operation(columns, name) if name and (carried or source.deletes_by_key) else columns
+    return add_operation(columns, name) if name and adds_operations(source) else columns
+
+
+def _has_complete_changes(source: Source[Any]) -> bool:
+    format_ = source.format
+    return source.has_complete_changes or (format_ is not None and format_.has_complete_changes)
 
 
 def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Node]:
@@ -60,9 +65,8 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
         operation = columns[0] if len(columns) == 1 else None
         complete = all(input_.complete_changes for input_ in inputs if input_.operation)
         if isinstance(node.spec, SourceSpec):
-            format_ = node.source.format
             operation = None if node.lookup else source_operation(node.spec, node.source)
-            complete = format_ is not None and format_.has_complete_changes
+            complete = _has_complete_changes(node.source)
         elif isinstance(node.spec, TransformSpec):
             is_declared = node.spec.operation_column is not None
             node = _with_operation_of_input(node, operation, complete)
@@ -74,6 +78,7 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
             node,
             primary_key=rows[name].key,
             origin_key=rows[name].origin,
+            unknown_key=_has_unknown_key(node, rows[name].key, inherited),
             keeps_changes=rows[name].keeps_changes,
             operation=operation,
             complete_changes=complete,
@@ -81,6 +86,13 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
             and _computes_operations(node, operation),
         )
     return inherited
+
+
+def _has_unknown_key(node: Node, key: tuple[str, ...], nodes: Mapping[str, Node]) -> bool:
+    """Returns whether a primary key that a system declares and that is not read yet is missing."""
+    if node.kind == "source":
+        return node.unknown_key
+    return not key and any(nodes[name].unknown_key for name in node.inputs)
 
 
 def _computes_operations(node: Node, operation: str | None) -> bool:
@@ -249,7 +261,10 @@ def unsupported_state(node: Node, nodes: Mapping[str, Node]) -> PlanError | None
 
 def _unknown_rows(node: Node, changing: Sequence[Node]) -> PlanError | None:
     """Returns the error of changes that do not say which row they replace, or None."""
-    keyless = next((each for each in changing if not each.updating and not each.primary_key), None)
+    keyless = next(
+        (each for each in changing if not (each.updating or each.primary_key or each.unknown_key)),
+        None,
+    )
     if keyless is None:
         return None
     verb = "combines the" if node.stateful else "takes back"

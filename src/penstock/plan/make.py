@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any, Literal
 
-from penstock.core.errors import PenstockError, PlanError
+from penstock.core.errors import PenstockError, PlanError, raise_all
 from penstock.core.location import Location
 from penstock.core.names import written_name
 from penstock.core.text import did_you_mean, line_and_column
@@ -56,6 +56,17 @@ def make_plan(pipeline: Pipeline, errors: Iterable[PenstockError] = ()) -> Parti
     The result has all errors, including those of the files.
     """
     return _Planner(pipeline, errors).plan()
+
+
+def with_primary_keys(plan: Plan, keys: Mapping[str, tuple[str, ...]]) -> Plan:
+    """Returns the plan of the same pipeline with primary keys that systems declare, by source.
+
+    Raises UserError, or ValidationErrors with all errors, if the plan is invalid with these keys.
+    """
+    known = {**plan.pipeline.primary_keys, **keys}
+    partial = make_plan(replace(plan.pipeline, primary_keys=known))
+    raise_all(partial.errors)
+    return partial.plan
 
 
 class _Planner:
@@ -129,6 +140,9 @@ class _Planner:
     ) -> Node | None:  # fmt: skip
         """Creates a node, which is `invalid` after an error; None without a component."""
         route, count = (f"{kind}s", written_name(name)), len(self.errors)
+        key = self.pipeline.primary_keys.get(name) if isinstance(spec, SourceSpec) else None
+        if key is not None and not spec.primary_key:
+            spec = spec.model_copy(update={"primary_key": list(key)})
         component = self.components.make(route, kind, name, spec)
         if component is None:
             return None
@@ -137,7 +151,14 @@ class _Planner:
         elif len(self.errors) > count or any(invalid_values(self.source_map, route)):
             has_columns = isinstance(component, Source) and _has_declared_columns(component, spec)
             (self.placeholder_sources if has_columns else self.invalid).add(name)
-        return Node(name, kind, component, spec, inputs, self.source_map.key(route))
+        unknown_key = (
+            isinstance(component, Source)
+            and component.declares_primary_key
+            and not spec.primary_key
+            and key is None
+        )
+        where = self.source_map.key(route)
+        return Node(name, kind, component, spec, inputs, where, unknown_key=unknown_key)
 
     def _dead_letter(self) -> Node | None:
         spec, count = self.spec.dead_letter, len(self.errors)

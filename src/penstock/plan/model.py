@@ -39,6 +39,8 @@ class Node:
     """Whether the output is the changes of a result (see `plan.updating`)."""
     primary_key: tuple[str, ...] = ()
     """The columns that identify a row of the output (of a sink: of the input), or none."""
+    unknown_key: bool = False
+    """Whether the primary key depends on a key that a system declares and that is not read yet."""
     origin_key: tuple[str, ...] | None = None
     """The columns that hold the primary key of the changes upstream, which several rows may have:
     none if it is lost, None if no key is known."""

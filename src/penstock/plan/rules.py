@@ -132,7 +132,7 @@ def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
         mode = node.sink.mode
         if (error := unsupported_mode(node, mode)) is not None:
             yield error
-        elif mode == "upsert" and not node.sink.primary_key:
+        elif mode == "upsert" and not (node.sink.primary_key or node.unknown_key):
             problem = "has mode: upsert and no primary key"
             hint = (
                 "Set primary_key: [COLUMN, ...] on the sink or on a node upstream, in SQL "

@@ -54,6 +54,8 @@ def _has_own_key(sink: Node, nodes: Mapping[str, Node]) -> bool:
     if sink.operation is None or not key:
         return False
     rows = nodes[sink.inputs[0]]
+    if rows.unknown_key:
+        return False
     if rows.primary_key or rows.updating:
         return not rows.primary_key or not {*rows.primary_key} <= key
     origin = rows.origin_key

@@ -29,7 +29,9 @@ from penstock.runtime.state.compatibility import (
 )
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state.pipeline import open_state, record_files
+from penstock.runtime.state.primary_keys import resolve_primary_keys
 from penstock.runtime.state.schemas import apply_pins, resolve_schemas
+from penstock.spec.runtime_models import Restart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,6 +93,8 @@ class Run:
             note = record_files(self.handle.plan, self.state)
             if note is not None:
                 self._note(note)
+            self._reset_state()
+            self.handle.plan = self._resolve_primary_keys(self.handle.plan)
             self._check_state(self.handle.plan)
             plan = assign_owner(self.handle.plan, self.state.id())
             backfill = self._prepare_backfill(plan)
@@ -140,15 +144,19 @@ class Run:
 
     # The state and the plan of the last run
 
-    def _check_state(self, plan: Plan) -> None:
-        """Checks that the state directory fits the plan, or resets it with `fresh`.
-
-        A plan with unknown columns is compared with the last plan once its columns are inferred.
-        """
+    def _reset_state(self) -> None:
+        """Resets the state directory with `fresh`."""
         if self.options.fresh:
             removed = ", ".join(self.state.contents()) or "nothing"
             self.state.reset()
             self._note(f"Reset state: removed {removed}. Sink output is unchanged.")
+
+    def _check_state(self, plan: Plan) -> None:
+        """Checks that the state directory fits the plan.
+
+        A plan with unknown columns is compared with the last plan once its columns are inferred.
+        """
+        if self.options.fresh:
             return
         if self.options.backfill is None:
             check_complete(self.state)
@@ -170,15 +178,25 @@ class Run:
         definition = fingerprint.fingerprint(plan, self.state.key())
         self.state.write("plan.json", {**definition, "columns": columns})
 
+    def _resolve_primary_keys(self, plan: Plan) -> Plan:
+        """Returns the plan with the primary keys that the systems of its sources declare."""
+        return retry(
+            lambda: resolve_primary_keys(plan, self.state, pin=True), self._start_policy(plan),
+            self.log, self.stop,
+        )  # fmt: skip
+
+    def _start_policy(self, plan: Plan) -> Restart:
+        endless = _until(plan, self.options) == "stopped"
+        return restart_policy(plan.spec.runtime.restart, endless=endless)
+
     def _resolve_schemas(self) -> dict[str, PenstockError]:
         """Sets the columns of sources. Returns the errors of sources without a schema."""
         plan = self.handle.plan
-        endless = _until(plan, self.options) == "stopped"
-        policy = restart_policy(plan.spec.runtime.restart, endless=endless)
         errors: dict[str, PenstockError] = {}
         inferred = retry(
-            lambda: resolve_schemas(plan, self.state, errors=errors), policy, self.log, self.stop
-        )
+            lambda: resolve_schemas(plan, self.state, errors=errors), self._start_policy(plan),
+            self.log, self.stop,
+        )  # fmt: skip
         for schema in inferred:
             columns = ", ".join(f"{field.name} {field.type}" for field in schema.columns)
             self.log.info("inferred schema", source=schema.node, columns=columns)

@@ -177,9 +177,10 @@ class Sink(Component[C]):
         """
         return None
 
-    def target_schema(self) -> pa.Schema | None:
-        """Returns the columns of the target; None without fixed columns or without a target.
+    def target_schema(self, columns: pa.Schema) -> pa.Schema | None:
+        """Returns the columns of the target for rows of `columns`; None without fixed columns.
 
+        A column that holds the values of the rows in another form has the type of the rows.
         Called on the driver before `prepare`. Reaches the system: raises Transient or Permanent.
         """
         return None

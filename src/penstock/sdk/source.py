@@ -41,6 +41,16 @@ class Source(Component[C]):
     primary_key: tuple[str, ...] = ()
     """The columns that identify a row, set by the planner."""
 
+    declares_primary_key: bool = False
+    """Whether the system may declare a primary key (see `infer_primary_key`)."""
+
+    carries_operations: bool = False
+    """Whether rows are changes, for sources that declare ROWS. The planner then appends the
+    operation column to `columns`; `read` returns its values (see `Operation`)."""
+
+    has_complete_changes: bool = False
+    """Whether each update and delete has the whole row before, with `carries_operations`."""
+
     deletes_by_key: bool = False
     """Whether records without a value are deletes of the row with the record's key.
 
@@ -52,7 +62,7 @@ class Source(Component[C]):
     """The format of `KEY` (see `sdk.keys`)."""
 
     operation_column: str = OPERATION_COLUMN
-    """The operation column, with `deletes_by_key`. Set by the planner."""
+    """The operation column, with `deletes_by_key` or `carries_operations`. Set by the planner."""
 
     metadata_columns: Mapping[str, str] = {}
     """The metadata name of each requested metadata column."""
@@ -82,6 +92,14 @@ class Source(Component[C]):
     def infer_schema(self) -> pa.Schema | None:
         """Infers the columns from a sample, for ROWS sources; None if there is no data."""
         return None
+
+    def infer_primary_key(self) -> tuple[str, ...]:
+        """Returns the primary key that the system declares, or no columns.
+
+        Called before the first run if the pipeline declares no key, with `declares_primary_key`.
+        Raises Transient or Permanent.
+        """
+        return ()
 
     def sample(self, max_records: int) -> pa.BinaryArray:
         """Returns the first payloads, at most `max_records`, to infer a format's schema."""

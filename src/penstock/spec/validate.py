@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,8 @@ class Pipeline:
     """The files without their includes; `-` is standard input."""
     replacements: tuple[Replacement, ...] = ()
     """The options that a file replaces in an earlier file."""
+    primary_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Primary keys that systems declare, by source. A source without such a key has no columns."""
     missing: MissingParts | None = None
     """The parts of the files that could not be read; None if all could."""
 

@@ -37,12 +37,15 @@ def load_cases(
     Raises UserError, ValidationErrors.
     """
     from penstock.runtime.state.pipeline import open_state
+    from penstock.runtime.state.primary_keys import apply_stored_keys, without_unknown_keys
     from penstock.runtime.state.schemas import read_pinned
 
     test_file = companion_test_file(path)
     files = [path, test_file] if test_file.is_file() else [path]
     plan = app.plan(files, overrides=overrides, env=env)
-    schemas = read_pinned(open_state(plan))
+    state = open_state(plan)
+    plan = apply_stored_keys(plan, state) or without_unknown_keys(plan)
+    schemas = read_pinned(state)
     return [Case(plan, index, schemas) for index in range(len(plan.spec.tests))]
 
 

@@ -187,7 +187,7 @@ class Shell:
             errors = self._with_known_names(script) or errors
             raise_all([e for e in errors if e.code not in _INCOMPLETE] or errors)
         assert partial is not None
-        return partial.plan
+        return app.with_primary_keys(partial.plan)
 
     def _with_known_names(self, script: Script) -> list[PenstockError]:
         """Returns the errors of a script, with hints that know the names of all definitions."""

@@ -25,7 +25,7 @@ def schema_changes(sink: Node, columns: pa.Schema) -> SchemaChanges:
 
     Raises PlanError if a column is incompatible.
     """
-    target = sink.sink.target_schema()
+    target = sink.sink.target_schema(columns)
     changes = SchemaChanges() if target is None else compare_schemas(columns, target)
     if changes.incompatible:
         raise PlanError(

@@ -145,6 +145,8 @@ class PenstockDataSource(DataSource):
                 code="missing-schema",
                 hint='Add .schema("id LONG, ...").',
             )
+        if source.carries_operations:
+            return add_operation(columns, source.operation_column)
         if source.format is not None and source.format.carries_operations:
             return add_operation(columns, source.format.operation_column)
         return columns

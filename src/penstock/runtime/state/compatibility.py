@@ -18,6 +18,7 @@ from penstock.runtime.backfills.sink_starts import (
 )
 from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.state.pipeline import open_state
+from penstock.runtime.state.primary_keys import apply_stored_keys
 from penstock.runtime.state.schemas import apply_pins
 
 if TYPE_CHECKING:
@@ -89,8 +90,10 @@ def find_all_changes(
         state = open_state(plan)
     except StateError:
         return []
-    if not apply_pins(plan, state):
+    keyed = apply_stored_keys(plan, state)
+    if keyed is None or not apply_pins(keyed, state):
         return []
+    plan = keyed
     changes = find_changes(plan, state)
     if not changes or any(change.effect == "incompatible" for change in changes):
         return changes

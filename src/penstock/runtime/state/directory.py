@@ -7,6 +7,7 @@ key.json            key of the hashes of secrets in plan.json
 sinks.json          starts of sinks within existing queries (see `runtime.backfills.sink_starts`)
 backfill/SINK/      state of an unfinished backfill
 schemas.json        inferred schemas, pinned
+primary_keys.json   primary keys that systems declare, by source
 checkpoints/QUERY/  checkpoint of Spark: offsets, commits, state of windows and joins; record of the
                     batch in progress (see `engine.checkpoints.batch_record`)
 nodes/NODE/         files of a component

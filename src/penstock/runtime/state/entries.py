@@ -24,8 +24,8 @@ PIPELINE = "pipeline.json"
 PRESERVED = (LOCK, LOG, HISTORY, RUN, MARKER, ID, PIPELINE)
 """Entries that remain after a reset."""
 REMOVED = (
-    "plan.json", "key.json", "schemas.json", "checkpoints", "nodes", "spool", "dead_letters",
-    "status.json", "stop", "complete", "closing", "life", "replay.json",
+    "plan.json", "key.json", "schemas.json", "primary_keys.json", "checkpoints", "nodes", "spool",
+    "dead_letters", "status.json", "stop", "complete", "closing", "life", "replay.json",
     "sinks.json", "backfill",
 )  # fmt: skip
 """Entries that a reset removes."""

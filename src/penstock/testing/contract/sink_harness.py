@@ -70,6 +70,7 @@ class SinkHarness(ComponentContract):
 
     def create_writer(self, sink: Any, batch: BatchId) -> Any:
         """Creates a writer of partition 0 for rows of `rows.SIMPLE`."""
+        sink.prepare(sample.SIMPLE)
         return sink.writer(self.open_client(sink), batch, 0, sample.SIMPLE)
 
     def open_client(self, sink: Sink[Any]) -> Any:
@@ -86,6 +87,7 @@ class SinkHarness(ComponentContract):
     ) -> list[Receipt]:
         """Writes and commits partitions as tasks do. Returns the receipts of an open batch."""
         receipts = []
+        sink.prepare(schema)
         for number, rows in enumerate(partitions):
             copy = pickle.loads(pickle.dumps(sink))
             client = self.open_client(copy)
@@ -113,6 +115,7 @@ class SinkHarness(ComponentContract):
     ) -> None:
         """Writes and commits a batch of changes; the payload of a delete is null."""
         batch = BatchId("query-1", number)
+        sink.prepare(sample.SIMPLE)
         copy = pickle.loads(pickle.dumps(sink))
         writer = copy.writer(self.open_client(copy), batch, 0, sample.SIMPLE)
         rows = pa.RecordBatch.from_pylist([row for _, row in changes], schema=sample.SIMPLE)

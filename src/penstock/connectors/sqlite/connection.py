@@ -1,0 +1,130 @@
+"""Connections to SQLite databases."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from penstock.connectors.sqlite.types import DIALECT, TYPES, to_parameters
+from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
+from penstock.sdk.database import DbapiConnection, TableName
+from penstock.sdk.database.values import parameters_of
+
+BUSY_TIMEOUT = 30.0
+"""The seconds for which a statement waits for the lock of another connection."""
+_TRANSIENT = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_PROTOCOL")
+_REJECTED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError)
+
+
+class SqliteConnection(DbapiConnection):
+    """A connection to the file of a database."""
+
+    dialect = DIALECT
+
+    def __init__(self, path: str, mode: Literal["ro", "rwc"]) -> None:
+        self.path = path
+        uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
+        super().__init__(
+            self._call(
+                lambda: sqlite3.connect(
+                    uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level="IMMEDIATE",
+                    check_same_thread=False,
+                )
+            )
+        )  # fmt: skip
+        self.client.text_factory = lambda text: text.decode(errors="surrogateescape")
+        self._call(self.client.execute, "SELECT 1 FROM sqlite_schema")
+
+    def translate_error(self, error: Exception) -> PenstockError | None:
+        if isinstance(error, _REJECTED):
+            return Rejected(f"SQLite rejects the row: {error}")
+        if not isinstance(error, sqlite3.Error):
+            return None
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if name.startswith(_TRANSIENT):
+            return Transient(
+                f"could not use the database {self.path}: {error}",
+                hint="Close other programs that use the database, or free disk space.",
+            )
+        if name == "SQLITE_CANTOPEN":
+            return Permanent(
+                f"cannot open the database {self.path}: {error}",
+                hint="Correct path, or the permissions of the file and its directory.",
+            )
+        return Permanent(f"cannot use the database {self.path}: {error}")
+
+    def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
+        return parameters_of(rows, to_parameters)
+
+    def columns(self, table: TableName) -> pa.Schema | None:
+        fields = []
+        for name, declared, required, default, _ in self._table_info(table):
+            field = TYPES.field(name, declared, nullable=not required or default is not None)
+            fields.append(field or pa.field(name, pa.string()))
+        return pa.schema(fields) if fields else None
+
+    def primary_key(self, table: TableName) -> tuple[str, ...]:
+        numbered = sorted((pk, name) for name, *_, pk in self._table_info(table) if pk)
+        return tuple(name for _, name in numbered)
+
+    def rowid(self, table: TableName) -> tuple[str, ...]:
+        """Returns a name of the rowid, or no name for a view or a table WITHOUT ROWID."""
+        names = {name.lower() for name, *_ in self._table_info(table)}
+        query = "SELECT type = 'table' AND NOT wr FROM pragma_table_list(?) WHERE schema = ?"
+        rows = self.query(query, (table.name, _schema(table)))
+        free = [name for name in ("rowid", "_rowid_", "oid") if name not in names]
+        return (free[0],) if rows and rows[0][0] and free else ()
+
+    def unique_keys(self, table: TableName) -> list[tuple[str, ...]]:
+        indexes = self.query(
+            'SELECT name FROM pragma_index_list(?, ?) WHERE "unique" AND NOT partial',
+            (table.name, _schema(table)),
+        )
+        keys = [
+            tuple(
+                column
+                for (column,) in self.query(
+                    "SELECT name FROM pragma_index_info(?, ?) ORDER BY seqno",
+                    (index, _schema(table)),
+                )
+            )
+            for (index,) in indexes
+        ]
+        key = self.primary_key(table)
+        return [key, *keys] if key else keys
+
+    def tables(self) -> list[str]:
+        query = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
+        return [name for (name,) in self.query(query)]
+
+    def query_columns(self, query: str, sample: int = 1000) -> pa.Schema:
+        """Returns the columns of a query. Those of expressions are inferred from its first rows."""
+        from penstock.sdk.columns.rows import infer_rows
+
+        self.execute("DROP VIEW IF EXISTS temp.penstock_query")
+        self.execute(f"CREATE TEMP VIEW penstock_query AS {query}")
+        info = self._table_info(TableName(("temp", "penstock_query")))
+        rows = self.query("SELECT * FROM temp.penstock_query LIMIT ?", (sample,))
+        names = [name for name, *_ in info]
+        inferred = infer_rows([dict(zip(names, row, strict=True)) for row in rows] or [{}])
+        fields = []
+        for name, declared, *_ in info:
+            known = TYPES.field(name, declared) if declared else None
+            found = inferred.field(name) if name in inferred.names else pa.field(name, pa.string())
+            fields.append(known or found)
+        return pa.schema(fields)
+
+    def _table_info(self, table: TableName) -> list[tuple[Any, ...]]:
+        """Returns name, declared type, NOT NULL, default and place in the key of each column."""
+        return self.query(
+            'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?, ?)',
+            (table.name, _schema(table)),
+        )
+
+
+def _schema(table: TableName) -> str:
+    return table.parts[-2] if len(table.parts) > 1 else "main"

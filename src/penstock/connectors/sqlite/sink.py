@@ -1,0 +1,36 @@
+"""The sink of SQLite."""
+
+from __future__ import annotations
+
+from penstock.connectors.sqlite.connection import SqliteConnection
+from penstock.connectors.sqlite.types import DIALECT
+from penstock.sdk import UserPath
+from penstock.sdk.database import DatabaseSink, DatabaseSinkConfig
+
+
+class SqliteSinkConfig(DatabaseSinkConfig):
+    path: UserPath
+    """The file of the database, which is created if it is missing."""
+
+
+class SqliteSink(DatabaseSink[SqliteSinkConfig]):
+    """Writes rows to a table of a SQLite database.
+
+    A batch is one transaction, which also records the batch in the table `penstock_batches` of the
+    database. With `mode: upsert` rows replace the rows with their primary key, and deletes remove
+    rows; with `mode: replace` the table has the rows of the last batch.
+
+    ```yaml
+    type: sqlite
+    from: hourly
+    path: report.db
+    table: late_by_hour
+    mode: upsert
+    primary_key: [hour]
+    ```
+    """
+
+    dialect = DIALECT
+
+    def connect(self) -> SqliteConnection:
+        return SqliteConnection(self.config.path, "rwc")

@@ -1,0 +1,20 @@
+"""Parts of connectors to SQL databases.
+
+A connector defines a `Dialect` (quotation, parameters, types) and a `Connection` (statements in a
+transaction). `DatabaseSink` and `TableSource` do the rest: creation and comparison of tables, bulk
+writes with dead letters, upserts, the ledger of committed batches, and reading by cursor columns.
+"""
+
+from penstock.sdk.database.connection import Connection, DbapiConnection
+from penstock.sdk.database.cursor import Cursor
+from penstock.sdk.database.dialect import Dialect
+from penstock.sdk.database.ledger import Ledger
+from penstock.sdk.database.names import TableName
+from penstock.sdk.database.sink import DatabaseSink, DatabaseSinkConfig
+from penstock.sdk.database.source import TableSource, TableSourceConfig
+from penstock.sdk.database.types import TypeMap
+
+__all__ = [
+    "Connection", "Cursor", "DatabaseSink", "DatabaseSinkConfig", "DbapiConnection", "Dialect",
+    "Ledger", "TableName", "TableSource", "TableSourceConfig", "TypeMap",
+]  # fmt: skip

@@ -1,0 +1,126 @@
+"""Cursors: reading a table in the order of columns, from offset to offset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from penstock.core.errors import Permanent
+from penstock.sdk.database.dialect import Dialect
+
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """The order in which rows of a table or a query are read.
+
+    `columns` identify a row, or rows that are written together. An offset has the values of the
+    last row before it. `relation` is the FROM item in SQL.
+    """
+
+    relation: str
+    columns: tuple[str, ...]
+    dialect: Dialect
+    condition: str | None = None
+    """A condition of rows that may be read now."""
+
+    def last(self, start: Values | None) -> tuple[str, Values]:
+        """Returns the query of the last row after a position, and its parameters."""
+        return self._select(self._names, start, None, "DESC", 1)
+
+    def limited(self, start: Values | None, end: Values, count: int) -> tuple[str, Values]:
+        """Returns the query of the last one of the first `count` rows of a range."""
+        inner, parameters = self._select(self._names, start, end, "ASC", count)
+        order = self._order("DESC")
+        return f"SELECT {self._names} FROM ({inner}) AS penstock_rows {order} LIMIT 1", parameters
+
+    def rows(self, names: Sequence[str], start: Values | None, end: Values) -> tuple[str, Values]:
+        """Returns the query of columns of the rows after `start`, up to `end`."""
+        return self._select(self.dialect.quote_all(names), start, end, "ASC", None)
+
+    def count(self, start: Values | None, end: Values) -> tuple[str, Values]:
+        """Returns the query of the number of rows of a range."""
+        where, parameters = self._where(start, end)
+        return f"SELECT count(*) FROM {self.relation}{where}", parameters
+
+    def nulls(self) -> str:
+        """Returns the query of a row that has no place in the order."""
+        nulls = " OR ".join(f"{self.dialect.quote(name)} IS NULL" for name in self.columns)
+        return f"SELECT 1 FROM {self.relation} WHERE {nulls} LIMIT 1"
+
+    @property
+    def _names(self) -> str:
+        return self.dialect.quote_all(self.columns)
+
+    def _order(self, direction: str) -> str:
+        order = ", ".join(f"{self.dialect.quote(name)} {direction}" for name in self.columns)
+        return f"ORDER BY {order}"
+
+    def _select(
+        self, names: str, start: Values | None, end: Values | None, direction: str,
+        count: int | None,
+    ) -> tuple[str, Values]:  # fmt: skip
+        where, parameters = self._where(start, end)
+        limit = f" LIMIT {count}" if count is not None else ""
+        query = f"SELECT {names} FROM {self.relation}{where} {self._order(direction)}{limit}"
+        return query, parameters
+
+    def _where(self, start: Values | None, end: Values | None) -> tuple[str, Values]:
+        conditions: list[str] = []
+        parameters: list[Any] = []
+        for operator, values in ((">", start), ("<=", end)):
+            if values is not None:
+                marks = ", ".join([self.dialect.parameter] * len(values))
+                conditions.append(f"({self._names}) {operator} ({marks})")
+                parameters += values
+        if self.condition is not None and end is None:
+            conditions.append(self.condition)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return where, tuple(parameters)
+
+
+def encode(values: Values | None) -> list[Any] | None:
+    """Returns values of a cursor as JSON."""
+    return None if values is None else [_encoded(value) for value in values]
+
+
+def decode(values: Sequence[Any] | None) -> Values | None:
+    """Returns values of `encode`."""
+    return None if values is None else tuple(map(_decoded, values))
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return {"timestamp": value.isoformat()}
+    if isinstance(value, date):
+        return {"date": value.isoformat()}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise Permanent(
+        f"cannot read in the order of a column with values of the type {type(value).__name__}",
+        code="cursor-type",
+        hint="Set cursor_columns to columns of numbers, text or times.",
+    )
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    ((kind, text),) = value.items()
+    return _DECODERS[kind](text)
+
+
+_DECODERS: Mapping[str, Callable[[str], Any]] = {
+    "timestamp": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "decimal": Decimal,
+    "bytes": bytes.fromhex,
+}

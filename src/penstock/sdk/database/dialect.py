@@ -1,0 +1,85 @@
+"""SQL of a database: quotation, parameters, and the statements of sinks and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from penstock.sdk.database.names import TableName
+from penstock.sdk.database.types import TypeMap
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The SQL of a system.
+
+    `parameter` stands for a value in a statement. Values are passed as parameters and names are
+    quoted, so no text of a row or a pipeline file is read as SQL. `upsert_clause` is the form of a
+    statement that inserts or replaces.
+    """
+
+    types: TypeMap
+    quotation: str = '"'
+    parameter: str = "?"
+    upsert_clause: Literal["on_conflict", "on_duplicate_key"] = "on_conflict"
+
+    @property
+    def system(self) -> str:
+        """The name of the system in messages."""
+        return self.types.system
+
+    def quote(self, name: str) -> str:
+        """Returns a quoted name."""
+        return f"{self.quotation}{name.replace(self.quotation, self.quotation * 2)}{self.quotation}"
+
+    def quote_all(self, names: Iterable[str]) -> str:
+        """Returns a list of quoted names."""
+        return ", ".join(map(self.quote, names))
+
+    def table(self, table: TableName) -> str:
+        """Returns the quoted name of a table."""
+        return ".".join(map(self.quote, table.parts))
+
+    def column(self, field: pa.Field) -> str:
+        """Returns the definition of a column. Raises PlanError for an unsupported type."""
+        return f"{self.quote(field.name)} {self.types.column_type(field)}"
+
+    def create_table(self, table: TableName, columns: pa.Schema, key: Sequence[str] = ()) -> str:
+        """Returns the statement that creates a table unless it exists."""
+        definitions = [
+            self.column(field) + (" NOT NULL" if field.name in key else "") for field in columns
+        ]
+        if key:
+            definitions.append(f"PRIMARY KEY ({self.quote_all(key)})")
+        return f"CREATE TABLE IF NOT EXISTS {self.table(table)} ({', '.join(definitions)})"
+
+    def add_column(self, table: TableName, field: pa.Field) -> str:
+        """Returns the statement that adds a column."""
+        return f"ALTER TABLE {self.table(table)} ADD COLUMN {self.column(field)}"
+
+    def insert(self, table: TableName, names: Sequence[str]) -> str:
+        """Returns the statement that inserts a row."""
+        values = ", ".join([self.parameter] * len(names))
+        return f"INSERT INTO {self.table(table)} ({self.quote_all(names)}) VALUES ({values})"
+
+    def upsert(self, table: TableName, names: Sequence[str], key: Sequence[str]) -> str:
+        """Returns the statement that inserts a row, or replaces the row with its key."""
+        others = [name for name in names if name not in key]
+        if self.upsert_clause == "on_duplicate_key":
+            updated = others or list(key)
+            values = ", ".join(f"{self.quote(n)} = VALUES({self.quote(n)})" for n in updated)
+            return f"{self.insert(table, names)} ON DUPLICATE KEY UPDATE {values}"
+        values = ", ".join(f"{self.quote(n)} = excluded.{self.quote(n)}" for n in others)
+        action = f"DO UPDATE SET {values}" if others else "DO NOTHING"
+        return f"{self.insert(table, names)} ON CONFLICT ({self.quote_all(key)}) {action}"
+
+    def delete(self, table: TableName, key: Sequence[str]) -> str:
+        """Returns the statement that deletes the row with a key."""
+        return f"DELETE FROM {self.table(table)} WHERE {self.equal(key)}"
+
+    def equal(self, names: Sequence[str]) -> str:
+        """Returns the condition that columns have the values of parameters."""
+        return " AND ".join(f"{self.quote(name)} = {self.parameter}" for name in names)

@@ -1,0 +1,55 @@
+"""Names of tables in outside databases."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_PART = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^."`\s][^."`]*)')
+
+
+@dataclass(frozen=True)
+class TableName:
+    """The name of a table, qualified by a schema or a catalog if `parts` has several names."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """Parses a name such as `orders`, `public.orders` or `"My Schema"."Orders"`.
+
+        Raises ValueError.
+        """
+        parts, position = [], 0
+        while True:
+            match = _PART.match(text, position)
+            if match is None:
+                raise ValueError(
+                    f"expected the name of a table, as orders or public.orders, found {text!r}"
+                )
+            double, backtick, plain = match.groups()
+            parts.append(
+                plain.strip()
+                if plain
+                else double.replace('""', '"')
+                if double
+                else backtick.replace("``", "`")
+            )
+            position = match.end()
+            if position == len(text):
+                return cls(tuple(parts))
+            if text[position] != ".":
+                raise ValueError(f'expected a dot after "{parts[-1]}", found {text[position:]!r}')
+            position += 1
+
+    @property
+    def name(self) -> str:
+        """The name without its qualifiers."""
+        return self.parts[-1]
+
+    def sibling(self, name: str) -> TableName:
+        """Returns the name of another table with the same qualifiers."""
+        return TableName((*self.parts[:-1], name))
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)

@@ -1,0 +1,317 @@
+"""A source of the rows of a table or a query, in the order of cursor columns."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from time import monotonic
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+from pydantic import Field, field_validator, model_validator
+
+from penstock.core.errors import OptionError, Permanent, RecordError
+from penstock.core.text import did_you_mean
+from penstock.core.units import Duration, PositiveDuration
+from penstock.sdk.capability import Capability
+from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.row_json import row_text
+from penstock.sdk.columns.rows import column
+from penstock.sdk.config import Config
+from penstock.sdk.database.connection import Connection
+from penstock.sdk.database.cursor import Cursor, Values, decode, encode
+from penstock.sdk.database.names import TableName
+from penstock.sdk.isolate import isolate
+from penstock.sdk.record import Read
+from penstock.sdk.source import Offset, ReplayableSource
+
+Rows = list[tuple[Any, ...]]
+
+
+class TableSourceConfig(Config):
+    table: str | None = None
+    """The table, as `orders` or `public.orders`."""
+    query: str | None = None
+    """A SELECT statement in the SQL of the system, in place of a table."""
+    cursor_columns: list[str] = []
+    """The columns in whose order rows are read: an ID that grows, or the time of the last change.
+    The primary key is appended, since several rows may have the same time.
+
+    By default the primary key; with `watch` only if it is one integer. Without cursor columns and
+    primary key all rows are one batch.
+    """
+    watch: bool = False
+    """Also reads rows whose cursor columns grow beyond those that were read; the run does not
+    end."""
+    interval: PositiveDuration = 1.0
+    """The time between two queries for new rows, with `watch`."""
+    min_age: Duration | None = None
+    """The age of a time in the first cursor column at which its rows are read. Rows that are
+    committed later than this after their time, or with an earlier time, may be missed. By default
+    2 seconds if the column holds times."""
+    max_records: int | None = Field(default=None, ge=1)
+    """The maximum number of rows of a batch."""
+
+    @field_validator("table")
+    @classmethod
+    def _check_table(cls, value: str | None) -> str | None:
+        if value is not None:
+            TableName.parse(value)
+        return value
+
+    @model_validator(mode="after")
+    def _check_one_option(self) -> TableSourceConfig:
+        if (self.table is None) == (self.query is None):
+            raise ValueError("expected either table or query")
+        return self
+
+
+T = TypeVar("T", bound=TableSourceConfig)
+DEFAULT_MIN_AGE = 2.0
+
+
+class TableSource(ReplayableSource[T], Generic[T]):
+    """Base class of sources of tables and queries. Define `connect`."""
+
+    capabilities = frozenset(
+        {
+            Capability.REPLAY,
+            Capability.LIMIT,
+            Capability.BOUNDED,
+            Capability.TAIL,
+            Capability.ORDERED,
+            Capability.ROWS,
+        }
+    )
+    parallelism = "the table"
+    lag_unit = "rows"
+    declares_primary_key = True
+
+    @abstractmethod
+    def connect(self) -> Connection:
+        """Returns a new connection that only reads. Raises Transient or Permanent."""
+
+    @abstractmethod
+    def query_columns(self, connection: Connection, query: str) -> pa.Schema:
+        """Returns the columns of a query."""
+
+    def growing_key(self, connection: Connection) -> tuple[str, ...]:
+        """Returns the key whose values grow with each new row, or no columns."""
+        table = self._table
+        key = () if table is None else connection.primary_key(table)
+        if table is None or len(key) != 1:
+            return ()
+        columns = connection.columns(table)
+        assert columns is not None
+        return key if pa.types.is_integer(columns.field(key[0]).type) else ()
+
+    def min_age_condition(self, column: str, seconds: float) -> str:
+        """Returns the condition that the time in a quoted column is older than `seconds`."""
+        raise NotImplementedError
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._open: Connection | None = None
+        self._order: Cursor | None = None
+        self._next_poll = 0.0
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        return {**self.__dict__, "_open": None, "_order": None, "_next_poll": 0.0}
+
+    def check(self) -> None:
+        self._check_cursor_columns(self._target_columns().names)
+
+    def infer_schema(self) -> pa.Schema | None:
+        return self._target_columns()
+
+    def infer_primary_key(self) -> tuple[str, ...]:
+        return () if self._table is None else self._connection.primary_key(self._table)
+
+    def metadata_schema(self) -> pa.Schema:
+        return pa.schema([])
+
+    def is_bounded(self) -> bool:
+        return not self.config.watch
+
+    def initial_offset(self) -> Offset:
+        return {"after": None}
+
+    def latest_offset(self, start: Offset) -> Offset:
+        now = monotonic()
+        if self.config.watch and now < self._next_poll:
+            return start
+        self._next_poll = now + self.config.interval
+        cursor = self._cursor
+        if not cursor.columns:
+            return {"after": []}
+        if self._connection.query(cursor.nulls()):
+            raise Permanent(
+                f"{self._name} has rows with null in the cursor columns "
+                f"{', '.join(cursor.columns)}, which have no place in the order",
+                code="null-cursor",
+                hint="Set cursor_columns to columns without nulls, or replace nulls in a query: "
+                "SELECT *, coalesce(updated_at, created_at) AS changed_at FROM ...",
+            )
+        rows = self._connection.query(*cursor.last(decode(start["after"])))
+        self._connection.rollback()
+        return {"after": encode(rows[0])} if rows else start
+
+    def limit_batch(self, start: Offset, end: Offset) -> Offset:
+        limit = self.config.max_records
+        if limit is None or not end["after"]:
+            return end
+        first, last = decode(start["after"]), decode(end["after"])
+        assert last is not None
+        rows = self._connection.query(*self._cursor.limited(first, last, limit))
+        self._connection.rollback()
+        return {"after": encode(rows[0])} if rows else end
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[tuple[Values | None, Values]]:
+        if start == end:
+            return []
+        return [(decode(start["after"]), decode(end["after"]) or ())]
+
+    def read(self, partition: tuple[Values | None, Values], read: Read) -> Iterator[pa.RecordBatch]:
+        schema, (start, end) = self.columns, partition
+        assert schema is not None
+        names = schema.names
+        cursor = self._cursor
+        if cursor.columns:
+            query, parameters = cursor.rows(names, start, end)
+        else:
+            columns = cursor.dialect.quote_all(names)
+            query, parameters = f"SELECT {columns} FROM {cursor.relation}", ()
+        number = 0
+        for rows in self._connection.fetch(query, parameters):
+            yield from self._batches(rows, number, read)
+            number += len(rows)
+        self._connection.rollback()
+
+    def min_offset(self, first: Offset, second: Offset) -> Offset:
+        left, right = decode(first["after"]), decode(second["after"])
+        if left is None or right is None:
+            return {"after": None}
+        # An empty tuple is the end of a table without order.
+        return first if left and (not right or left <= right) else second
+
+    def lag(self, current: Offset, latest: Offset) -> int | None:
+        if current == latest or not self._cursor.columns:
+            return 0 if current == latest else None
+        end = decode(latest["after"])
+        assert end is not None
+        ((count,),) = self._connection.query(*self._cursor.count(decode(current["after"]), end))
+        self._connection.rollback()
+        return int(count)
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def to_value(self, value: Any, field: pa.Field) -> Any:
+        """Returns a value of the client library for the conversion to the type of a field."""
+        if pa.types.is_nested(field.type) and isinstance(value, str | bytes):
+            return json.loads(value)
+        return value
+
+    def _batches(self, rows: Rows, first: int, read: Read) -> Iterator[pa.RecordBatch]:
+        """Converts rows. A row that does not fit the columns becomes a bad record."""
+        schema = self.columns
+        assert schema is not None
+
+        def convert(start: int, stop: int) -> pa.RecordBatch:
+            columns = zip(*rows[start:stop], strict=True)
+            arrays = [
+                self._column(values, field) for values, field in zip(columns, schema, strict=True)
+            ]
+            return pa.record_batch(arrays, schema=schema)
+
+        for start, _, result in isolate(len(rows), convert):
+            if isinstance(result, RecordError):
+                row = dict(zip(schema.names, rows[start], strict=True))
+                payload = row_text(row).encode(errors="backslashreplace")
+                read.reject(payload, self._name, first + start + 1, result)
+            else:
+                yield result
+
+    def _column(self, values: Sequence[Any], field: pa.Field) -> pa.Array:
+        if is_json(field):
+            return pa.array(map(self.to_value, values, repeat(field)), pa.string())
+        return column([self.to_value(value, field) for value in values], field)
+
+    @property
+    def _table(self) -> TableName | None:
+        return None if self.config.table is None else TableName.parse(self.config.table)
+
+    @property
+    def _name(self) -> str:
+        """The name of the table in messages and origins."""
+        return self.config.table or "the query"
+
+    @property
+    def _relation(self) -> str:
+        dialect = self._connection.dialect
+        if self._table is not None:
+            return dialect.table(self._table)
+        return f"({self.config.query}) AS {dialect.quote('penstock_query')}"
+
+    @property
+    def _connection(self) -> Connection:
+        if self._open is None:
+            self._open = self.connect()
+        return self._open
+
+    @property
+    def _cursor(self) -> Cursor:
+        if self._order is None:
+            self._order = self._find_cursor()
+        return self._order
+
+    def _find_cursor(self) -> Cursor:
+        names, dialect = tuple(self.config.cursor_columns), self._connection.dialect
+        key = () if self._table is None else self._connection.primary_key(self._table)
+        if not names:
+            growing = self.growing_key(self._connection)
+            if self.config.watch and not growing:
+                raise OptionError.of(
+                    "watch", of_key=True, code="missing-option",
+                    message=f"{self._name} has no primary key of one integer, so new rows cannot "
+                    "be found",
+                    hint="Set cursor_columns to columns that grow with each new or changed row.",
+                )  # fmt: skip
+            return Cursor(self._relation, growing or key, dialect)
+        columns = self._target_columns()
+        self._check_cursor_columns(columns.names)
+        condition = self._condition(columns.field(names[0]))
+        rest = tuple(name for name in key if name not in names)
+        return Cursor(self._relation, (*names, *rest), dialect, condition)
+
+    def _condition(self, first: pa.Field) -> str | None:
+        """Returns the condition of rows that may be read by the age of their time."""
+        if not self.config.watch or not pa.types.is_timestamp(first.type):
+            return None
+        age = DEFAULT_MIN_AGE if self.config.min_age is None else self.config.min_age
+        quoted = self._connection.dialect.quote(first.name)
+        return self.min_age_condition(quoted, age) if age else None
+
+    def _target_columns(self) -> pa.Schema:
+        if self._table is None:
+            assert self.config.query is not None
+            return self.query_columns(self._connection, self.config.query)
+        columns = self._connection.columns(self._table)
+        if columns is None:
+            raise Permanent(
+                f'there is no table "{self.config.table}"', code="unknown-table",
+                hint=did_you_mean(str(self._table), self._connection.tables()),
+            )  # fmt: skip
+        return columns
+
+    def _check_cursor_columns(self, known: Sequence[str]) -> None:
+        for index, name in enumerate(self.config.cursor_columns):
+            if name not in known:
+                raise OptionError.of(
+                    "cursor_columns", index, message=f'{self._name} has no column "{name}"',
+                    code="unknown-column", hint=did_you_mean(name, known),
+                )  # fmt: skip

@@ -1,0 +1,32 @@
+"""Values of rows as parameters of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.sdk.columns.value_text import json_of
+
+Convert = Callable[[pa.Array, pa.Field], Sequence[Any] | None]
+
+
+def parameters_of(rows: pa.RecordBatch, convert: Convert) -> Iterator[tuple[Any, ...]]:
+    """Yields the values of each row. Nested values are JSON text.
+
+    `convert` returns the values of a column of which the client library needs another form, or
+    None.
+    """
+    columns = [
+        _values(column, field, convert)
+        for column, field in zip(rows.columns, rows.schema, strict=True)
+    ]
+    return zip(*columns, strict=True)
+
+
+def _values(column: pa.Array, field: pa.Field, convert: Convert) -> Sequence[Any]:
+    if pa.types.is_nested(field.type):
+        return [json_of(value, field) if value.is_valid else None for value in column]
+    converted = convert(column, field)
+    return column.to_pylist() if converted is None else converted
