@@ -249,6 +249,11 @@ def test_partial_dates_have_a_declaration(compiled: tuple[str, Any]) -> None:
 @given(parts=st.tuples(
     st.integers(-1, 24), st.integers(-1, 60), st.integers(-1, 60), NANOS,
 ))  # fmt: skip
+@example(parts=(24, 0, 0, 0))
+@example(parts=(0, 60, 0, 0))
+@example(parts=(0, 0, 60, 0))
+@example(parts=(23, 59, 59, NANO))
+@example(parts=(23, 59, 59, NANO - 1))
 def test_times_of_day(compiled: tuple[str, Any], parts: tuple[int, int, int, int]) -> None:
     found, errors = decode(compiled, "time", [parts], pa.string())
     hours, minutes, seconds, nanos = parts
