@@ -79,6 +79,8 @@ def test_columns_without_a_pin_are_unknown(state: StateDirectory, tmp_path: Path
 def test_no_columns_are_pinned_if_those_of_a_source_are_unknown(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.json").write_text('{"id": 1, "at": "2024-01-01T00:00:00Z"}\n')
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none/a.json").touch()
     path = tmp_path / "shop.json"
     files = {"type": "files", "format": "json"}
     document = {
