@@ -19,6 +19,7 @@ from penstock.core.units import (
     [
         ("250us", 0.00025), ("500ms", 0.5), ("1.5s", 1.5), ("2 sec", 2), ("3 minutes", 180),
         ("2h", 7200), ("1h30m", 5400), ("1 day", 86_400), ("2 Weeks", 14 * 86_400),
+        ("1w", 7 * 86_400),
     ],
 )  # fmt: skip
 def test_durations(text: str, value: float) -> None:
