@@ -158,3 +158,10 @@ def test_deep_body_is_not_an_array() -> None:
         split_body(b'{"b":' + deep + b',"a":[]}', "array", "/a")
     with pytest.raises(ValueError, match="too deeply"):
         resolve_pointer(b'{"b":' + deep + b"}", "/a")
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [("", None), ("7", 7.0), (" 7 ", 7.0), ("²", None), ("soon", None)]
+)
+def test_the_pause_that_a_server_requests(header: str, seconds: float | None) -> None:
+    assert Response(429, {"Retry-After": header}, b"").retry_after == seconds

@@ -50,7 +50,7 @@ def test_sizes(text: str | int, value: int) -> None:
     assert byte_count(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "1 XB", "MB", "1 MB 2", True])
+@pytest.mark.parametrize("text", ["", "1 XB", "MB", "1 MB 2", "²", True])
 def test_invalid_sizes(text: str | bool) -> None:
     with pytest.raises(ValueError, match="expected a size"):
         byte_count(text)

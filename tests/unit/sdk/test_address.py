@@ -40,7 +40,7 @@ def test_addresses(address: str, parts: tuple[str, int]) -> None:
     assert host_and_port(TypeAdapter(Address).validate_python(address)) == parts
 
 
-@pytest.mark.parametrize("address", ["h", "h:", ":80", "h:65536", "h:-1", "h:x"])
+@pytest.mark.parametrize("address", ["h", "h:", ":80", "h:65536", "h:-1", "h:x", "h:8²"])
 def test_invalid_addresses(address: str) -> None:
     with pytest.raises(ValueError, match="expected host:port"):
         TypeAdapter(Address).validate_python(address)
