@@ -55,7 +55,7 @@ class Query:
 
     def write(
         self, seconds: int, rows: Mapping[str, int], unread: Sequence[str] = (), idle: bool = False
-    ) -> int | None:
+    ) -> float | None:
         """Plans a batch at a time with the latest minute of its partitions.
 
         Returns the minute of the watermark.
@@ -73,7 +73,7 @@ class Query:
             letters.close()
         self.watermarks.advance("q", self.batch)
         found = self.tracker.values.get(partitions_id(ID))
-        return None if found is None else found // 60_000
+        return None if found is None else found / 60_000
 
 
 @pytest.fixture
