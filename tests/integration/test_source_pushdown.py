@@ -79,6 +79,7 @@ def conditions() -> list[str]:
         for literal in literals:
             made += [f"{column} {op} {literal}" for op in ("=", "<>", "<", "<=", ">", ">=")]
             made.append(f"{literal} > {column}")
+        made += [f"{literals[0]} {op} {column}" for op in ("=", "<", "<=", ">=")]
         made.append(f"{column} IN ({', '.join(literals[:3])}, NULL)")
         made.append(f"{column} NOT IN ({', '.join(literals[:2])})")
         made += [f"{column} IS NULL", f"{column} <=> {literals[0]}"]

@@ -44,7 +44,7 @@ def byte_count(text: str | int) -> int:
     """Returns `"64 MB"`, `"1GiB"` or a plain number in bytes. Raises ValueError."""
     if isinstance(text, int) and not isinstance(text, bool):
         return text
-    if str(text).strip().isdigit():
+    if str(text).strip().isdecimal():
         return int(text)
     return int(_sum(str(text), _BYTES, "a size such as 64 MB, 1 GiB or a number of bytes"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.cli.shell.commands import EndOfShell
 from penstock.cli.shell.execute import execute
-from penstock.cli.shell.input import read_parts
+from penstock.cli.shell.input import is_complete, read_parts
 from penstock.cli.shell.shell import Shell
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError
@@ -202,3 +202,16 @@ def _entry(text: str) -> Any:
 
     [entry] = read_entries(text)
     return entry
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("SELECT 1;", True), ("SELECT 1", False), ("SELECT 1; SELECT 2", False), ("help", True),
+        ("\\d orders", True), ("SELECT ';", False), ("-- SELECT 1;", False), ("", False),
+    ],
+)  # fmt: skip
+def test_an_input_is_complete_with_the_semicolon_of_its_statement(
+    text: str, complete: bool
+) -> None:
+    assert is_complete(text) is complete

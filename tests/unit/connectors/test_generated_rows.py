@@ -197,3 +197,11 @@ def test_simple_fields_are_fast() -> None:
         for _ in made.read(part, Read()):
             pass
     assert time.perf_counter() - start < 5
+
+
+def test_nulls_do_not_depend_on_the_values() -> None:
+    fields = {"n": {"type": "number", "nulls": 0.5}}
+    values = [row["n"] for row in rows(source(fields=fields), 0, 400)]
+    known = [value for value in values if value is not None]
+    assert 150 < len(known) < 250
+    assert min(known) < 0.1 and max(known) > 0.9

@@ -59,6 +59,12 @@ def test_an_event_without_an_id_keeps_the_last() -> None:
     assert parser.feed(b"id: 6\ndata: half") == [] and parser.last_id == "5"
 
 
+def test_an_id_with_a_null_character_is_ignored() -> None:
+    parser = EventParser("5")
+    assert parser.feed(b"id: 6\0\ndata: 1\n\n") == [Event("message", b"1", "5")]
+    assert parser.feed(b"id\ndata: 2\n\n") == [Event("message", b"2", "")]
+
+
 @pytest.mark.parametrize("stream", [b"data: " + b"x" * 101, b"data: 12345\n" * 20])
 def test_an_event_above_the_maximum_size(stream: bytes) -> None:
     with pytest.raises(Permanent, match="more than 100 bytes"):
@@ -110,8 +116,9 @@ def test_a_page_that_the_body_links_to() -> None:
     paging = {"by": "link", "pointer": "/links/next"}
     assert following(paging, "http://h/a/b", '{"links": {"next": "/c"}}') == "http://h/c"
     assert following(paging, "http://h/a/b", '{"links": {"next": null}}') is None
-    with pytest.raises(Permanent, match="another server: http://other"):
-        following(paging, "http://h/a/b", '{"links": {"next": "http://other/c"}}')
+    for other in ("http://other", "https://h", "http://h:81"):
+        with pytest.raises(Permanent, match=f"another server: {other}"):
+            following(paging, "http://h/a/b", f'{{"links": {{"next": "{other}/c"}}}}')
     with pytest.raises(Permanent, match="not valid JSON"):
         following(paging, "http://h/a/b", "<html>")
 
@@ -151,3 +158,10 @@ def test_deep_body_is_not_an_array() -> None:
         split_body(b'{"b":' + deep + b',"a":[]}', "array", "/a")
     with pytest.raises(ValueError, match="too deeply"):
         resolve_pointer(b'{"b":' + deep + b"}", "/a")
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [("", None), ("7", 7.0), (" 7 ", 7.0), ("²", None), ("soon", None)]
+)
+def test_the_pause_that_a_server_requests(header: str, seconds: float | None) -> None:
+    assert Response(429, {"Retry-After": header}, b"").retry_after == seconds

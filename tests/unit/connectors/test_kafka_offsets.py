@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
+from penstock.connectors.kafka.discovery import Topics
 from penstock.connectors.kafka.offsets import Partition, TopicOffsets, limit_offsets
 
 
@@ -44,3 +47,30 @@ def test_single_records_alternate_between_equal_partitions() -> None:
         order += [number for number in after if after[number] != before[number]]
         start = following
     assert order == [0, 1, 0, 1, 0, 1]
+
+
+def test_a_recreated_topic_has_lower_offsets() -> None:
+    before = TopicOffsets({Partition("t", 0): 9}, {"t": "a"})
+    assert before.exceeds(TopicOffsets({Partition("t", 0): 3}, {"t": "a"}))
+    assert before.exceeds(TopicOffsets({}, {}))
+    recreated = TopicOffsets({Partition("t", 0): 3, Partition("u", 0): 1}, {"t": "b"})
+    assert not before.exceeds(recreated)
+    assert list(before.ranges(recreated)) == [
+        (Partition("t", 0), None, 3),
+        (Partition("u", 0), None, 1),
+    ]
+
+
+def test_a_start_time_is_in_milliseconds() -> None:
+    asked: list[object] = []
+    topics: Any = Topics.__new__(Topics)
+    partitions = [Partition("t", 0), Partition("t", 1)]
+
+    def offsets(specs: Mapping[Partition, Any]) -> dict[Partition, int]:
+        asked.extend(getattr(spec, "timestamp", None) for spec in specs.values())
+        return dict(zip(specs, (7, -1), strict=False)) if len(specs) > 1 else {partitions[1]: 9}
+
+    topics._offsets = offsets
+    start = datetime(2024, 1, 1, 0, 0, 0, 250_000, UTC)
+    assert topics.since(partitions, start) == {partitions[0]: 7, partitions[1]: 9}
+    assert asked == [1_704_067_200_250, 1_704_067_200_250, None]

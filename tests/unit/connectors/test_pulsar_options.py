@@ -28,6 +28,8 @@ KEY = {"certificate": "c", "key": "k", "key_password": "made-up"}
         ({"journal": {}}, "journal", "journal requires subscription_type"),
         ({"consumer": "me"}, "consumer", "consumer requires subscription_type"),
         ({"start": {"offset": {"orders": "1"}}}, "start.offset", "LEDGER:ENTRY:BATCH"),
+        ({"start": {"offset": {"orders": "1:--2"}}}, "start.offset", "LEDGER:ENTRY:BATCH"),
+        ({"start": {"offset": {"orders": "1:²"}}}, "start.offset", "LEDGER:ENTRY:BATCH"),
     ],
 )
 def test_invalid_options_of_the_source(case: Case) -> None:

@@ -48,6 +48,7 @@ def test_invalid_options_of_the_source(case: Case) -> None:
         ({"url": "redis://made-up:made-up@h"}, "url", "auth.username and auth.password"),
         ({"url": "http://h"}, "url", "expected redis://HOST"),
         ({"url": "redis://h/x"}, "url", "expected a database number as the path"),
+        ({"url": "redis://h/²"}, "url", "expected a database number as the path"),
         ({"url": "redis://h/1", "cluster": True}, "cluster", "only has database 0"),
         ({"url": ["redis://a", "redis://b"]}, "cluster", "several URLs require cluster: true"),
         ({"url": ["redis://a", "rediss://b"], "cluster": True}, "url", "the same scheme"),

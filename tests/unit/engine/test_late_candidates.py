@@ -95,3 +95,12 @@ def test_a_late_record_has_an_identity_in_each_query() -> None:
 
     assert identity("a", True) != identity("b", True) != identity("a", False)
     assert identity("a", False) == identity("b", False)
+
+
+def test_records_of_one_position_are_distinct_by_their_content() -> None:
+    def identity(payload: bytes, by_content: bool) -> str:
+        spool = Spool("p", "q", "s", "decode", by_content=by_content)
+        return spool.begin(1, 0)._identity(payload, "topic-0", 7, None)
+
+    assert identity(b"x", True) != identity(b"y", True)
+    assert identity(b"x", False) == identity(b"y", False)

@@ -54,6 +54,14 @@ def test_tasks_share_a_transform(log: Path) -> None:
     assert log.read_text() == "open\nclose\n"
 
 
+def test_a_closed_transform_is_opened_again(log: Path) -> None:
+    scored, rows = transform(log), pa.record_batch([[1]], names=["n"])
+    for _ in range(2):
+        assert list(scored.apply(rows)) == [rows]
+        scored.close()
+    assert log.read_text() == "open\nclose\n" * 2
+
+
 def test_another_run_opens_the_transform_again(log: Path) -> None:
     pool = OpenTransforms()
     for run in "first", "second":

@@ -16,6 +16,7 @@ from penstock.engine.sinks.sink import SinkTask, write
 from penstock.engine.sinks.sink_preparation import prepare
 from penstock.engine.tasks.spool import Spool
 from penstock.formats.json.plain import JsonConfig, PlainJson
+from penstock.formats.text import Text, TextConfig
 from penstock.plan.model import Node
 from penstock.sdk import (
     BatchId,
@@ -40,6 +41,7 @@ clients: list[FragileClient] = []
 class FragileClient:
     def __init__(self) -> None:
         self.broken, self.closed = False, threading.Event()
+        self.aborted = 0
 
     def close(self) -> None:
         self.closed.set()
@@ -59,6 +61,9 @@ class FragileWriter(Writer):
 
     def commit(self) -> dict[str, Any]:
         return {}
+
+    def abort(self) -> None:
+        self._client.aborted += 1
 
 
 class FragileSink(Sink[Config]):
@@ -98,7 +103,7 @@ def test_a_client_that_failed_is_closed_and_another_made(task: SinkTask) -> None
     clients[0].broken = True
     with pytest.raises(Transient, match="made up"):
         written(task, 1)
-    assert clients[0].closed.wait(30)
+    assert clients[0].aborted == 1 and clients[0].closed.wait(30)
     written(task, 1)
     assert len(clients) == 2 and not clients[1].closed.is_set()
 
@@ -137,9 +142,12 @@ class ChangeSink(Sink[Config]):
 class PayloadWriter(Writer):
     """Rejects the name `long`."""
 
+    payloads: ClassVar[list[bytes | None]] = []
+
     def write(
         self, rows: pa.RecordBatch, payloads: Any = None, operations: pa.StringArray | None = None
     ) -> list[Failure]:
+        self.payloads.extend(payloads.to_pylist())
         names = rows.column("name").to_pylist()
         return [Failure(i, Rejected("no")) for i, name in enumerate(names) if name == "long"]
 
@@ -163,6 +171,21 @@ def test_a_receipt_counts_the_bytes_of_written_payloads(tmp_path: Path) -> None:
     assert receipt == {"rows": 2, "bad": 1, "bytes": len('{"name":"a"}{"name":"bc"}')}
     assert Written.of([receipt, {"rows": 1, "bad": 0}]) == Written(3, 1, receipt["bytes"])
     assert Written.of([{"rows": 1, "bad": 0}]) == Written(1, 0, None)
+
+
+def test_deletes_without_a_payload_keep_their_place(tmp_path: Path) -> None:
+    PayloadWriter.payloads.clear()
+    sink = PayloadSink(Config())
+    sink.format = Text(TextConfig())
+    spool = Spool("p", "q", "out", "sink", directory=str(tmp_path))
+    rows = pa.RecordBatch.from_pydict(
+        {"op": ["d", "i", "i", "d", "u"], "name": ["x", None, "a", "y", "b"]}
+    )
+    receipt = write(SinkTask.of(sink, spool, operation="op"), BatchId("q", 0), 0, iter([rows]))
+    assert receipt is not None and (receipt["rows"], receipt["bad"]) == (4, 1)
+    assert PayloadWriter.payloads == [None, b"a", None, b"b"]
+    (letter,) = pa.ipc.open_file(next(tmp_path.rglob("*.arrow"))).read_all().to_pylist()
+    assert json.loads(letter["payload"]) == {"op": "i", "name": None}
 
 
 NOT_UTF8 = pa.array([b"a", b"\xff", None, "\u00fc".encode(), b"b\xc3"], pa.binary())

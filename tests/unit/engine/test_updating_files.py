@@ -51,6 +51,18 @@ def test_rows_are_read_again_by_another_process(tmp_path: Path) -> None:
     assert len(chain) <= files.MAX_CHAIN
 
 
+def test_cached_rows_of_another_attempt_are_not_used(tmp_path: Path) -> None:
+    """The files of both attempts have the same number, and other rows."""
+    directory = OperatorStateDirectory(tmp_path, 16)
+    write(directory, 0, "0")
+    write(directory, 1, "first")
+    kept = dict(files._cache)
+    write(directory, 1, "second")
+    files._cache.clear()
+    files._cache.update(kept)
+    assert rows(directory, 2) == ["0", "second"]
+
+
 def test_a_repeated_batch_begins_with_the_state_before_it(tmp_path: Path) -> None:
     directory = OperatorStateDirectory(tmp_path, 16)
     for batch in range(3):

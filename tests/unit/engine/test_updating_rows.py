@@ -100,6 +100,7 @@ def test_keys_expire_after_their_newest_row() -> None:
     state.add(changes([((2, "new"), 1)], order=10, time=300))
     arriving = changes([((3, "now"), 1)], order=20, time=400)
     assert state.expired(200, arriving, [1]).num_rows == 0
+    assert state.expired(100, arriving, [0]).num_rows == 0
     expired = state.expired(200, arriving, [0])
     assert count(expired, expired.column(WEIGHT).to_pylist()) == {(1, "old"): -2}
     assert expired.schema.equals(arriving.schema)

@@ -39,6 +39,11 @@ def test_cuts_by_bytes(payloads: list[bytes | None], most: int) -> None:
     )
 
 
+def test_a_write_is_as_large_as_the_limit() -> None:
+    payloads = pa.array([b"ab", b"cd", None, b"e", b"fghij", b"k"], pa.binary())
+    assert list(split_by_bytes(6, payloads, 4)) == [(0, 3), (3, 4), (4, 5), (5, 6)]
+
+
 def test_rows_without_payloads_are_not_cut() -> None:
     assert (
         list(split_by_bytes(3, None, 1)) == [(0, 3)] and list(split_by_bytes(0, None, None)) == []

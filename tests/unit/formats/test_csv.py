@@ -129,6 +129,9 @@ def test_options() -> None:
         Csv(CsvConfig(encoding="utf-16", comment="#")), "a,b\n#x\n1,é\n".encode("utf-16"), AB
     )
     assert rows == [{"a": 1, "b": "é"}]
+    content = b'a,b\n1,"x\n#y"\n# z\n2,z#\n'
+    rows, _, _ = read(Csv(CsvConfig(comment="#")), content, AB)
+    assert rows == [{"a": 1, "b": "x\n#y"}, {"a": 2, "b": "z#"}]
     rows, _, _ = read(Csv(CsvConfig(delimiter="\t", header=False)), b"1\tx\n", AB)
     assert rows == [{"a": 1, "b": "x"}]
 

@@ -82,6 +82,7 @@ def test_events_are_changes() -> None:
     [
         (event("t"), "unknown-operation"),
         (event("d"), "no-before"),
+        (event("d", after=ANN), "no-before"),
         (event("c", before=ANN), "no-after"),
         ({"id": 1, "name": "ann"}, "no-change"),
         (event("c", after={"id": "x"}), "wrong-type"),
@@ -90,7 +91,18 @@ def test_events_are_changes() -> None:
         (b"", "no-value"),
         (event("c", after=ANN, ts_ms=2**62), "invalid-timestamp"),
     ],
-    ids=["truncate", "before", "after", "row", "type", "json", "array", "empty", "time"],
+    ids=[
+        "truncate",
+        "before",
+        "before only",
+        "after",
+        "row",
+        "type",
+        "json",
+        "array",
+        "empty",
+        "time",
+    ],
 )
 def test_a_bad_event_is_a_failure(payload: Any, code: str) -> None:
     events = payloads(None, event("c", after=ANN), payload, event("d", before=BOB))

@@ -225,6 +225,10 @@ def test_durations(compiled: tuple[str, Any], times: list[tuple[int, int]]) -> N
     st.sampled_from([1, 1600, 1900, 2023, 2024, 9999]) | st.integers(0, 9999),
     st.integers(-1, 13), st.integers(-1, 32),
 ))  # fmt: skip
+@settings(deadline=None)
+@example(parts=(2023, 2, 29))
+@example(parts=(2024, 2, 29))
+@example(parts=(2024, 4, 31))
 def test_dates(compiled: tuple[str, Any], parts: tuple[int, int, int]) -> None:
     found, errors = decode(compiled, "day", [parts, (2024, 2, 29)], pa.date32())
     assert found.pop() == dt.date(2024, 2, 29)
@@ -249,6 +253,12 @@ def test_partial_dates_have_a_declaration(compiled: tuple[str, Any]) -> None:
 @given(parts=st.tuples(
     st.integers(-1, 24), st.integers(-1, 60), st.integers(-1, 60), NANOS,
 ))  # fmt: skip
+@settings(deadline=None)
+@example(parts=(24, 0, 0, 0))
+@example(parts=(0, 60, 0, 0))
+@example(parts=(0, 0, 60, 0))
+@example(parts=(23, 59, 59, NANO))
+@example(parts=(23, 59, 59, NANO - 1))
 def test_times_of_day(compiled: tuple[str, Any], parts: tuple[int, int, int, int]) -> None:
     found, errors = decode(compiled, "time", [parts], pa.string())
     hours, minutes, seconds, nanos = parts

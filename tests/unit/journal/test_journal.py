@@ -16,6 +16,7 @@ import pytest
 
 from penstock.core.errors import Permanent, StateError
 from penstock.journal import Bounds, Journal, JournalReader, Message
+from penstock.journal.message import size_of
 from penstock.journal.segment import list_segments
 
 SCHEMA = pa.schema([("payload", pa.binary()), ("topic", pa.string()), ("qos", pa.int32())])
@@ -77,6 +78,30 @@ def test_parts_of_a_range(tmp_path: Path) -> None:
     ranges = JournalReader(tmp_path).ranges(13, 187)
     assert len(ranges) > 2 and ranges[0][0] == 13 and ranges[-1][1] == 187
     assert [r for pair in ranges for r in numbers(tmp_path, *pair)] == list(range(13, 187))
+
+
+def test_parts_of_frames_with_several_records(tmp_path: Path) -> None:
+    with Journal(tmp_path, SCHEMA) as writer:
+        for begin in (0, 4):
+            asyncio.run(writer.append([message(number) for number in range(begin, begin + 4)]))
+    (segment,) = list_segments(tmp_path)
+    assert [frame.rows for frame in segment.frames()] == [4, 4]
+    for start in range(8):
+        for end in range(start + 1, 9):
+            assert numbers(tmp_path, start, end) == list(range(start, end))
+
+
+def test_a_frame_of_another_position_is_the_end(tmp_path: Path) -> None:
+    """The checksum of a frame that an older file has left behind is valid."""
+    written(tmp_path, range(3), Bounds(flush="each"))
+    (segment,) = list_segments(tmp_path)
+    whole = segment.path.read_bytes()
+    first, second, third = segment.frames()
+    ends = [frame.offset + frame.length for frame in (first, second, third)]
+    segment.path.write_bytes(whole[: ends[0]] + whole[ends[1] : ends[2]])
+    assert [frame.first for frame in segment.frames()] == [0]
+    written(tmp_path, [7])
+    assert numbers(tmp_path) == [0, 7]
 
 
 def test_appends_at_the_same_time_share_a_sync(tmp_path: Path) -> None:
@@ -176,6 +201,14 @@ def test_what_is_larger_than_the_journal_is_refused(tmp_path: Path) -> None:
             append(writer, [1], size=30_000)
         append(writer, [2])
     assert numbers(tmp_path) == [2]
+
+
+def test_an_append_of_the_size_of_the_journal(tmp_path: Path) -> None:
+    size = size_of([message(0)])
+    with Journal(tmp_path, SCHEMA, Bounds(size=20_000)) as writer:
+        append(writer, [1], size=20_000 - size)
+        assert writer.full
+    assert numbers(tmp_path) == [1]
 
 
 def test_a_disk_that_takes_no_more_is_told_to_all(

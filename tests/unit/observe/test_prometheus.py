@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
-from penstock.observe.metrics import Metrics
+from penstock.observe.metrics import Metrics, StateSize
 from penstock.observe.progress import QueryProgress
 from penstock.observe.prometheus import make_registry
 
@@ -65,7 +65,7 @@ def test_queries_have_durations_state_late_rows_and_a_watermark_delay() -> None:
         progress = progress.add(batch)
     metrics.progress["hourly"] = progress
     metrics.late["hourly"] = LateCount(exact=True, nodes={"orders": 4, "payments": 0}, by_spark=6)
-    metrics.late["daily"] = LateCount(exact=False, by_spark=6)
+    metrics.late["daily"] = LateCount(exact=False, nodes={"orders": 0}, by_spark=6)
     found = scrape(metrics)
     assert found["penstock_batches_total"] == [(HOURLY, 3)]
     assert found["penstock_batch_duration_seconds_sum"] == [(HOURLY, 400.34)]
@@ -106,3 +106,26 @@ def test_the_run_has_an_identity_restarts_and_failures() -> None:
     assert found["penstock_failures"] == [({"pipeline": "shop"}, 1)]
     assert set(found) >= {"penstock_run_start_time_seconds"}
     assert all(name.startswith("penstock_") for name in found)
+
+
+def test_a_duration_at_a_bound_is_below_it() -> None:
+    durations = QueryProgress().add(event(0.05)).add(event(300.0)).add(event(300.1)).durations
+    assert (durations[0], durations[-2], durations[-1], sum(durations)) == (1, 1, 1, 3)
+
+
+def test_the_state_of_a_query_is_that_of_spark_and_of_its_updating_transforms() -> None:
+    metrics = Metrics()
+    assert metrics.state("hourly") is None
+    metrics.updating["hourly"] = StateSize(10, 100)
+    assert metrics.state("hourly") == (10, 100)
+    metrics.progress["hourly"] = QueryProgress().add(event(1.0))
+    assert metrics.state("hourly") == (18, 1900)
+
+
+def test_the_lag_of_a_source_is_that_of_the_query_that_is_behind() -> None:
+    flow = Metrics().flow("orders", "source", "kafka")
+    assert flow.lag is None
+    for query, unread in (("copy", 7), ("hourly", 5)):
+        flow.measure(query, unread, "records")
+    flow.pending = 2
+    assert flow.lag == 9

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from plans import ORDERS, changed, memory, planned, sql
 
-from penstock.plan.comparison import compare
+from penstock.plan.comparison import compare, new_columns
 from penstock.plan.fingerprint import comparable, fingerprint
 from penstock.plan.model import Plan
 
@@ -169,3 +169,20 @@ def test_option_with_its_default_is_no_change_of_an_earlier_version(tmp_path: Pa
     assert [str(change) for change in compare(before, comparable(other, before, b""))] == [
         '- transform "once": within changed; its state was computed by the old definition'
     ]
+
+
+@pytest.mark.parametrize("setting", ["ansi.enabled", "caseSensitive", "session.timeZone", "x"])
+@pytest.mark.parametrize("stateful", [False, True])
+def test_settings_that_change_the_meaning_of_a_state(setting: str, stateful: bool) -> None:
+    name = f"spark.sql.{setting}"
+    before = altered(definition(stateful), {"settings": {name: "1"}})
+    after = altered(definition(stateful), {"settings": {name: "2"}})
+    (change,) = compare(before, after)
+    assert change.effect == (REFUSED if stateful and setting != "x" else ALLOWED)
+
+
+def test_columns_of_a_new_sink_are_not_new() -> None:
+    before = {"columns": {"out": ["id", "at"]}}
+    after = {"columns": {"out": ["id", "at", "n"], "more": ["id"]}}
+    assert new_columns(before, after) == {"out": ["n"]}
+    assert new_columns({}, after) == {}

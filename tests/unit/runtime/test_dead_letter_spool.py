@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,6 +69,42 @@ def test_dead_letters_of_both_attempts_are_stored_once(state: StateDirectory) ->
     collector.collect("q", 0)
     assert stored(state) == [("source", b"a")]
     assert not [path for path in (state.spool / "q").iterdir() if path.name.isdigit()]
+
+
+def test_batches_that_are_not_committed_stay_in_the_spool(state: StateDirectory) -> None:
+    collector = make_collector(state)
+    for batch, payload in ((3, "a"), (4, "b")):
+        reject(state, "first", payload, batch=batch)
+    assert not collector.collect("q", None) and not collector.collect("q", 2)
+    assert collector.collect("q", 3) == {"first": 1}
+    assert stored(state) == [("first", b"a")]
+    assert collector.collect("q", 4) == {"first": 1}
+    assert stored(state) == [("first", b"a"), ("first", b"b")]
+
+
+def test_an_incomplete_partition_does_not_replace_its_dead_letters(state: StateDirectory) -> None:
+    spool = Spool("p", "q", "source", "decode", directory=str(state.spool / "q"))
+    for payload, complete in ((b"a", True), (b"b", False)):
+        letters = spool.begin(0, 0)
+        letters.add(payload, Rejected("too large"))
+        letters.close(complete=complete)
+    make_collector(state).collect("q", 0)
+    assert stored(state) == [("source", b"a")]
+
+
+def test_dead_letters_within_their_limits(state: StateDirectory) -> None:
+    reject(state, "first", "a")
+    make_collector(state).collect("q", 0)
+    letters = DeadLetters(state.dead_letters)
+    (path,) = letters.files()
+    size = path.stat().st_size
+    letters.enforce_limits(size, 60)
+    with pytest.raises(StateError) as caught:
+        letters.enforce_limits(size - 1, 60)
+    assert caught.value.code == "too-many-dead-letters"
+    os.utime(path, (time.time() - 61, time.time() - 61))
+    letters.enforce_limits(0, 60)
+    assert letters.count() == 0
 
 
 def test_kept_dead_letters_of_another_batch_are_removed(state: StateDirectory) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import time
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -256,3 +258,33 @@ def test_a_restarted_query_without_rows_is_running_again(tmp_path: Path) -> None
     spark.status["message"] = "Waiting for data to arrive"
     Supervisor._detect_recovery(supervisor, run)  # type: ignore[arg-type]
     assert execution.state == "running"
+
+
+@pytest.mark.parametrize(
+    ("written", "committed", "idle"),
+    [(None, None, True), (3, None, False), (3, 2, False), (3, 3, True), (3, 4, True)],
+)
+def test_a_query_is_idle_once_its_batch_is_in_the_commit_log(
+    written: int | None, committed: int | None, idle: bool
+) -> None:
+    from penstock.runtime.supervise import Supervisor
+
+    lock = Lock()
+    started: Any = SimpleNamespace(
+        query=SimpleNamespace(name="copy"), runner=SimpleNamespace(lock=lock, written=written)
+    )
+    supervisor: Any = SimpleNamespace(state=SimpleNamespace(committed=lambda _: committed))
+    assert Supervisor._idle(supervisor, started) is idle
+    with lock:
+        assert not Supervisor._idle(supervisor, started)
+
+
+def test_numbers_of_an_earlier_run_are_not_those_of_a_run_that_starts(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path / "state")
+    with state.locked():
+        assert Status.of(state).numbers is None
+        state.write("status.json", Metrics().snapshot())
+        assert Status.of(state).numbers is not None
+        os.utime(tmp_path / "state/status.json", (1, 1))
+        assert Status.of(state).numbers is None and Status.of(state).starting
+    assert Status.of(state).numbers is not None

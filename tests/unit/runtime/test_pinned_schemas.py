@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock import app
-from penstock.core.errors import StateError
+from penstock.core.errors import PenstockError, StateError
 from penstock.plan.fingerprint import fingerprint
 from penstock.plan.model import Plan
 from penstock.runtime.state.compatibility import check_changes
@@ -74,3 +74,27 @@ def test_columns_without_a_pin_are_unknown(state: StateDirectory, tmp_path: Path
     undeclared = plan(tmp_path)
     assert not apply_pins(undeclared, state)
     assert undeclared.nodes["orders"].source.columns is None
+
+
+def test_no_columns_are_pinned_if_those_of_a_source_are_unknown(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.json").write_text('{"id": 1, "at": "2024-01-01T00:00:00Z"}\n')
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none/a.json").touch()
+    path = tmp_path / "shop.json"
+    files = {"type": "files", "format": "json"}
+    document = {
+        "sources": {"orders": {**files, "path": "in"}, "empty": {**files, "path": "none"}},
+        "sinks": {
+            "one": {"type": "print", "from": "orders"},
+            "two": {"type": "print", "from": "empty"},
+        },
+    }
+    path.write_text(json.dumps(document))
+    state = StateDirectory(tmp_path / "state")
+    errors: dict[str, PenstockError] = {}
+    with state.locked():
+        found = resolve_schemas(app.plan(path), state, errors=errors)
+    assert [schema.node for schema in found] == ["orders"]
+    assert errors["empty"].code == "missing-schema"
+    assert state.read("schemas.json") is None

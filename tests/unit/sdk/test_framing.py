@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import Rejected
-from penstock.sdk.messages.framing import DigitPrefixFraming, encode_frame, frame_decoder
+from penstock.sdk.messages.framing import (
+    DelimiterFraming,
+    DigitPrefixFraming,
+    LengthPrefixFraming,
+    encode_frame,
+    frame_decoder,
+)
 
 TEN = DigitPrefixFraming(digits=10)
 
@@ -58,6 +64,27 @@ def test_what_is_no_length(data: Any, shown: str) -> None:
     message = found.error.message
     assert message == f"expected the length of a message in 10 digits, not {shown}"
     assert found.feed(b"0000000001b") == found.finish() == [] and found.lost == 1
+
+
+@given(
+    st.lists(st.binary(max_size=9).filter(lambda each: b"|" not in each), max_size=9),
+    st.integers(1, 12),
+)
+def test_messages_with_a_delimiter_in_pieces_of_any_size(messages: list[bytes], size: int) -> None:
+    framing = DelimiterFraming(delimiter="||")
+    data = b"".join(encode_frame(each, framing) for each in messages)
+    found, taken = frame_decoder(framing, 100), []
+    for at in range(0, len(data), size):
+        taken += found.feed(data[at : at + size])
+    assert taken + found.finish() == messages and not found.lost
+
+
+def test_the_longest_message_of_a_length_prefix() -> None:
+    framing = LengthPrefixFraming(length=1)
+    data = encode_frame(b"x" * 255, framing)
+    assert frame_decoder(framing, 255).feed(data) == [b"x" * 255]
+    with pytest.raises(Rejected, match="exceed a length of 1 bytes"):
+        encode_frame(b"x" * 256, framing)
 
 
 def test_what_is_skipped_is_not_taken_for_a_length() -> None:

@@ -90,6 +90,13 @@ def test_the_last_of_several_overlays_applies(tmp_path: Path) -> None:
     assert document.root.data()["sinks"]["out"]["path"] == "/site"
 
 
+def test_an_empty_section_replaces_nothing(tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text("sinks:\nsources: {orders: {schema: }}\n")
+    data = load(["base.yaml", "site.yaml"]).root.data()
+    assert data["sinks"]["out"]["path"] == "out"
+    assert data["sources"]["orders"]["schema"] is None
+
+
 def test_an_overlay_replaces_options_of_a_script(tmp_path: Path) -> None:
     (tmp_path / "shop.sql").write_text(
         "CREATE TABLE a (id INT) WITH (connector = 'files', path = 'a.csv', type = 'source');\n"

@@ -13,6 +13,8 @@ COMPLETED = [
     WINDOWED,
     "SELECT at, count(*) FROM a GROUP BY at",
     "SELECT k, at AS t, count(*) FROM a GROUP BY 1, 2",
+    "SELECT count(*), at FROM a GROUP BY 2",
+    "SELECT 1 FROM fixed RIGHT JOIN a USING (k)",
     f"SELECT start, sum(n) FROM ({WINDOWED}) w GROUP BY start",
     f"WITH w AS ({WINDOWED}) SELECT * FROM w LEFT JOIN ({WINDOWED}) v ON w.start = v.start",
     "SELECT 1 FROM a LEFT JOIN b ON a.k = b.k AND a.at BETWEEN b.at AND b.at + INTERVAL 1 HOUR",

@@ -44,6 +44,21 @@ def test_a_join_with_a_table_remembers_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("join", "only_joins"),
+    [
+        ("JOIN", True), ("CROSS JOIN", True), ("LEFT JOIN", False), ("FULL JOIN", False),
+        ("LEFT SEMI JOIN", False), ("SEMI JOIN", False), ("LEFT ANTI JOIN", False),
+        ("ANTI JOIN", False),
+    ],
+)  # fmt: skip
+def test_inner_joins_are_the_only_state(join: str, only_joins: bool) -> None:
+    found = facts.parse_facts(f"SELECT 1 FROM late {join} flights ON late.id = flights.id")
+    assert found.only_joins(KNOWN) is only_joins
+    grouped = facts.parse_facts(f"SELECT 1 FROM late {join} flights USING (id) GROUP BY id")
+    assert not grouped.only_joins(KNOWN)
+
+
+@pytest.mark.parametrize(
     ("sql", "rows"),
     [
         ("SELECT * FROM a LIMIT 3", 3),

@@ -41,6 +41,7 @@ def test_the_operation_is_kept(sql: str, expected: str) -> None:
     [
         "SELECT * FROM c", "SELECT c.* FROM c", "SELECT id FROM s", "SELECT * EXCEPT (_op) FROM c",
         "SELECT id, _op FROM c", "WITH c AS (SELECT id FROM s) SELECT id FROM c",
+        "WITH C AS (SELECT id FROM s) SELECT id FROM c",
         "not sql",
     ],
 )  # fmt: skip

@@ -16,6 +16,8 @@ VALUES = "(VALUES (1), (2)) v(k)"
         ("SELECT * FROM s LEFT JOIN t USING (k)", False, False, False),
         ("SELECT * FROM t LEFT JOIN s USING (k)", True, False, False),
         ("SELECT * FROM s FULL JOIN t USING (k)", True, False, False),
+        ("SELECT * FROM t FULL JOIN s USING (k)", True, False, False),
+        ("SELECT * FROM t RIGHT JOIN s USING (k)", False, False, False),
         ("SELECT * FROM t LEFT ANTI JOIN s USING (k)", True, False, False),
         ("SELECT k FROM s UNION ALL SELECT k FROM t", False, True, False),
         ("SELECT k FROM s UNION ALL SELECT k FROM s", False, False, False),

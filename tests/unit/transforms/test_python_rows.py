@@ -68,6 +68,11 @@ def test_names_are_matched_by_case_and_foreign_ones_are_errors(tmp_path: Path) -
     assert len(letters) == 1 and "a row has none of the columns, but other" in letters[0]
 
 
+def test_a_row_whose_names_all_differ_by_case(tmp_path: Path) -> None:
+    assert run(tmp_path / "lower", "{'n': 1}", "N BIGINT") == ([{"N": 1}] * 3, [])
+    assert run(tmp_path / "upper", "{'N': 1}", "n BIGINT") == ([{"n": 1}] * 3, [])
+
+
 def test_a_list_has_the_keys_of_all_its_rows(tmp_path: Path) -> None:
     code = "[{'n': i, **({'X': 'v'} if i > 1 else {})} for i in rows['id'].to_pylist()]"
     rows, letters = run(tmp_path, code, "n BIGINT, x STRING", per="batch")

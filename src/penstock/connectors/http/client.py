@@ -38,7 +38,7 @@ class Response(NamedTuple):
     def retry_after(self) -> float | None:
         """The seconds until the time of the `Retry-After` header; None without one."""
         header = self.headers.get("Retry-After", "").strip()
-        if header.isdigit():
+        if header.isdecimal():
             return float(header)
         try:
             return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())

@@ -138,7 +138,7 @@ class PulsarStartAt(StartAt):
         for text in (offset or {}).values():
             numbers = text.split(":")
             if len(numbers) not in (2, 3) or not all(
-                number.lstrip("-").isdigit() for number in numbers
+                number.removeprefix("-").isdecimal() for number in numbers
             ):
                 raise ValueError("expected message IDs of the form LEDGER:ENTRY:BATCH")
         return offset

@@ -70,7 +70,7 @@ class ConnectionConfig(Config):
         validate = url_validator("redis", "rediss", user="auth.username and auth.password")
         for text in urls:
             path = urlsplit(validate(text)).path
-            if path not in ("", "/") and not path.removeprefix("/").isdigit():
+            if path not in ("", "/") and not path.removeprefix("/").isdecimal():
                 raise ValueError("expected a database number as the path: redis://HOST/1")
         if len({urlsplit(text).scheme for text in urls}) != 1:
             raise ValueError("expected at least one URL, and the same scheme in all URLs")

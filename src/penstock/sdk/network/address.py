@@ -17,7 +17,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 def _check_address(text: str) -> str:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not port.isdecimal() or int(port) > 65535:
         raise ValueError("expected host:port, such as 0.0.0.0:8080")
     return text
 

@@ -180,7 +180,7 @@ def _numbers(sql: Sql, select: Select, over: Sequence[Item]) -> list[Edit]:
     edits = []
     for first, last in select.groups:
         token = sql[first]
-        if last - first == 1 and token.kind == "number" and token.value.isdigit():
+        if last - first == 1 and token.kind == "number" and token.value.isdecimal():
             number = int(token.value)
             left_out = sum(1 for item in select.items[:number] if item in over)
             if left_out:

@@ -1,0 +1,78 @@
+"""Discovery log: durable before it is used, and archived files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock.connectors.files.archive import Archive
+from penstock.connectors.files.local import LocalStorage
+from penstock.connectors.files.log import DiscoveryLog, FileRange
+from penstock.connectors.files.staging import Ledger, Part
+
+
+def file_range(name: str, inode: int = 0) -> FileRange:
+    return FileRange(f"/in/{name}", 10, 1, inode=inode)
+
+
+def test_discovered_files_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[str, int]] = []
+    fsync = os.fsync
+
+    def record(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        synced.append((path.name, path.stat().st_size if path.is_file() else 0))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", record)
+    path = tmp_path / "files.log"
+    log = DiscoveryLog(path)
+    with log.locked():
+        log.append([file_range("a"), file_range("b")])
+    assert synced[-1] == ("files.log", path.stat().st_size)
+    log.archive(1)
+    assert synced[-1] == ("files.log", path.stat().st_size)
+
+
+def test_only_files_before_the_offset_are_archived(tmp_path: Path) -> None:
+    log = DiscoveryLog(tmp_path / "files.log")
+    with log.locked():
+        log.append([file_range("a", 1), file_range("b", 2), file_range("a", 3)])
+    log.archive(2)
+    again = DiscoveryLog(tmp_path / "files.log")
+    again.refresh()
+    for each in (log, again):
+        # The path of the first file was found again after it.
+        assert "/in/a" in each and "/in/b" not in each
+        assert len(each) == 3
+    log.archive(3)
+    assert "/in/a" not in log
+    assert log.ranges(0, 3)[0] == file_range("a", 1)
+
+
+@pytest.mark.parametrize("changed", ["size", "modified", None])
+def test_a_file_that_was_modified_after_reading_is_kept(
+    tmp_path: Path, changed: str | None
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("12345")
+    os.utime(path, ns=(10**18, 10**18))
+    found = FileRange(str(path), 5, 10**18)
+    if changed == "size":
+        path.write_text("123456")
+        os.utime(path, ns=(10**18, 10**18))
+    elif changed == "modified":
+        os.utime(path, ns=(10**18, 10**18 + 1))
+    Archive([], None).put(LocalStorage(), found)
+    assert path.exists() is (changed is not None)
+
+
+def test_a_ledger_contains_staged_parts_and_files_to_publish() -> None:
+    part = Part(".penstock/1.tmp", "day=1", "1", ".json", 3, 30, 0.0)
+    ledger = Ledger(4, ((".penstock/2.tmp", "day=1/p-2.json"),), (part,))
+    assert Ledger.from_json(ledger.to_json()) == ledger
+    contained = [ledger.contains(f".penstock/{number}.tmp") for number in (1, 2, 3)]
+    assert contained == [True, True, False]
+    assert not ledger.contains("day=1/p-2.json")

@@ -1,0 +1,79 @@
+"""Spark's stream reader of a source: the sentinel row, and the dead letters of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.engine.sources import source_readers
+from penstock.engine.sources.source_readers import (
+    CLOSED,
+    UNREAD,
+    SentinelPartition,
+    SourcePartition,
+    StreamReader,
+    source_offset,
+)
+
+ROWS = pa.record_batch({"id": [1]})
+
+
+class Letters:
+    """The dead letters of a partition: how they were closed."""
+
+    def __init__(self) -> None:
+        self.closed: list[bool] = []
+
+    def close(self, complete: bool = True) -> None:
+        self.closed.append(complete)
+
+
+@pytest.fixture
+def letters(monkeypatch: pytest.MonkeyPatch) -> Letters:
+    monkeypatch.setattr(source_readers.spark_task, "batch_number", lambda: 3)
+    monkeypatch.setattr(source_readers.spark_task, "is_retry", lambda: False)
+    return Letters()
+
+
+def reader(letters: Letters) -> StreamReader:
+    def read(partition: Any, opened: Letters, is_retry: bool) -> Iterator[pa.RecordBatch]:
+        assert opened is letters
+        yield from [ROWS] * 3
+
+    source = SimpleNamespace(partitions=lambda start, end: [start["n"], end["n"]])
+    spool = SimpleNamespace(begin=lambda batch, partition: letters)
+    task: Any = SimpleNamespace(source=source, spool=spool, read=read, sentinel=lambda: "sentinel")
+    return StreamReader(task)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "sentinels"),
+    [({}, {}, 0), ({}, {CLOSED: True}, 1), ({CLOSED: True}, {CLOSED: True}, 0)],
+)
+def test_the_sentinel_row_is_read_once(
+    letters: Letters, start: dict[str, Any], end: dict[str, Any], sentinels: int
+) -> None:
+    parts = reader(letters).partitions({"n": 1, **start}, {"n": 2, **end})
+    values = [(part.value, part.number) for part in parts if isinstance(part, SourcePartition)]
+    assert values == [(1, 0), (2, 1)]
+    assert sum(isinstance(part, SentinelPartition) for part in parts) == sentinels
+
+
+def test_the_dead_letters_of_a_whole_partition_are_complete(letters: Letters) -> None:
+    assert list(reader(letters).read(SourcePartition(1, 0))) == [ROWS] * 3
+    assert letters.closed == [True]
+
+
+def test_the_dead_letters_of_a_partition_that_is_not_read_to_its_end(letters: Letters) -> None:
+    rows = reader(letters).read(SourcePartition(1, 0))
+    assert next(rows) == ROWS
+    rows.close()
+    assert letters.closed == [False]
+
+
+def test_an_offset_of_the_source_has_no_keys_of_the_reader() -> None:
+    assert source_offset({"n": 1, CLOSED: True, UNREAD: ["a"]}) == {"n": 1}
