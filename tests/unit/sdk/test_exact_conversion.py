@@ -120,7 +120,8 @@ def expected(value: Any, source: pa.DataType, target: pa.DataType) -> Any:
     if all(times):
         unit = DAY if target == pa.date32() else micros(1, target)
         number = micros(value, source) / unit
-        return int(number) if number.denominator == 1 and abs(number) < 2**63 else BAD
+        fits = number.denominator == 1 and -(2**63) <= number < 2**63
+        return int(number) if fits else BAD
     if any(times):
         return BAD
     if source in FLOATS and target in FLOATS:
