@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import sqlglot
@@ -24,6 +25,8 @@ __all__ = ["Text", "Token", "TokenReader", "split_statements", "tokenize"]
 T = TypeVar("T")
 DIALECT = "spark"
 _WORD = re.compile(r"[A-Za-z_]\w*\Z")
+_LONG = ("/*", "$$")
+"""The marks of several characters before a comment or a text."""
 _BRACKETS = {"(": ")", "[": "]"}
 _TYPE_BRACKETS = {**_BRACKETS, "<": ">"}
 
@@ -37,15 +40,16 @@ def tokenize(file: File) -> list[Token]:
     try:
         tokens = sqlglot.tokenize(text, dialect=DIALECT)
     except TokenError:
-        opening = find_unclosed(file.text)
-        mark = file.text[opening : opening + 2] if file.text[opening] == "/" else file.text[opening]
-        raise SpecError(
-            f"this {mark} is not closed",
-            code="invalid-sql",
-            where=file.location(opening, opening + len(mark)),
-        ) from None
+        raise unclosed_error(file, find_unclosed(file.text)) from None
     read = joined_names((_with_body(token, file, bodies) for token in tokens), file)
     return [part for token in read for part in _words(token, file)]
+
+
+def unclosed_error(file: File, start: int) -> SpecError:
+    """Returns the error of a quote or comment without an end."""
+    mark = next((mark for mark in _LONG if file.text.startswith(mark, start)), file.text[start])
+    where = file.location(start, start + len(mark))
+    return SpecError(f"this {mark} is not closed", code="invalid-sql", where=where)
 
 
 def _with_body(token: SqlglotToken, file: File, bodies: Mapping[int, tuple[int, int]]) -> Token:
@@ -74,11 +78,7 @@ def _dollar_quoted(file: File) -> dict[int, tuple[int, int]]:
     for start, end in rest:
         opening = file.text.find("$$", start, end)
         if opening >= 0 and not OPEN.search(file.text, start, opening):
-            raise SpecError(
-                "this $$ is not closed",
-                code="invalid-sql",
-                where=file.location(opening, opening + 2),
-            )
+            raise unclosed_error(file, opening)
     return found
 
 
@@ -112,6 +112,8 @@ class TokenReader:
 
     def __init__(self, file: File, tokens: Sequence[Token]) -> None:
         self.file, self._tokens, self._next = file, tokens, 0
+        self.errors: list[SpecError] = []
+        """The errors of items after which reading went on."""
 
     @property
     def ended(self) -> bool:
@@ -186,6 +188,34 @@ class TokenReader:
         self.expect(")")
         return items
 
+    def valid_items(self, read: Callable[[], T]) -> list[T]:
+        """Reads items as `items` does, without those that have errors. Raises SpecError.
+
+        Adds their errors to `errors`.
+        """
+        return [item for item in self.items(lambda: self._item_or_none(read)) if item is not None]
+
+    def _item_or_none(self, read: Callable[[], T]) -> T | None:
+        start = self._next
+        try:
+            item = read()
+            if not self.at(",") and not self.at(")"):
+                raise self.error("a comma or )")
+        except SpecError as error:
+            if not self._skip_item(start, _TYPE_BRACKETS) and not self._skip_item(start, _BRACKETS):
+                raise
+            self.errors.append(error)
+            return None
+        return item
+
+    def _skip_item(self, start: int, brackets: Mapping[str, str]) -> bool:
+        """Skips the tokens of an item. Returns whether a comma or ) follows."""
+        self._next = start
+        if not self.at(",") and not self.at(")"):
+            with suppress(SpecError):
+                self._balanced(brackets, (",",), "an item")
+        return self.at(",") or self.at(")")
+
     def expression(self) -> Text:
         """Reads an expression up to the bracket that closes it. Raises SpecError."""
         return self._balanced(_BRACKETS, (), "an expression")
@@ -207,18 +237,20 @@ class TokenReader:
         self, brackets: Mapping[str, str], following: Collection[str], expected: str
     ) -> Text:
         first = self._next
-        closing: list[str] = []
+        closing: list[tuple[str, Token]] = []
         while not self.ended:
             word = self.word()
             if not closing and (word in following or word in brackets.values()):
                 break
             if word in brackets:
-                closing.append(brackets[word])
-            elif closing and word == closing[-1]:
+                closing.append((brackets[word], self._token))
+            elif closing and word == closing[-1][0]:
                 closing.pop()
             self._next += 1
         if first == self._next:
             raise self.error(expected)
+        if closing and closing[0][0] == ">":
+            raise unclosed_error(self.file, closing[0][1].start)
         return self._text(first, self._next)
 
     def rest(self, expected: str) -> Text:

@@ -23,7 +23,7 @@ from penstock.spec.tree.nodes import MappingNode
 from penstock.spec.yaml.connections import apply_connections
 from penstock.spec.yaml.include import IncludeReader
 from penstock.spec.yaml.interpolate import Interpolator
-from penstock.spec.yaml.overlay import merge_files
+from penstock.spec.yaml.overlay import merge_files, without_entries
 from penstock.spec.yaml.overrides import apply_overrides
 
 SUFFIXES = {".yaml", ".yml", ".json", SCRIPT_SUFFIX}
@@ -72,19 +72,23 @@ def read_documents(
 ) -> tuple[Document | None, list[PenstockError]]:
     """Reads documents as `load` does, and returns errors instead of raising them.
 
-    The document lacks the files and statements that cannot be read. It is None if no file can be
-    read, or if a file may replace an option of another one.
+    The document lacks the files, entries and statements that cannot be read. Of files that replace
+    options of others it lacks all entries of the same names; it is None if these are not known, or
+    if no file can be read.
     """
     variables = os.environ if env is None else env
     reader = IncludeReader(variables)
     files = reader.read(paths)
     documents = [each for file in files for each in file]
     missing = MissingParts(others=True) if reader.errors else None
-    if not files or (combine([missing, *(each.missing for each in documents)]) and _replace(paths)):
+    unread = combine([missing, *(each.missing for each in documents)])
+    if not files or (unread and unread.others and _replace(paths)):
         doubled = (error for each in documents for error in each.errors)
         return None, [*reader.errors, *doubled]
     if missing is not None:
         files[0][0] = replace(files[0][0], missing=missing | files[0][0].missing)
+    if unread and _replace(paths):
+        files = [[without_entries(each, unread.names) for each in file] for file in files]
     document, errors = _complete(files, overrides, variables)
     return document, [*reader.errors, *errors]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Sequence as List
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from penstock.spec.source_map import Route
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import Entry, MappingNode, Node, SequenceNode
 from penstock.spec.yaml.composer import duplicate_key_error
-from penstock.spec.yaml.merge import LISTS, is_empty, merge_documents
+from penstock.spec.yaml.merge import LISTS, NAMED, is_empty, merge_documents
 
 
 def merge_files(files: List[List[Document]]) -> tuple[Document, list[PenstockError]]:
@@ -29,6 +30,19 @@ def merge_files(files: List[List[Document]]) -> tuple[Document, list[PenstockErr
             merged = _apply(merged, overlay, more)
         errors += more
     return merged, errors
+
+
+def without_entries(document: Document, names: Collection[str]) -> Document:
+    """Returns the document without the sections, and without the nodes, of these names."""
+    entries = []
+    for entry in document.root.entries:
+        value = entry.value
+        if entry.name in NAMED and isinstance(value, MappingNode):
+            kept = tuple(each for each in value.entries if each.name not in names)
+            value = replace(value, entries=kept)
+        if entry.name not in names:
+            entries.append(replace(entry, value=value))
+    return replace(document, root=replace(document.root, entries=tuple(entries)))
 
 
 def _apply(base: Document, overlay: Document, errors: list[PenstockError]) -> Document:
