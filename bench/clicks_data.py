@@ -80,9 +80,9 @@ def clicks(first: int, count: int) -> pl.DataFrame:
 
 def expected(rows: pl.DataFrame) -> Contents:
     """The expected results of a bench."""
-    wanted = pl.col("action").is_in(["cart", "purchase"]) & (pl.col("price") >= 20)
+    selected = pl.col("action").is_in(["cart", "purchase"]) & (pl.col("price") >= 20)
     return contents(
-        rows.filter(wanted).select(
+        rows.filter(selected).select(
             "id", "user", "country", "action", "at",
             (pl.col("price") * pl.col("quantity")).alias("total"),
             pl.col("page").str.split("/").list.get(1).alias("section"),
@@ -131,10 +131,10 @@ def produce(brokers: str, topic: str, count: int, by_user: bool = False) -> Cont
             "queue.buffering.max.kbytes": 2**20,
         }
     )
-    wanted = Contents()
+    total = Contents()
     for first in range(0, count, CHUNK):
         rows = clicks(first, min(CHUNK, count - first))
-        wanted += expected(rows)
+        total += expected(rows)
         at = pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
         lines = rows.with_columns(at).write_ndjson().encode().splitlines()
         places = partitions(rows, by_user)
@@ -142,7 +142,7 @@ def produce(brokers: str, topic: str, count: int, by_user: bool = False) -> Cont
             producer.produce(topic, line, user, partition=place)
         if producer.flush(PATIENCE):
             raise Failed(f"the broker did not take the clicks within {PATIENCE:.0f} s")
-    return wanted
+    return total
 
 
 def written(brokers: str, topic: str) -> Contents:

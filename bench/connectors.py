@@ -104,7 +104,7 @@ def taker(system: System, count: int) -> Iterator[None]:
 
 @contextmanager
 def sender(system: System, count: int) -> Iterator[Any]:
-    """Messages to be taken; gives what is to be called when somebody is there."""
+    """Provides messages; yields a function to call when a receiver is connected."""
     if system.how == "keeps":
         system.send(payloads(count))
         yield lambda: None
@@ -246,11 +246,11 @@ def main() -> None:
     parser.add_argument("--share", type=int, default=1, help="measure a part of the messages")
     given: argparse.Namespace = parser.parse_args()
     only = given.only.split(",") if given.only else None
-    wanted = [kind for kind in SYSTEMS if only is None or any(n in kind.name for n in only)]
+    chosen = [kind for kind in SYSTEMS if only is None or any(n in kind.name for n in only)]
     if not given.json:
         print(HEADER)
     found = []
-    for kind in wanted:
+    for kind in chosen:
         with kind.server() as server:
             rates = measured(kind, server, given.share)
         found.append(asdict(rates))

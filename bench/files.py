@@ -141,7 +141,7 @@ def same_rows(source: Path) -> Callable[[Path], None]:
             path.read_bytes().count(b"\n") for path in (target / "late").glob("[!.]*.json*")
         )
         counted = pl.read_parquet(target / "hourly" / "*.parquet").get_column("late").sum()
-        # PySpark's availableNow leaves the last windows open: those of the last hours are not told.
+        # PySpark's availableNow leaves the last windows open: the last hours are not written.
         if lines != expected or not 0.999 * expected <= counted <= expected:
             raise Failed(f"wrote {lines} and counted {counted} late flights of {expected}")
 
@@ -166,14 +166,14 @@ def compare(form: str, years: int, runs: int, peers: list[str]) -> dict[str, Any
             if name == "penstock":
                 raise
             skipped[name] = f"failed: {str(failure).strip().splitlines()[-1]}"
-    told = {
+    runs_by_engine = {
         name: {**asdict(cost), "rows_per_second": rows / cost.wall} for name, cost in costs.items()
     }
     both = "penstock" in costs and "pyspark" in costs
     return {
         "form": form,
         "rows": rows,
-        "runs": told,
+        "runs": runs_by_engine,
         "skipped": skipped,
         "ratio_cpu": costs["pyspark"].cpu / costs["penstock"].cpu if both else None,
         "ratio_rows": costs["pyspark"].wall / costs["penstock"].wall if both else None,

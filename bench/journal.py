@@ -4,8 +4,8 @@
 
 Each figure is from one process that appends messages of 200 bytes one by one, each by an append of
 its own: `each` syncs every append; `group` has many senders, each of which waits for its append,
-that share syncs; `1 s` syncs once a second and nobody waits. Then a journal of that size is made,
-and opened as after a crash (the last segment is verified), and read as a whole.
+that share syncs; `1 s` syncs once a second and no append waits. Then a journal of that size is
+made, opened as after a crash (the last segment is verified), and read as a whole.
 """
 
 from __future__ import annotations

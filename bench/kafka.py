@@ -87,7 +87,9 @@ ENGINES: dict[str, Callable[[Work], list[str]]] = {
 }
 
 
-def once(name: str, numbers: Iterator[int], broker: Kafka, records: int, wanted: Contents) -> Cost:
+def once(
+    name: str, numbers: Iterator[int], broker: Kafka, records: int, expected: Contents
+) -> Cost:
     """Runs an engine until its last record and checks its output."""
     target = f"out-{name}-{next(numbers)}"
     clicks_data.create(broker.address, target)
@@ -96,8 +98,8 @@ def once(name: str, numbers: Iterator[int], broker: Kafka, records: int, wanted:
         with tempfile.TemporaryDirectory(prefix="penstock-bench-") as scratch:
             work = Work(broker.address, target, records, Path(scratch))
             cost = measure(ENGINES[name](work), cwd=work.directory, env={**os.environ, **named})
-        if (found := clicks_data.written(broker.address, target)) != wanted:
-            raise Failed(f"wrote {found} instead of {wanted}")
+        if (found := clicks_data.written(broker.address, target)) != expected:
+            raise Failed(f"wrote {found} instead of {expected}")
     finally:
         clicks_data.delete(broker.address, target)
     return cost
@@ -119,13 +121,13 @@ def compare(records: int, engines: list[str], runs: int) -> dict[str, Any]:
     costs: dict[str, Cost] = {}
     skipped: dict[str, str] = {}
     with Kafka(heavy=True) as broker:
-        wanted = fill(broker, records)
+        expected = fill(broker, records)
         taken = sum(path.stat().st_size for path in broker.directory.path.rglob("*.log"))
         for name in engines:
             print(f"{name} ...", file=sys.stderr)
             numbers = count()
             try:
-                costs[name] = best(runs, partial(once, name, numbers, broker, records, wanted))
+                costs[name] = best(runs, partial(once, name, numbers, broker, records, expected))
             except installs.Unavailable as why:
                 skipped[name] = shorten(str(why.msg), 300)
             except Failed as failure:
@@ -134,7 +136,7 @@ def compare(records: int, engines: list[str], runs: int) -> dict[str, Any]:
                 skipped[name] = f"failed: {str(failure).strip().splitlines()[-1]}"
     return {
         "records": records,
-        "results": wanted.rows,
+        "results": expected.rows,
         "topic_mb": taken / 2**20,
         "runs": {
             name: {**asdict(cost), "rows_per_second": records / cost.wall}

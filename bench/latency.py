@@ -71,12 +71,12 @@ def run(name: str, broker: Kafka, seconds: float) -> dict[str, Any]:
         ):
             load.send_one()
             await_first(engine, load)
-            told: dict[str, Any] = {str(rate): at_rate(load, rate, seconds) for rate in RATES}
+            result: dict[str, Any] = {str(rate): at_rate(load, rate, seconds) for rate in RATES}
             time.sleep(WARM_UP)
-            told["idle_cpu_percent"] = engine.idle_cpu(seconds)
-            told["single"] = single(load)
+            result["idle_cpu_percent"] = engine.idle_cpu(seconds)
+            result["single"] = single(load)
             engine.check()
-    return told
+    return result
 
 
 def await_first(engine: Running, load: Load) -> None:
@@ -96,7 +96,7 @@ def at_rate(load: Load, rate: int, seconds: float) -> dict[str, float]:
     load.take()
     load.send(rate, seconds)
     load.wait()
-    return told(load.take())
+    return summary(load.take())
 
 
 def single(load: Load) -> dict[str, float]:
@@ -104,10 +104,10 @@ def single(load: Load) -> dict[str, float]:
         load.send_one()
         load.wait()
         time.sleep(PAUSE)
-    return told(load.take())
+    return summary(load.take())
 
 
-def told(times: Times) -> dict[str, float]:
+def summary(times: Times) -> dict[str, float]:
     return {"records": times.count, "p50": times.p50, "p99": times.p99, "worst": times.worst}
 
 

@@ -4,7 +4,7 @@ A process of its own starts the command and adopts whatever the command leaves b
 "child subreaper"), so that daemons and processes in sessions of their own are waited for and
 counted as well: the kernel's accounts of waited-for descendants are complete and exact, where
 sampling /proc would miss what lives shorter than its interval. Not counted are only processes
-whose parent refuses to wait for them (SIGCHLD ignored). Elsewhere than on Linux, what outlives
+whose parent does not wait for them (SIGCHLD ignored). Elsewhere than on Linux, what outlives
 its parent is not counted.
 """
 

@@ -56,7 +56,7 @@ def soak(minutes: int, rate: int) -> Iterator[dict[str, Any]]:
                 memory = engine.memory()
                 yield {
                     "minute": minute,
-                    **latency.told(load.take()),
+                    **latency.summary(load.take()),
                     "memory_mb": memory,
                     "total_mb": sum(map(sum, memory.values())),
                     "state_mb": size(directory / ".penstock"),

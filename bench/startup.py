@@ -4,7 +4,7 @@
 
 Each figure is the best of the rounds, each round a fresh process. The query reads a Python data
 source and collects its rows in `foreachBatch`. A first run of Penstock, with an
-empty cache, is told apart from the later ones that have Java's class cache. Then `penstock test`
+empty cache, is shown apart from the later ones that have Java's class cache. Then `penstock test`
 runs the cases of pipelines, by default those of the tests, in one session.
 """
 
@@ -43,17 +43,17 @@ LABELS = {
 
 def measure(kind: str, began: float) -> dict[str, float]:
     """In the process that is measured; `began` is when its parent started it."""
-    spark = plain_session() if kind == "plain" else our_session()
-    told = {"session": time.time() - began}
+    spark = plain_session() if kind == "plain" else penstock_session()
+    times = {"session": time.time() - began}
     register(spark)
-    told["first"] = run_query(spark) - began
+    times["first"] = run_query(spark) - began
     further = []
     for _ in range(FURTHER):
         asked = time.time()
         further.append(run_query(spark) - asked)
-    told["further"] = min(further)
-    spark.stop() if kind == "plain" else close_ours()
-    return told
+    times["further"] = min(further)
+    spark.stop() if kind == "plain" else close_penstock()
+    return times
 
 
 def plain_session() -> SparkSession:
@@ -62,13 +62,13 @@ def plain_session() -> SparkSession:
     return SparkSession.builder.master("local[2]").getOrCreate()
 
 
-def our_session() -> SparkSession:
+def penstock_session() -> SparkSession:
     from penstock.engine.spark_session.session import SessionSettings, create
 
     return create(SessionSettings(master="local[2]"))
 
 
-def close_ours() -> None:
+def close_penstock() -> None:
     from penstock.engine.spark_session.session import close
 
     close()
@@ -163,11 +163,11 @@ def best(kind: str, rounds: int) -> dict[str, float]:
 def first_ever(cache: str) -> dict[str, float]:
     """A run with an empty cache, and the wait until the class cache is made from it."""
     os.environ["PENSTOCK_CACHE"] = cache
-    told = in_fresh_process("ours")
+    times = in_fresh_process("ours")
     deadline = time.monotonic() + CACHE_TIMEOUT
     while not list(Path(cache).glob("classes/*/seal.json")) and time.monotonic() < deadline:
         time.sleep(0.2)
-    return told
+    return times
 
 
 def test_cases(pipelines: Sequence[Path]) -> dict[str, float]:

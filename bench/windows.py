@@ -2,7 +2,7 @@
 
     ./dev bench windows [--json] [--rows N] [--engines NAME,NAME] [--repeat N]
 
-Each click counts in the window of 10 seconds of its user, of whom there are 900,000: most windows
+Each click counts in the window of 10 seconds of its user. There are 900,000 users: most windows
 have one row, so state and output are as large as the input. PySpark uses Spark's own Kafka
 connector and RocksDB; Flink is PyFlink with SQL, its state on the heap, parallelism 2; Kafka
 Streams is Java with RocksDB and two threads. The topic is partitioned by user, as Kafka Streams
@@ -170,7 +170,7 @@ def contents(rows: pl.DataFrame) -> Contents:
 
 
 def once(
-    name: str, numbers: Iterator[int], broker: Kafka, rows: int, wanted: Contents, end: int
+    name: str, numbers: Iterator[int], broker: Kafka, rows: int, reference: Contents, end: int
 ) -> Cost:
     """Runs an engine until its last row and checks its output."""
     engine, target = ENGINES[name], f"out-{name}-{next(numbers)}"
@@ -183,8 +183,8 @@ def once(
         with tempfile.TemporaryDirectory(prefix="penstock-bench-") as scratch:
             work = Work(broker.address, target, rows, Path(scratch))
             cost = measure(engine.command(work), cwd=work.directory, env={**os.environ, **named})
-        if (found := written(broker.address, target, end)) != wanted:
-            raise Failed(f"{name} wrote {found} instead of {wanted}")
+        if (found := written(broker.address, target, end)) != reference:
+            raise Failed(f"{name} wrote {found} instead of {reference}")
     finally:
         clicks_data.delete(broker.address, target)
     return cost
@@ -199,10 +199,10 @@ def compare(rows: int, engines: list[str], runs: int) -> dict[str, Any]:
         end = fill(broker, rows)
         for name in engines:
             print(f"{name} ...", file=sys.stderr)
-            wanted = expected(ENGINES[name].windows, rows)
+            reference = expected(ENGINES[name].windows, rows)
             try:
-                run = partial(once, name, count(), broker, rows, wanted, end)
-                costs[name], results[name] = best(runs, run), wanted.rows
+                run = partial(once, name, count(), broker, rows, reference, end)
+                costs[name], results[name] = best(runs, run), reference.rows
             except installs.Unavailable as why:
                 skipped[name] = shorten(str(why.msg), 300)
             except Failed as failure:

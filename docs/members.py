@@ -34,8 +34,8 @@ def entry(module: str, name: str) -> str:
     body = source_of(module).body
     for node in body:
         if isinstance(node, ast.ClassDef) and node.name == name:
-            told = text_of(node) + members(node)
-            return told if told.strip() else f"A kind of {named_bases(node)}.\n\n"
+            page = text_of(node) + members(node)
+            return page if page.strip() else f"A kind of {named_bases(node)}.\n\n"
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return described(node)
     return f"{texts_below(body).get(name, '')}\n\n"

@@ -75,7 +75,7 @@ class Usage:
             except psutil.Error:
                 times = None
             if times is None:
-                self._forget(pid)
+                self._remove(pid)
                 continue
             own = times.user + times.system
             total += own
@@ -114,7 +114,7 @@ class Usage:
             self._kinds[pid] = kind
             self._own[pid] = 0.0
 
-    def _forget(self, pid: int) -> None:
+    def _remove(self, pid: int) -> None:
         del self._processes[pid], self._kinds[pid], self._own[pid]
 
 

@@ -14,7 +14,7 @@ from servers.mosquitto import PASSWORD, USER, Mosquitto
 class Mqtt(System):
     name, source, sink = "mqtt (QoS 1)", MqttSource, MqttSink
     messages = 20_000
-    how = "forgets"
+    how = "drops"
 
     @classmethod
     def server(cls) -> Any:

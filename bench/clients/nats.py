@@ -33,7 +33,7 @@ class _OnNats(System):
 
 class NatsSubject(_OnNats):
     name = "nats (core)"
-    how = "forgets"
+    how = "drops"
 
     def __init__(self, server: Any) -> None:
         super().__init__(server)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from penstock.sdk import Component
 
 Ready = Callable[[], None]
-How = Literal["keeps", "forgets", "listens", "serves"]
+How = Literal["keeps", "drops", "listens", "serves"]
 
 
 class System(ABC):
@@ -25,10 +25,10 @@ class System(ABC):
     messages: ClassVar[int] = 50_000
     """How many are measured."""
     how: ClassVar[How] = "keeps"
-    """`keeps`: what is sent waits until somebody takes it. `forgets`: it goes to who is there.
+    """`keeps`: messages wait until they are received. `drops`: only connected receivers get them.
 
-    `listens`: who takes is the server, and must be there. `serves`: who sends is the server, and
-    gives all to who comes.
+    `listens`: the receiver is the server, and must run before. `serves`: the sender is the server,
+    and sends all messages to each client.
     """
 
     @classmethod

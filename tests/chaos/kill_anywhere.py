@@ -69,28 +69,28 @@ class Trial:
         process = self.victim.run()
         self.feeder.go_on()
         batches = self.victim.lives(process, self.dice)
-        told = f"after {batches} batches"
+        circumstance = f"after {batches} batches"
         if broker and process.poll() is None:
-            told = self._kill_broker(process)
+            circumstance = self._kill_broker(process)
         if process.poll() is not None:
             self.victim.ends(process)
             return "it had ended"
-        return f"{self.victim.kill(process, self.dice)} {told}"
+        return f"{self.victim.kill(process, self.dice)} {circumstance}"
 
     def _kill_broker(self, process: subprocess.Popen[bytes]) -> str:
         assert self.broker is not None
         self.settle()
         seconds = self.dice.uniform(1, 6)
         self.broker.kill()
-        told = f"the broker was away for {seconds:.1f} s"
+        circumstance = f"the broker was away for {seconds:.1f} s"
         if self.dice.random() < 0.5:
             time.sleep(seconds)
             self.broker.start()
-            return f"{self.victim.lives(process, self.dice, least=1)} batches after {told}"
+            return f"{self.victim.lives(process, self.dice, least=1)} batches after {circumstance}"
         self._starting.append(threading.Timer(seconds, self.broker.start))
         self._starting[-1].start()
         time.sleep(self.dice.uniform(0, seconds))
-        return f"while {told}"
+        return f"while {circumstance}"
 
     def kill_at_moment(self, moment: str) -> str:
         """One run, killed at a moment; in `spark` where the driver's own change is the moment."""
@@ -140,7 +140,7 @@ def kill_anywhere(
             outputs["both"] = Both(files, topics)
         from_, to = inputs[source], outputs[sink]
         failing, most = max(3, records // 50_000), records // 40 * (2 if moments else 3)
-        readings, expected = make_readings(records, seed, failing, from_.place, to.refused)
+        readings, expected = make_readings(records, seed, failing, from_.place, to.unwritable)
         sinks = {name: to.sink(name) for name in ("shares", "notes", "minutes")}
         delay = "1 minute" if source == "files" else "10 minutes"
         text = PIPELINE.format(source=from_.source(most), delay=delay, **sinks)
@@ -151,11 +151,11 @@ def kill_anywhere(
         trial = Trial(victim, feeder, random.Random(seed), broker, spark)
         stack.callback(trial.settle)
         for moment in moments:
-            _tell(victim, trial.kill_at_moment(moment))
+            _report(victim, trial.kill_at_moment(moment))
         with_broker = trial.dice.sample(range(kills), broker_kills)
         for number in range(kills):
             if not victim.complete():
-                _tell(victim, trial.kill_at_random(broker=number in with_broker))
+                _report(victim, trial.kill_at_random(broker=number in with_broker))
         trial.settle()
         if isinstance(from_, Topics):
             feeder.rest()
@@ -177,7 +177,7 @@ def kill_anywhere(
         return found
 
 
-def _tell(victim: Victim, killed: str) -> None:
+def _report(victim: Victim, killed: str) -> None:
     batches = victim.commits()
     print(f"{time.strftime('%X')} killed {killed} ({batches} batches committed)", flush=True)
 

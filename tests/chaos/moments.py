@@ -58,7 +58,7 @@ MOMENTS: dict[str, Change | Appearance] = {
     "before dead letters are kept": Change("*/dead_letters/*.arrow", "before"),
     "when a spool is half removed": Change("*/spool/*/[0-9]*", "before"),
     "when a spool is removed": Change("*/spool/*/[0-9]*", "after"),
-    "after the windows are told to close": Change("*/closing", "after"),
+    "after the request to close the windows": Change("*/closing", "after"),
     "when the last windows are shown": Change("*/minutes/part-*", "after"),
     "before it is complete": Change("*/complete", "before"),
     "after it is complete": Change("*/complete", "after"),

@@ -16,7 +16,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from readings import Refused
+from readings import Unwritable
 
 from servers.kafka import Kafka
 
@@ -54,7 +54,7 @@ class Input(Protocol):
 class Output(Protocol):
     """Files, topics or both, as what comes of readings goes to."""
 
-    refused: Refused
+    unwritable: Unwritable
 
     def sink(self, name: str) -> str:
         """A sink's options."""
@@ -66,7 +66,7 @@ class Output(Protocol):
 class Files:
     """Files of JSON lines; what comes of them are files, too."""
 
-    refused = Refused("two\nlines", "several-lines")
+    unwritable = Unwritable("two\nlines", "several-lines")
 
     def __init__(self, directory: Path, count: int) -> None:
         self._in, self._out = directory / "in", directory / "out"
@@ -110,7 +110,7 @@ class Files:
 class Topics:
     """A topic of JSON records with partitions in turn; what comes of them are topics, too."""
 
-    refused = Refused("too long" * LARGEST, "too-large")
+    unwritable = Unwritable("too long" * LARGEST, "too-large")
 
     def __init__(self, broker: Kafka, delivery: str) -> None:
         self.broker, self._delivery = broker, delivery
@@ -136,11 +136,11 @@ class Topics:
     def put(self, readings: Sequence[bytes], first: int = 0) -> None:
         """Confirmed by the broker, and each once, also when it is killed meanwhile."""
         producer = Producer({**self.broker.client(), "enable.idempotence": True, "log_level": 0})
-        refused: list[KafkaError] = []
+        failed: list[KafkaError] = []
 
         def reported(error: KafkaError | None, _: Message) -> None:
             if error is not None:
-                refused.append(error)
+                failed.append(error)
 
         for number, reading in enumerate(readings, first):
             lane = self.lane(number)
@@ -148,7 +148,7 @@ class Topics:
             if number % 1000 == 999:
                 producer.flush()
         assert producer.flush() == 0
-        assert not refused, refused[0]
+        assert not failed, failed[0]
 
     def rows(self, name: str) -> Iterator[Row]:
         for message in self._messages(name):
@@ -205,7 +205,7 @@ class Topics:
 class Both:
     """Notes go to files, though their query writes to topics, too; all else goes to topics."""
 
-    refused = Files.refused
+    unwritable = Files.unwritable
 
     def __init__(self, files: Files, topics: Topics) -> None:
         self._files, self._topics = files, topics

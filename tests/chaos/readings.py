@@ -60,8 +60,8 @@ Letter = tuple[str, str, str]
 """A dead letter's node, error code, and record: its place in the input, or its id."""
 
 
-class Refused(NamedTuple):
-    """A note that a sink does not take, and the code of its dead letter."""
+class Unwritable(NamedTuple):
+    """A note that a sink rejects, and the code of its dead letter."""
 
     note: str
     code: str
@@ -80,7 +80,7 @@ class Expected:
 
 
 def make_readings(
-    count: int, seed: int, failing: int, place: Callable[[int], str], refused: Refused
+    count: int, seed: int, failing: int, place: Callable[[int], str], unwritable: Unwritable
 ) -> tuple[list[bytes], Expected]:
     """Readings in the order of their ids, which are their numbers, and what comes of them.
 
@@ -90,7 +90,7 @@ def make_readings(
     expected = Expected()
     chosen = set(dice.sample(range(count), failing))
     readings = [
-        _reading(dice, number, place(number), number in chosen, refused, expected)
+        _reading(dice, number, place(number), number in chosen, unwritable, expected)
         for number in range(count)
     ]
     return readings, expected
@@ -110,7 +110,12 @@ def share_text(id_: int, at: datetime, kind: str, share: int) -> str:
 
 
 def _reading(
-    dice: random.Random, id_: int, place: str, failing: bool, refused: Refused, expected: Expected
+    dice: random.Random,
+    id_: int,
+    place: str,
+    failing: bool,
+    unwritable: Unwritable,
+    expected: Expected,
 ) -> bytes:
     """One reading, with its consequences."""
     at = START + id_ * STEP - dice.random() * JITTER
@@ -130,8 +135,8 @@ def _reading(
     else:
         expected.shares[share_text(id_, at, kind, 100 * parts // whole)] += 1
     if not failing and 0.0035 <= chance < 0.005:
-        note = refused.note
-        expected.letters["note_sink", refused.code, str(id_)] += 1
+        note = unwritable.note
+        expected.letters["note_sink", unwritable.code, str(id_)] += 1
     elif note is not None:
         expected.notes[f"{id_} {note}"] += 1
     minute = START + (at - START) // WINDOW * WINDOW

@@ -48,12 +48,12 @@ class Tally:
         return (self.what, *(f"{each.total():,}" for each in numbers))
 
     def judge(self, repeats: bool) -> None:
-        """Raises AssertionError that says what is wrong."""
+        """Raises AssertionError with the lost, strange and repeated rows."""
         wrong = {"lost": self.lost, "strange": self.strange}
         if not repeats:
             wrong["repeated"] = self.repeated
-        told = [f"{n.total()} {how}: {sorted(n)[:5]}" for how, n in wrong.items() if n]
-        assert not told, f"{self.what}: {'; '.join(told)}"
+        problems = [f"{n.total()} {how}: {sorted(n)[:5]}" for how, n in wrong.items() if n]
+        assert not problems, f"{self.what}: {'; '.join(problems)}"
 
 
 def tallies(directory: Path, output: Output, expected: Expected) -> list[Tally]:

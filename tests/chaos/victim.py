@@ -48,10 +48,10 @@ class Victim:
     def lives(self, process: subprocess.Popen[bytes], dice: random.Random, least: int = 0) -> int:
         """Waits while it starts, or for some more batches. Returns how many these were to be."""
         batches = dice.choice((0, 1, 1, 2, 3)) + least
-        wanted = self.commits() + batches
+        expected = self.commits() + batches
         deadline = time.monotonic() + (PROGRESS if batches else dice.uniform(0.5, 6))
         while process.poll() is None and time.monotonic() < deadline:
-            if batches and self.commits() >= wanted:
+            if batches and self.commits() >= expected:
                 time.sleep(dice.random())
                 break
             time.sleep(0.05)

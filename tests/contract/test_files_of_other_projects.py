@@ -78,7 +78,7 @@ def test_avro(avro_files: dict[str, bytes]) -> None:
         read(avro, avro_files["snappy-short-crc.avro"])
 
 
-PARQUET_REFUSED = {
+PARQUET_UNSUPPORTED = {
     "cluster_test_table_2.snappy.parquet": 'column "time" is time32[ms]',  # Spark has no such type
 }
 PARQUET_DAMAGED = {
@@ -118,15 +118,15 @@ def have_equal_values(left: pa.Table, right: pa.Table) -> bool:
 def test_parquet() -> None:
     root = go_module("github.com/parquet-go/parquet-go", "v0.32.0")
     paths = {path.name: path for path in root.rglob("*.parquet")}
-    assert len(paths) > 50 and {*PARQUET_REFUSED, *PARQUET_DAMAGED} < set(paths)
+    assert len(paths) > 50 and {*PARQUET_UNSUPPORTED, *PARQUET_DAMAGED} < set(paths)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     format_ = Parquet.create(ParquetConfig())
     for name, path in paths.items():
-        if name in PARQUET_REFUSED:
-            with pytest.raises(PlanError) as refused:
+        if name in PARQUET_UNSUPPORTED:
+            with pytest.raises(PlanError) as caught:
                 read(format_, path.read_bytes())
-            assert PARQUET_REFUSED[name] in str(refused.value)
+            assert PARQUET_UNSUPPORTED[name] in str(caught.value)
             continue
         table, errors = read(format_, path.read_bytes())
         assert errors == PARQUET_DAMAGED.get(name, []), name

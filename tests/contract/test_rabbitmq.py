@@ -24,7 +24,7 @@ class OnRabbitmq:
     def queue(self, rabbitmq: Rabbit) -> Iterator[str]:
         name = rabbitmq.new_queue(self.kind)
         yield name
-        rabbitmq.forget(name)
+        rabbitmq.delete(name)
 
 
 class TestRabbitmqSource(OnRabbitmq, ReceivingContract):

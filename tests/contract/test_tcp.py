@@ -102,11 +102,11 @@ class TestTcpSink(SinkContract):
     def rows(self, server: Peer) -> Iterator[Any]:
         def rows(schema: Any) -> Any:
             found = server.kept()
-            server.forget()
+            server.clear()
             return self.decode([each for data in found for each in divided(data)], schema)
 
         yield rows
-        server.forget()
+        server.clear()
 
 
 class TestTcpSinkWithTls(TestTcpSink):

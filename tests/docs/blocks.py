@@ -167,13 +167,13 @@ class Reader:
         self._groups.append(process.pid)
         with process:
             try:
-                printed, told = process.communicate(timeout=TIMEOUT)
+                printed, errors = process.communicate(timeout=TIMEOUT)
             except subprocess.TimeoutExpired:
                 self.close()
                 raise
-        done = subprocess.CompletedProcess(command, process.returncode, printed, told)
+        done = subprocess.CompletedProcess(command, process.returncode, printed, errors)
         self._judge(block, command[-1], done, code)
-        return printed or told
+        return printed or errors
 
     def _judge(
         self, block: Block, command: str, done: subprocess.CompletedProcess[str], code: int

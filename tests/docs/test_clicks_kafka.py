@@ -44,14 +44,14 @@ def ran(tmp_path_factory: pytest.TempPathFactory, cli: CommandLine) -> Iterator[
     where = tmp_path_factory.mktemp("clicks")
     left = shutil.ignore_patterns(".penstock")
     shutil.copytree(EXAMPLE, where / "examples" / "clicks-kafka", ignore=left)
-    told = [
+    chosen = [
         replace(block, options={})
         for block in blocks(TUTORIAL)
         if Path(__file__).name in block.options.get("skip", "")
     ]
-    assert told
+    assert chosen
     with Kafka() as broker, closing(Reader(where, {"KAFKA": broker.address}, cli)) as reader:
-        printed = [reader.perform(block) for block in told]
+        printed = [reader.perform(block) for block in chosen]
         yield Ran(broker, printed[-1])
 
 

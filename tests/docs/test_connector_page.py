@@ -41,15 +41,15 @@ def test_a_connector_in_30_minutes(tmp_path: Path) -> None:
                 reader.perform(block)
 
 
-def test_the_room_to_follow_is_as_the_page_says() -> None:
-    told = re.findall(
+def test_the_page_names_the_files_of_the_package() -> None:
+    named = re.findall(
         r"^\| `(\w+\.py)` \|", CONNECTOR_PAGE.read_text().split("## 6.")[1], re.MULTILINE
     )
     there = {path.name for path in ROOM.glob("[!_]*.py")}
-    assert set(told) == there and len(told) == len(there)
+    assert set(named) == there and len(named) == len(there)
 
 
-def test_what_is_shown_of_a_file_stands_in_it() -> None:
+def test_shown_parts_of_files_are_in_the_files() -> None:
     prefix = "it stands in "
     shown = [
         block

@@ -30,8 +30,8 @@ def test_each_variant_has_a_row_with_what_it_promises(kind: registry.Kind) -> No
     }
     assert found.keys() == expected.keys()
     for name, said in expected.items():
-        _, parallelism, guarantee, told, *_ = found[name]
-        assert (parallelism, told) == (said.parallelism, said.acknowledged)
+        _, parallelism, guarantee, acknowledged, *_ = found[name]
+        assert (parallelism, acknowledged) == (said.parallelism, said.acknowledged)
         assert guarantee.partition("[^")[0] == said.guarantee
 
 
@@ -42,10 +42,10 @@ def test_each_row_passes_the_contract() -> None:
 
 def test_footnotes() -> None:
     text = PAGE.read_text()
-    told = set(re.findall(r"^(\[\^\d+\]): \S", text, re.MULTILINE))
-    assert told and told == set(re.findall(r"\[\^\d+\](?!:)", text))
+    footnotes = set(re.findall(r"^(\[\^\d+\]): \S", text, re.MULTILINE))
+    assert footnotes and footnotes == set(re.findall(r"\[\^\d+\](?!:)", text))
 
 
-def test_at_most_once_is_told_with_the_reason() -> None:
+def test_at_most_once_has_a_reason() -> None:
     for name, cells in rows("source").items():
         assert ("at most once" in cells[2]) == ("[^" in cells[2]), name

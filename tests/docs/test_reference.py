@@ -39,10 +39,10 @@ def test_the_example_of_a_component_is_accepted(kind: Kind, type_: str) -> None:
     given = {key: value for key, value in node.items() if key != "type" and key not in shared}
     component = registry.find(kind, type_)
     config = component.config_type.model_validate(given)
-    if (wanted := node.get("metadata")) is not None:
+    if (metadata := node.get("metadata")) is not None:
         source = component.create(config, Context())
         assert isinstance(source, Source)
-        names = wanted.values() if isinstance(wanted, dict) else wanted
+        names = metadata.values() if isinstance(metadata, dict) else metadata
         assert {*names} <= {*source.metadata_schema().names}
     if kind in SHARED:
         SHARED[kind].model_validate({"from": "somewhere", **node} if kind == "sink" else node)

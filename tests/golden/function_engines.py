@@ -87,7 +87,7 @@ def ask_both(spark: SparkSession, family: Family, texts: Sequence[str]) -> dict[
     """Returns the answers to samples, and Penstock's errors."""
     others: dict[str, str | Exception | None] = dict.fromkeys(texts)
     if family.in_datafusion:
-        others |= _divide(lambda part: ask_datafusion(family, part), texts, is_refused)
+        others |= _divide(lambda part: ask_datafusion(family, part), texts, is_datafusion_error)
     found = _divide(lambda part: ask_penstock(spark, family, part), texts, is_error)
     special = [text for text in texts if has_meaning_of_arroyo(text)]
     there = _divide(lambda part: ask_penstock(spark, family, part, arroyo=True), special, is_error)
@@ -133,7 +133,7 @@ def is_error(error: Exception) -> bool:
     return isinstance(error, DialectError | PySparkException | Py4JJavaError)
 
 
-def is_refused(error: Exception) -> bool:
+def is_datafusion_error(error: Exception) -> bool:
     """Returns whether an error is one of DataFusion."""
     return _OF_DATAFUSION.match(str(error)) is not None
 

@@ -12,7 +12,7 @@ from function_engines import (
     ask_both,
     ask_datafusion,
     ask_penstock,
-    is_refused,
+    is_datafusion_error,
     message,
     routines,
 )
@@ -67,7 +67,7 @@ def test_datafusion(name: str) -> None:
     for text in stored.keys() - set(answered):
         with pytest.raises(Exception) as caught:
             ask_datafusion(family, [text])
-        assert is_refused(caught.value)
+        assert is_datafusion_error(caught.value)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -26,9 +26,7 @@ PIPELINES = sorted(
 OTHERWISE = {
     ("each batch for itself", "row_by_row"): "the batches are what it is about",
     ("the order counts", "row_by_row"): "rows of different batches are not sorted",
-    ("a count without a window is told each time it changes", "row_by_row"): (
-        "it changes more often"
-    ),
+    ("a count without a window is written at each change", "row_by_row"): ("it changes more often"),
 }
 """What cannot hold, and why."""
 

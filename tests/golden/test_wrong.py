@@ -29,8 +29,8 @@ ENVIRONMENT = {
 }
 
 
-def mistakes(path: str) -> str:
-    """What a user is told about a file: the mistakes, or else the warnings."""
+def report(path: str) -> str:
+    """Returns the errors of a file, or else its warnings."""
     paths, sets = _arguments(path)
     try:
         if Path(path).read_bytes().startswith(b"# convert\n"):
@@ -60,11 +60,11 @@ def _arguments(path: str) -> tuple[list[str], list[str]]:
 def test_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(WRONG)
     golden = Path(name).with_suffix(".txt")
-    told = mistakes(name) + "\n"
+    printed = report(name) + "\n"
     if os.environ.get("PENSTOCK_UPDATE_GOLDEN"):
-        golden.write_text(told, encoding="utf-8")
-    assert told.strip(), "the file is not wrong"
-    assert told == golden.read_text(encoding="utf-8")
+        golden.write_text(printed, encoding="utf-8")
+    assert printed.strip(), "the file is not wrong"
+    assert printed == golden.read_text(encoding="utf-8")
 
 
 def test_no_jargon() -> None:

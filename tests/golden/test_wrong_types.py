@@ -30,7 +30,7 @@ def test_wrong_types(
         plan, spark = app.plan(name), penstock_spark.newSession()
         app.types(plan, spark)
         app.pushdowns(plan, spark)
-    told = format_error(caught.value) + "\n"
+    printed = format_error(caught.value) + "\n"
     if os.environ.get("PENSTOCK_UPDATE_GOLDEN"):
-        golden.write_text(told, encoding="utf-8")
-    assert told == golden.read_text(encoding="utf-8")
+        golden.write_text(printed, encoding="utf-8")
+    assert printed == golden.read_text(encoding="utf-8")

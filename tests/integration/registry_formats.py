@@ -87,8 +87,8 @@ def payloads(*values: bytes | None) -> pa.BinaryArray:
     return pa.array(values, pa.binary())
 
 
-def told(decoded: Any) -> list[tuple[int, str]]:
-    """The failures: which record, and the code."""
+def failure_codes(decoded: Any) -> list[tuple[int, str]]:
+    """Returns the index and the code of each failure."""
     return [(each.index, each.error.code) for each in decoded.failures]
 
 

@@ -77,9 +77,9 @@ def test_cases_that_pass(tmp_path: Path, cli: CommandLine) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["late.test.yaml", "late.yaml"]
 
 
-def test_what_is_wrong_is_told(tmp_path: Path, cli: CommandLine) -> None:
+def test_failures_are_reported(tmp_path: Path, cli: CommandLine) -> None:
     (tmp_path / "late.yaml").write_text(PIPELINE + CASES + WRONG)
-    done = cli(tmp_path, "test", "late.yaml", "--junit", "told.xml")
+    done = cli(tmp_path, "test", "late.yaml", "--junit", "report.xml")
     assert (done.returncode, done.stderr) == (2, "")
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     at = lines.index("        out: 1 row different, 1 row missing, 1 row unexpected")
@@ -96,7 +96,7 @@ def test_what_is_wrong_is_told(tmp_path: Path, cli: CommandLine) -> None:
     assert 'did you mean "carrier"?' in done.stdout
     assert lines[-1].startswith("2 passed, 4 failed in ")
 
-    (suite,) = ElementTree.parse(tmp_path / "told.xml").getroot()
+    (suite,) = ElementTree.parse(tmp_path / "report.xml").getroot()
     counts = {key: suite.get(key) for key in ("name", "tests", "failures", "errors")}
     assert counts == {"name": "late", "tests": "6", "failures": "2", "errors": "2"}
     assert "got 61" in (suite.findtext("testcase[@name='wrong on purpose']/failure") or "")
@@ -106,9 +106,9 @@ def test_for_programs_and_only_some(tmp_path: Path, cli: CommandLine) -> None:
     (tmp_path / "late.yaml").write_text(PIPELINE + CASES + WRONG)
     done = cli(tmp_path, "test", "late.yaml", "--json", "--case", "late*", "--case", "on purpose")
     assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["passed"], told["failed"]) == (1, 1)
-    good, bad = told["cases"]
+    report = json.loads(done.stdout)
+    assert (report["passed"], report["failed"]) == (1, 1)
+    good, bad = report["cases"]
     assert (good["name"], good["passed"], good["line"]) == ("late ones stay", True, 14)
     assert bad["nodes"]["out"]["different"] == [
         {
@@ -120,7 +120,7 @@ def test_for_programs_and_only_some(tmp_path: Path, cli: CommandLine) -> None:
     assert [letter["code"] for letter in bad["dead_letters"]["unexpected"]] == ["wrong-type"]
 
 
-def test_a_file_without_cases_says_how_to_write_one(tmp_path: Path, cli: CommandLine) -> None:
+def test_a_file_without_cases_has_a_hint(tmp_path: Path, cli: CommandLine) -> None:
     (tmp_path / "late.yaml").write_text(PIPELINE)
     done = cli(tmp_path, "test", "late.yaml")
     assert done.returncode == 2
@@ -128,7 +128,7 @@ def test_a_file_without_cases_says_how_to_write_one(tmp_path: Path, cli: Command
     assert done.stderr.startswith('late.yaml has no test cases. Add a case below "tests:"')
 
 
-def test_mistakes_of_a_file_are_told_and_the_others_run(tmp_path: Path, cli: CommandLine) -> None:
+def test_errors_of_a_file_are_reported_and_the_others_run(tmp_path: Path, cli: CommandLine) -> None:
     (tmp_path / "late.yaml").write_text(PIPELINE + CASES)
     (tmp_path / "typo.yaml").write_text(PIPELINE.replace("FROM flights", "FROM flight") + CASES)
     done = cli(tmp_path, "test", "typo.yaml", "late.yaml")

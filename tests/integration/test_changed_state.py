@@ -110,7 +110,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
-REFUSED = {
+INCOMPATIBLE = {
     "another key": ("primary_key: id", "primary_key: [k, id]", "primary_key changed"),
     "another type": ("k INT, x INT, op", "k INT, x LONG, op", '"x" was int and is bigint'),
     "a column more": ("x INT, op", "x INT, y INT, op", '"y" int is new'),
@@ -121,7 +121,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-def assert_refused(workspace: Workspace, pipeline: str, reason: str) -> None:
+def assert_incompatible(workspace: Workspace, pipeline: str, reason: str) -> None:
     with pytest.raises(StateError) as raised:
         workspace.start(pipeline, until="caught_up").wait(60)
     assert raised.value.code == "changed-plan"
@@ -132,9 +132,9 @@ def test_columns_of_updating_queries_are_found_by_name(workspace: Workspace) -> 
     put(workspace, 0)
     workspace.run(UPDATING, until="caught_up")
     put(workspace, 1)
-    for old, new, reason in REFUSED.values():
+    for old, new, reason in INCOMPATIBLE.values():
         assert old in UPDATING
-        assert_refused(workspace, UPDATING.replace(old, new), reason)
+        assert_incompatible(workspace, UPDATING.replace(old, new), reason)
     order = UPDATING.replace("id INT, k INT, x INT, op STRING", "x INT, op STRING, k INT, id INT")
     order = order.replace("id INT, k INT, x INT", "x INT, k INT, id INT")
     workspace.run(order, until="caught_up")
@@ -147,6 +147,6 @@ def test_columns_of_streams_are_compared_by_name(workspace: Workspace) -> None:
     workspace.run(STREAMS, until="caught_up")
     put(workspace, 1)
     order = STREAMS.replace("SELECT id, k, x FROM rows", "SELECT k, id, x FROM rows")
-    assert_refused(workspace, order, "columns have another order")
+    assert_incompatible(workspace, order, "columns have another order")
     workspace.run(STREAMS, until="caught_up")
     assert tables(workspace) == {name: EXPECTED[name] for name in ("joined", "unique")}

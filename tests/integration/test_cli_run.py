@@ -77,8 +77,8 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         return process
 
     yield start
-    for process, patience in running:
-        patience.cancel()
+    for process, timer in running:
+        timer.cancel()
         process.kill()
         process.communicate()
 
@@ -252,8 +252,8 @@ def test_a_second_signal_stops_at_once(
     while "finishing" not in (line := run.stderr.readline()):
         assert line
     run.send_signal(signal.SIGINT)
-    _, told = run.communicate(timeout=PATIENCE)
-    assert "stopping immediately" in told
+    _, errors = run.communicate(timeout=PATIENCE)
+    assert "stopping immediately" in errors
     assert run.returncode == 0
     assert_gone(processes)
 
@@ -266,9 +266,9 @@ def test_a_signal_while_spark_starts(
     assert "starting" in run.stderr.readline()
     processes = family(run)
     run.send_signal(signal.SIGTERM)
-    _, told = run.communicate(timeout=PATIENCE)
+    _, errors = run.communicate(timeout=PATIENCE)
     assert run.returncode == 128 + signal.SIGTERM
-    assert [line.partition("] ")[2] for line in told.splitlines()] == [
+    assert [line.partition("] ")[2] for line in errors.splitlines()] == [
         "stopped before the start; nothing was read"
     ]
     assert_gone(processes)

@@ -86,7 +86,7 @@ def test_rejected_rows_of_a_body(web_server: Web, name: str, framing: str) -> No
     failures = sent(rows, url=f"{web_server.url}/choosy/{name}", framing=framing, concurrency=1)
     (failure,) = failures
     assert (failure.index, failure.error.code) == (2, "http-422")
-    assert "the id 3 is not wanted" in failure.error.message
+    assert "the id 3 is not accepted" in failure.error.message
     kept = [
         row
         for body in web_server.bodies(name)

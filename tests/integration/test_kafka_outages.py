@@ -45,13 +45,13 @@ def unreachable(act: Any) -> None:
 
 
 def test_a_broker_that_is_down() -> None:
-    nobody = f"127.0.0.1:{free_port()}"
-    unreachable(source(nobody, "t").check)
-    unreachable(source(nobody, "t").initial_offset)
-    unreachable(sink(nobody, "t").check)
-    unreachable(sink(nobody, "t", create=True).recover)
-    unreachable(lambda: write(sink(nobody, "t"), [{"id": 1}]))
-    unreachable(lambda: write(sink(nobody, "t", delivery="exactly_once"), [{"id": 1}]))
+    address = f"127.0.0.1:{free_port()}"
+    unreachable(source(address, "t").check)
+    unreachable(source(address, "t").initial_offset)
+    unreachable(sink(address, "t").check)
+    unreachable(sink(address, "t", create=True).recover)
+    unreachable(lambda: write(sink(address, "t"), [{"id": 1}]))
+    unreachable(lambda: write(sink(address, "t", delivery="exactly_once"), [{"id": 1}]))
 
 
 def test_a_client_is_replaced_after_a_timeout() -> None:

@@ -225,7 +225,7 @@ class TestWhereToStart:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"reset": "latest"}, "reset requires start: committed"),
         (
@@ -234,8 +234,8 @@ class TestWhereToStart:
         ),
     ],
 )
-def test_a_reset_without_start_committed(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_a_reset_without_start_committed(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         source("nobody:1", "t", **options)
 
 

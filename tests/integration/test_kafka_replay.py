@@ -75,7 +75,7 @@ class Pipeline:
         options = app.RunOptions(until="caught_up")
         return app.run(file, spark=self._spark.newSession(), options=options)
 
-    def forget_last_commit(self) -> None:
+    def remove_last_commit(self) -> None:
         """Removes the commit of the last batch, as if the run was killed before."""
         log = self._root / "state/replay/checkpoints/readings/commits"
         last = max((p for p in log.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
@@ -123,7 +123,7 @@ def test_each_row_once_and_in_order(pipeline: Pipeline) -> None:
     assert pipeline.through() == set(range(WRITERS))
     assert_once_and_in_order(pipeline)
 
-    pipeline.forget_last_commit()
+    pipeline.remove_last_commit()
     assert pipeline.run("spark.sql.shuffle.partitions: 1").ending == "caught_up"
     assert_once_and_in_order(pipeline)
 
@@ -156,7 +156,7 @@ def test_other_number_of_writers(pipeline: Pipeline, writers: int) -> None:
     assert pipeline.through() == set(range(WRITERS))
     assert_once_and_in_order(pipeline)
 
-    pipeline.forget_last_commit()
+    pipeline.remove_last_commit()
     assert pipeline.run(writers=1).ending == "caught_up"
     assert_once_and_in_order(pipeline)
 

@@ -39,7 +39,7 @@ def secure(kafka: Kafka) -> Listener:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients look sooner whether they were refused."""
+    """Shortens the time after which clients report a closed connection."""
     monkeypatch.setattr(client, "DISCONNECTED_TIMEOUT", 1.0)
     monkeypatch.setattr(client, "_ATTEMPT_TIMEOUT", 0.2)
 
@@ -60,7 +60,7 @@ def trust(broker: Listener) -> dict[str, Any]:
     return {"tls": {"ca": str(broker.authority.root)}}
 
 
-def refused(act: Any) -> Permanent:
+def permanent_error(act: Any) -> Permanent:
     """Returns the permanent error of an action, which must be reported quickly."""
     began = time.monotonic()
     with pytest.raises(Permanent) as caught:
@@ -95,23 +95,23 @@ def test_wrong_passwords(secure: Listener, mechanism: str) -> None:
         sink(secure, topic, **wrong).check,
         lambda: write(sink(secure, topic, **wrong), [{"id": 1}]),
     ):  # fmt: skip
-        error = refused(act)
+        error = permanent_error(act)
         assert error.code == "authentication" and "auth" in (error.hint or "")
     reading = Reading(source(secure, topic, **given))
     write(sink(secure, topic, **given), [{"id": 1}])
     planned = reading.source.partitions(reading.at, reading.plan())
     reader = source(secure, topic, **wrong)
-    assert refused(lambda: list(reader.read(planned[0], Read()))).code == "authentication"
+    assert permanent_error(lambda: list(reader.read(planned[0], Read()))).code == "authentication"
 
 
-def test_a_token_that_keys_have_signed_is_refused_by_others_than_amazon(secure: Listener) -> None:
+def test_a_token_signed_by_keys_fails_at_brokers_outside_amazon(secure: Listener) -> None:
     topic = secure.create_topic()
     options = {**trust(secure), **MSK}
     for act in (
         source(secure, topic, **options).check, sink(secure, topic, **options).check,
         lambda: write(sink(secure, topic, **options), [{"id": 1}]),
     ):  # fmt: skip
-        error = refused(act)
+        error = permanent_error(act)
         assert error.code == "authentication" and "IAM" in (error.hint or "")
         assert "invalid_token" in error.message, "the broker has read it"
 
@@ -152,8 +152,10 @@ def test_tokens_made_here(secure: Listener, monkeypatch: pytest.MonkeyPatch) -> 
     assert not write(sink(broker, topic, **options), [{"id": 3}])
     assert reading.values() == [b'{"id":3}']
     tokens.fails = True
-    error = refused(lambda: [list_topics(admin) for _ in range(1000)])
-    assert error.message == "no credentials any more", "not that the cluster refuses the old token"
+    error = permanent_error(lambda: [list_topics(admin) for _ in range(1000)])
+    assert error.message == "no credentials any more", (
+        "the error of the signer, not of the old token"
+    )
 
 
 def list_topics(admin: Admin) -> Any:
@@ -166,7 +168,7 @@ def test_a_certificate_that_is_not_trusted(secure: Listener, make: Any, tmp_path
     topic = secure.create_topic()
     other = {"tls": {"ca": str(Authority(tmp_path, "Other").root)}}
     for tls in (other, {"tls": True}):
-        error = refused(make(secure, topic, **tls, **login("PLAIN", PASSWORD)).check)
+        error = permanent_error(make(secure, topic, **tls, **login("PLAIN", PASSWORD)).check)
         assert error.code == "tls" and "tls" in (error.hint or "")
     trusting = {"tls": {"verify": False, "verify_hostname": False}}
     make(secure, topic, **trusting, **login("PLAIN", PASSWORD)).check()
@@ -177,7 +179,7 @@ def test_a_file_of_certificates_that_is_missing(
     secure: Listener, make: Any, tmp_path: Path
 ) -> None:
     missing = {"tls": {"ca": str(tmp_path / "no.pem")}}
-    error = refused(make(secure, "t", **missing, **login("PLAIN", PASSWORD)).check)
+    error = permanent_error(make(secure, "t", **missing, **login("PLAIN", PASSWORD)).check)
     assert "no.pem" in format_error(error)
 
 
@@ -187,7 +189,7 @@ def test_a_certificate_of_the_client(kafka: Kafka) -> None:
     with_it = {"tls": {**trust(broker)["tls"], "certificate": both, "key": both}}
     assert not write(sink(broker, topic, **with_it), [{"id": 1}])
     assert Reading(source(broker, topic, **with_it)).values() == [b'{"id":1}']
-    refused(source(broker, topic, **trust(broker)).check)
+    permanent_error(source(broker, topic, **trust(broker)).check)
 
 
 @pytest.mark.parametrize("make", [source, sink])

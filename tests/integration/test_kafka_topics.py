@@ -86,7 +86,7 @@ def test_a_truncated_log(kafka: Kafka, policy: str) -> None:
     kafka.delete_records(topic, {0: 8})
     gone = f"offsets 4 to 7 of {topic} [0] were deleted before being read"
     if policy == "fail":
-        refused(reading, gone)
+        assert_data_loss(reading, gone)
     else:
         assert reading.values() == [*numbered(8, 10)]
         assert reading.lost == [gone]
@@ -125,7 +125,7 @@ def test_a_log_that_is_truncated_after_its_range_was_planned(kafka: Kafka, polic
     kafka.delete_records(topic, {0: 11})
     gone = f"offsets 0 to 9 of {topic} [0] were deleted before being read"
     if policy == "fail":
-        refused(reading, gone, end)
+        assert_data_loss(reading, gone, end)
     else:
         assert reading.batch(end) == []
         assert reading.lost == [gone]
@@ -145,7 +145,9 @@ def test_a_log_that_is_truncated_when_a_task_begins(kafka: Kafka, policy: str) -
         list(reading.source.read(task, Read()))
     assert f"{topic} [0] from offset 0: the offset was deleted" in caught.value.message
     if policy == "fail":
-        refused(reading, f"offsets 0 to 4 of {topic} [0] were deleted before being read", end)
+        assert_data_loss(
+            reading, f"offsets 0 to 4 of {topic} [0] were deleted before being read", end
+        )
     else:
         assert [row["offset"] for row in reading.batch(end)] == [*range(5, 10)]
 
@@ -161,7 +163,7 @@ def test_a_topic_is_recreated(kafka: Kafka, policy: str, again: int) -> None:
     kafka.create_topic(topic)
     put(kafka, topic, *numbered(0, again))
     if policy == "fail":
-        refused(reading, f'topic "{topic}" was deleted and created again')
+        assert_data_loss(reading, f'topic "{topic}" was deleted and created again')
     else:
         assert reading.values() == [*numbered(0, again)]
         assert len(reading.lost) == 1
@@ -183,7 +185,7 @@ def test_a_topic_is_recreated_after_planning(kafka: Kafka, policy: str, again: i
         put(kafka, topic, *numbered(0, again))
     gone = f"offsets 0 to 4 of {topic} [0] were deleted before being read"
     if policy == "fail":
-        refused(reading, gone, end)
+        assert_data_loss(reading, gone, end)
     else:
         assert reading.batch(end) == []
         assert reading.lost == [gone]
@@ -201,7 +203,7 @@ def test_one_of_several_topics_is_deleted(kafka: Kafka, policy: str) -> None:
     assert len(reading.batch()) == 3
     kafka.delete_topic(topics[1])
     if policy == "fail":
-        refused(reading, f'topic "{topics[1]}" was deleted')
+        assert_data_loss(reading, f'topic "{topics[1]}" was deleted')
     else:
         for number in range(3):
             put(kafka, topics[0], b"%d" % number)
@@ -209,7 +211,7 @@ def test_one_of_several_topics_is_deleted(kafka: Kafka, policy: str) -> None:
             assert reading.values() == [b"%d" % number] * 2
 
 
-def refused(reading: Reading, message: str, end: Any = None) -> None:
+def assert_data_loss(reading: Reading, message: str, end: Any = None) -> None:
     """Asserts that reading fails with an error and a hint."""
     with pytest.raises(Permanent) as caught:
         reading.batch(end)

@@ -176,8 +176,8 @@ def test_timestamps_outside_of_the_limits(kafka: Kafka, kind: str, taken: list[i
     times = [datetime(9000, 1, 1, tzinfo=UTC), datetime.now(UTC), datetime(2000, 1, 1, tzinfo=UTC)]
     given = [{"id": id_, "at": at} for id_, at in enumerate(times)]
     failures = write(sink(kafka, topic, timestamp_column="at", exclude_columns=["at"]), given)
-    refused = [(index, "invalid-timestamp") for index in range(3) if index not in taken]
-    assert [(index, code) for index, code, _ in failure_details(failures)] == refused
+    rejected = [(index, "invalid-timestamp") for index in range(3) if index not in taken]
+    assert [(index, code) for index, code, _ in failure_details(failures)] == rejected
     assert [row["id"] for row in rows(kafka, topic)] == taken
 
 

@@ -344,8 +344,8 @@ def test_replay_sends_late_rows_only_to_the_query_that_dropped_them(
     Ran(tmp_path, penstock_spark, text)
     plan = app.plan(tmp_path / "p.yaml")
     before = memory.tables["late_out"].num_rows
-    refused = app.replay(plan, spark=penstock_spark.newSession())
-    assert (refused.replayed, [node.count for node in refused.skipped]) == (0, [5])
+    replay = app.replay(plan, spark=penstock_spark.newSession())
+    assert (replay.replayed, [node.count for node in replay.skipped]) == (0, [5])
     assert app.replay(plan, force=True, spark=penstock_spark.newSession()).replayed == 5
     rows = memory.tables["late_out"].to_pylist()[before:]
     assert sorted((row["k"], row["at"].hour, row["n"]) for row in rows) == [

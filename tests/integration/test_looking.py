@@ -74,7 +74,7 @@ def test_check_and_inspect_leave_nothing(said: Said, shop: Path) -> None:
     assert files(shop) == before
 
 
-def test_check_tells_mistakes_of_types_and_systems_together(said: Said, shop: Path) -> None:
+def test_check_reports_errors_of_types_and_systems_together(said: Said, shop: Path) -> None:
     (shop / "shop.yaml").write_text(
         PIPELINE.replace("amount AS", "amuont AS").replace("in/", "nowhere/")
     )

@@ -84,7 +84,7 @@ def test_no_rows_have_columns(pipeline: Path, penstock_spark: SparkSession) -> N
     assert seen.tables["hourly"].num_rows == 0
 
 
-def test_an_unknown_node_is_told(pipeline: Path, penstock_spark: SparkSession) -> None:
+def test_an_unknown_node_is_an_error(pipeline: Path, penstock_spark: SparkSession) -> None:
     with pytest.raises(PlanError) as caught:
         app.preview(app.plan(pipeline), ["hourli"], spark=penstock_spark)
     assert caught.value.hint == 'did you mean "hourly"?'

@@ -25,7 +25,7 @@ def check(topic: str = "any", **options: Any) -> None:
     PulsarSink(PulsarSink.config_type.model_validate({"topic": topic, **options})).check()
 
 
-def refused(**options: Any) -> str:
+def error_code(**options: Any) -> str:
     with pytest.raises(Permanent) as caught:
         check(**options)
     assert caught.value.hint
@@ -42,20 +42,20 @@ def lookup(topic: str, **options: Any) -> None:
 
 def test_a_token(pulsar: Pulsar) -> None:
     check(url=pulsar.url, auth={"token": token()})
-    assert refused(url=pulsar.url, auth={"token": "wrong"}) == "authentication"
-    assert refused(url=pulsar.url) == "authentication"
-    assert refused(url=pulsar.url, auth={"token": token("nobody")}) == "authentication"
+    assert error_code(url=pulsar.url, auth={"token": "wrong"}) == "authentication"
+    assert error_code(url=pulsar.url) == "authentication"
+    assert error_code(url=pulsar.url, auth={"token": token("nobody")}) == "authentication"
 
 
 def test_a_name_and_a_password(pulsar: Pulsar) -> None:
     topic = pulsar.new_topic()
     basic = {"url": pulsar.url, "topic": topic}
     good, wrong = ({"username": BASIC, "password": each} for each in (PASSWORD, "wrong"))
-    assert refused(**basic, auth=good) == "authentication", "it may do nothing yet"
+    assert error_code(**basic, auth=good) == "authentication", "it may do nothing yet"
     path = f"persistent/public/default/{topic}/permissions/{BASIC}"
     pulsar.admin("POST", path, ["produce", "consume"])
     check(**basic, auth=good)
-    assert refused(**basic, auth=wrong) == "authentication"
+    assert error_code(**basic, auth=wrong) == "authentication"
 
 
 def test_tls(pulsar: Pulsar, tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_tls(pulsar: Pulsar, tmp_path: Path) -> None:
     trusted = {"ca": str(pulsar.authority.root)}
     topic = pulsar.new_topic()
     lookup(topic, **options, tls=trusted)
-    assert refused(**options) == "tls"
-    assert refused(**options, tls={"ca": str(Authority(tmp_path, "Others").root)}) == "tls"
-    assert refused(**options, tls={"ca": str(tmp_path / "nowhere")}) == "tls"
+    assert error_code(**options) == "tls"
+    assert error_code(**options, tls={"ca": str(Authority(tmp_path, "Others").root)}) == "tls"
+    assert error_code(**options, tls={"ca": str(tmp_path / "nowhere")}) == "tls"
     lookup(topic, **options, tls={"verify": False})
     with pytest.raises(Transient):
         check(
@@ -76,7 +76,7 @@ def test_tls(pulsar: Pulsar, tmp_path: Path) -> None:
 def test_a_hostname_mismatch(pulsar: Pulsar) -> None:
     options = {"url": pulsar.tls_url.replace("127.0.0.1", "127.1"), "auth": {"token": token()}}
     trusted = {"ca": str(pulsar.authority.root)}
-    assert refused(**options, tls=trusted) == "tls"
+    assert error_code(**options, tls=trusted) == "tls"
     lookup(pulsar.new_topic(), **options, tls={**trusted, "verify_hostname": False})
 
 
@@ -86,7 +86,7 @@ def test_tls_authentication(pulsar: Pulsar) -> None:
         return {"ca": str(pulsar.authority.root), "key": str(key), "certificate": str(certificate)}
 
     lookup(pulsar.new_topic(), url=pulsar.tls_url, tls=tls(USER))
-    assert refused(url=pulsar.tls_url, tls=tls("nobody")) == "authentication"
+    assert error_code(url=pulsar.tls_url, tls=tls("nobody")) == "authentication"
 
 
 @pytest.fixture
@@ -129,15 +129,15 @@ def test_oauth2_key_file(
         url=pulsar.url,
         auth={"oauth2": {**oauth2, "audience": "tests", "scope": "all"}},
     )
-    told = asked[0]
-    assert (told["client_id"], told["client_secret"]) == ([USER], ["made-up"])
-    assert (told["audience"], told["scope"]) == (["tests"], ["all"])
+    request = asked[0]
+    assert (request["client_id"], request["client_secret"]) == ([USER], ["made-up"])
+    assert (request["audience"], request["scope"]) == (["tests"], ["all"])
     assert (
-        refused(url=pulsar.url, auth={"oauth2": {**oauth2, "key_file": "nowhere"}})
+        error_code(url=pulsar.url, auth={"oauth2": {**oauth2, "key_file": "nowhere"}})
         == "authentication"
     )
     away = {**oauth2, "issuer_url": f"http://127.0.0.1:{free_port()}"}
-    assert refused(url=pulsar.url, auth={"oauth2": away}) == "authentication"
+    assert error_code(url=pulsar.url, auth={"oauth2": away}) == "authentication"
 
 
 def test_oauth2_client_secret(

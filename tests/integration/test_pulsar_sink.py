@@ -40,8 +40,8 @@ def test_unknown_columns() -> None:
     sink = PulsarSink(PulsarSink.config_type.model_validate(options))
     with pytest.raises(ValidationErrors) as caught:
         sink.check_schema(pa.schema([("text", pa.string())]))
-    told = [error.message for error in caught.value.errors]
-    assert len(told) == 5 and all(any(f'"{name}"' in each for each in told) for name in "abcd")
+    errors = [error.message for error in caught.value.errors]
+    assert len(errors) == 5 and all(any(f'"{name}"' in each for each in errors) for name in "abcd")
 
 
 def test_message_properties(pulsar: Pulsar) -> None:

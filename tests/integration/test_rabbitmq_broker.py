@@ -36,7 +36,7 @@ def received(taking: Take, rabbitmq: Rabbit, tmp_path: Path) -> Callable[..., Ta
 def queue(rabbitmq: Rabbit) -> Iterator[str]:
     name = rabbitmq.new_queue()
     yield name
-    rabbitmq.forget(name)
+    rabbitmq.delete(name)
 
 
 def named() -> str:
@@ -135,7 +135,7 @@ def test_redelivered_messages(rabbitmq: Rabbit, received: Any) -> None:
     rabbitmq.do(take)
     (row,) = received(queue=queue).rows(1, "redelivered", "delivery_count", "persistent")
     assert (row["redelivered"], row["delivery_count"], row["persistent"]) == (True, 1, True)
-    rabbitmq.forget(queue)
+    rabbitmq.delete(queue)
 
 
 def test_acknowledged_messages_are_removed(rabbitmq: Rabbit, received: Any, queue: str) -> None:
@@ -196,7 +196,7 @@ def test_another_virtual_host(rabbitmq: Rabbit, received: Any) -> None:
     rabbitmq.publish(queue, [b"1"], host=OTHER_HOST)
     assert source.payloads(1) == [b"1"]
     source.receiving.close()
-    rabbitmq.forget(queue)
+    rabbitmq.delete(queue)
 
 
 # The connection
@@ -240,7 +240,7 @@ def test_a_certificate_that_is_not_trusted(rabbitmq: Rabbit, queue: str) -> None
         with pytest.raises(Permanent, match="TLS verification") as caught:
             component(component.config_type.model_validate(options)).check()
         assert "ca" in (caught.value.hint or "")
-    rabbitmq.forget(stream)
+    rabbitmq.delete(stream)
 
 
 def test_missing_heartbeats_close_the_connection(

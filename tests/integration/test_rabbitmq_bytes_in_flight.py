@@ -54,14 +54,14 @@ def budgets(monkeypatch: pytest.MonkeyPatch) -> list[ObservedBudget]:
 def queue(rabbitmq: Rabbit, request: pytest.FixtureRequest) -> Iterator[str]:
     name = rabbitmq.new_queue(request.param)
     yield name
-    rabbitmq.forget(name)
+    rabbitmq.delete(name)
 
 
 @pytest.fixture
 def stream(rabbitmq: Rabbit) -> Iterator[str]:
     name = rabbitmq.new_queue("stream")
     yield name
-    rabbitmq.forget(name)
+    rabbitmq.delete(name)
 
 
 def payloads() -> list[bytes]:

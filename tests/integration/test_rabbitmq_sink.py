@@ -21,7 +21,7 @@ from servers.rabbitmq import OTHER_HOST, Rabbit
 def queue(rabbitmq: Rabbit) -> Iterator[str]:
     name = rabbitmq.new_queue()
     yield name
-    rabbitmq.forget(name)
+    rabbitmq.delete(name)
 
 
 def named() -> str:
@@ -125,7 +125,7 @@ def test_a_full_queue(rabbitmq: Rabbit) -> None:
     with pytest.raises(Transient, match="did not confirm") as caught:
         published(rabbitmq, [{"text": "2"}, {"text": "3"}], routing_key=queue)
     assert caught.value.hint
-    rabbitmq.forget(queue)
+    rabbitmq.delete(queue)
 
 
 def test_a_missing_exchange(rabbitmq: Rabbit) -> None:
@@ -164,7 +164,7 @@ def test_another_virtual_host(rabbitmq: Rabbit) -> None:
     queue = rabbitmq.new_queue(host=OTHER_HOST)
     assert not published(rabbitmq, [{"text": "1"}], routing_key=queue, virtual_host=OTHER_HOST)
     assert bodies(rabbitmq, queue, OTHER_HOST) == [b"1"]
-    rabbitmq.forget(queue)
+    rabbitmq.delete(queue)
 
 
 def test_missing_confirms(rabbitmq: Rabbit, queue: str) -> None:

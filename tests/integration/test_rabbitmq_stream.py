@@ -21,7 +21,7 @@ SMALL = {"x-stream-max-segment-size-bytes": 10_000, "x-max-length-bytes": 40_000
 def name(rabbitmq: Rabbit) -> Iterator[str]:
     name = rabbitmq.new_queue("stream")
     yield name
-    rabbitmq.forget(name)
+    rabbitmq.delete(name)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def short(rabbitmq: Rabbit) -> Iterator[str]:
         time.sleep(0.5)
         firsts.append(first(rabbitmq, name))
     yield name
-    rabbitmq.forget(name)
+    rabbitmq.delete(name)
 
 
 def first(broker: Rabbit, name: str) -> int:
@@ -152,7 +152,7 @@ def test_a_stream_whose_messages_were_all_deleted(rabbitmq: Rabbit) -> None:
     assert [b["payload"].to_pylist() for b in new.read(partition, Read())] == [[b"new"]]
     for each in (new, old):
         each.close()
-    rabbitmq.forget(name)
+    rabbitmq.delete(name)
 
 
 def test_large_ranges_are_read_by_several_tasks(
@@ -199,4 +199,4 @@ def test_a_queue_is_not_a_stream(rabbitmq: Rabbit) -> None:
     with pytest.raises(Permanent, match="of queue type rabbit_classic_queue"):
         rows(source(rabbitmq, queue))
     assert [message.body for message in rabbitmq.messages(queue)] == [b"0"]
-    rabbitmq.forget(queue)
+    rabbitmq.delete(queue)

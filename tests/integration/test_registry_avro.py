@@ -12,13 +12,13 @@ from registry_formats import (
     ID,
     UNKNOWN,
     batch,
+    failure_codes,
     formatted,
     optional,
     payloads,
     read,
     record,
     renamed,
-    told,
     written,
 )
 
@@ -33,7 +33,7 @@ def subject(apicurio: Apicurio) -> str:
     return apicurio.new_subject()
 
 
-def test_what_confluent_wrote_is_read(apicurio: Apicurio, subject: str) -> None:
+def test_messages_of_confluent_are_read(apicurio: Apicurio, subject: str) -> None:
     time = {"type": "long", "logicalType": "timestamp-millis"}
     schema = record(optional("name"), {"name": "at", "type": time})
     at = datetime(2024, 5, 1, 9, 15, tzinfo=UTC)
@@ -46,7 +46,7 @@ def test_what_confluent_wrote_is_read(apicurio: Apicurio, subject: str) -> None:
     assert decoded.rows.to_pylist() == [{"id": 1, "name": "ann", "at": at}]
 
 
-def test_what_is_written_confluent_reads(apicurio: Apicurio, subject: str) -> None:
+def test_written_messages_are_read_by_confluent(apicurio: Apicurio, subject: str) -> None:
     at = datetime(2024, 5, 1, 9, 15, tzinfo=UTC)
     rows = [{"id": 1, "name": "ann", "at": at}, {"id": 2, "name": None, "at": None}]
     fields = NAME, pa.field("at", pa.timestamp("us", "UTC"))
@@ -112,7 +112,7 @@ def test_versions_mixed_in_one_batch(apicurio: Apicurio, subject: str) -> None:
     assert [row["id"] for row in kept.rows.to_pylist()] == [1, 3, 2, 4]
     assert kept.rows.schema.names == ["id", "name"]
     assert kept.index.to_pylist() == [0, 1, 3, 5]
-    assert told(kept) == [(2, "not-framed"), (4, "no-value")]
+    assert failure_codes(kept) == [(2, "not-framed"), (4, "no-value")]
     later = formatted("avro", apicurio, subject)
     found = later.decode(payloads(old[0], new[0]), later.infer_schema(payloads()))
     assert found.rows.to_pylist() == [
@@ -122,8 +122,8 @@ def test_versions_mixed_in_one_batch(apicurio: Apicurio, subject: str) -> None:
 
 def test_a_given_schema_is_read_as(apicurio: Apicurio, subject: str) -> None:
     found = written(apicurio, subject, record(optional("name")), {"id": 1, "name": "ann"})
-    wanted = record({"name": "n", "type": "int", "default": 7})
-    format_ = formatted("avro", apicurio, subject, schema=wanted)
+    reader_schema = record({"name": "n", "type": "int", "default": 7})
+    format_ = formatted("avro", apicurio, subject, schema=reader_schema)
     decoded = format_.decode(payloads(*found), format_.declared_schema())
     assert decoded.rows.to_pylist() == [{"id": 1, "n": 7}]
 
@@ -142,12 +142,12 @@ def test_ids_that_are_replaced(apicurio: Apicurio, subject: str) -> None:
     mixed = payloads(ours, renamed(foreign, UNKNOWN))
     columns = formatted("avro", apicurio, subject).infer_schema(payloads())
     without = formatted("avro", apicurio, subject).decode(mixed, columns)
-    assert told(without) == [(1, "unknown-schema")]
+    assert failure_codes(without) == [(1, "unknown-schema")]
     replacing = {"replace_ids": {UNKNOWN: schema, UNKNOWN + 1: UNKNOWN}}
     format_ = formatted("avro", apicurio, subject, registry=replacing)
     assert format_.decode(mixed, columns).rows.to_pylist() == list(values)
     twice = format_.decode(payloads(renamed(foreign, UNKNOWN + 1)), columns)
-    assert told(twice) == [(0, "unknown-schema")], "an id is replaced once"
+    assert failure_codes(twice) == [(0, "unknown-schema")], "an id is replaced once"
 
 
 @pytest.mark.parametrize("ids", [{7: 7}, {0: 7}, {7: 0}, {2**31: 7}, {7: 2**31}, {7: "x"}])
@@ -179,7 +179,7 @@ def test_a_writer_that_does_not_fit(
     columns = formatted("avro", apicurio, subject).infer_schema(payloads())
     found = written(apicurio, subject, record(), {"id": 1})
     decoded = formatted("avro", apicurio, subject).decode(payloads(*found), columns)
-    assert told(decoded) == [(0, "incompatible-schema")]
+    assert failure_codes(decoded) == [(0, "incompatible-schema")]
     writer = apicurio.schemas(subject)[-1].schema_id
     message = decoded.failures[0].error.message
     assert f"schema {writer} " in message and f"schema {reader}," in message and why in message
@@ -194,7 +194,7 @@ def test_a_time_of_another_unit_is_not_misread(apicurio: Apicurio, subject: str)
     value = {"id": 1, "at": datetime(2024, 1, 1, tzinfo=UTC)}
     found = written(apicurio, subject, schema("millis"), value)
     decoded = formatted("avro", apicurio, subject).decode(payloads(*found), columns)
-    assert told(decoded) == [(0, "incompatible-schema")]
+    assert failure_codes(decoded) == [(0, "incompatible-schema")]
 
 
 def test_types_of_other_schemas(apicurio: Apicurio, subject: str) -> None:
@@ -226,7 +226,7 @@ def test_new_columns_are_a_new_version(apicurio: Apicurio, subject: str) -> None
     assert read(apicurio, subject, after.payloads) == [{"id": 2, "name": "x"}]
 
 
-def test_what_the_subject_does_not_allow(apicurio: Apicurio, subject: str) -> None:
+def test_an_incompatible_schema(apicurio: Apicurio, subject: str) -> None:
     strict = {"compatibility": "BACKWARD"}
     formatted("avro", apicurio, subject, registry=strict).prepare(pa.schema([ID]))
     with pytest.raises(Permanent) as caught:

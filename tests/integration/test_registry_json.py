@@ -11,11 +11,11 @@ from registry_formats import (
     ID,
     UNKNOWN,
     batch,
+    failure_codes,
     formatted,
     payloads,
     read_json,
     renamed,
-    told,
     written_json,
 )
 
@@ -48,7 +48,7 @@ def subject(apicurio: Apicurio) -> str:
     return apicurio.new_subject()
 
 
-def test_what_confluent_wrote_is_read(apicurio: Apicurio, subject: str) -> None:
+def test_messages_of_confluent_are_read(apicurio: Apicurio, subject: str) -> None:
     value = {
         "id": 1, "at": AT.isoformat(), "day": "2024-05-01", "who": {"name": "ann"}, "tags": ["x"],
         "counts": {"k": 2}, "share": 0.5, "either": 7, "kind": "a",
@@ -67,13 +67,15 @@ def test_ids_that_are_replaced(apicurio: Apicurio, subject: str) -> None:
     (found,) = written_json(apicurio, subject, ORDER, {"id": 2})
     foreign, columns = payloads(renamed(found, UNKNOWN)), pa.schema([ID])
     without = formatted("json", apicurio, subject).decode(foreign, columns)
-    assert told(without) == [(0, "unknown-schema")]
+    assert failure_codes(without) == [(0, "unknown-schema")]
     replacing = {"replace_ids": {UNKNOWN: apicurio.schemas(subject)[0].schema_id}}
     format_ = formatted("json", apicurio, subject, registry=replacing)
     assert format_.decode(foreign, columns).rows.to_pylist() == [{"id": 2}]
 
 
-def test_what_is_written_confluent_reads_and_finds_valid(apicurio: Apicurio, subject: str) -> None:
+def test_written_messages_are_read_and_validated_by_confluent(
+    apicurio: Apicurio, subject: str
+) -> None:
     fields: list[tuple[str, Any]] = [
         ("at", pa.timestamp("us", "UTC")), ("day", pa.date32()), ("share", pa.float64()),
         ("who", pa.struct([("name", pa.string())])), ("tags", pa.list_(pa.string())),
@@ -131,4 +133,4 @@ def test_bad_json_behind_a_good_frame(apicurio: Apicurio, subject: str) -> None:
     found = formatted("json", apicurio, None).decode(
         payloads(good[:5] + b"{", good), pa.schema([ID])
     )
-    assert told(found) == [(0, "not-json")]
+    assert failure_codes(found) == [(0, "not-json")]

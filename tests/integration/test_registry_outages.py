@@ -1,4 +1,4 @@
-"""A registry that is down, does not answer, refuses who we are, or is something else."""
+"""A registry that is down, does not answer, rejects the credentials, or is another server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 
 import pyarrow as pa
 import pytest
-from registry_formats import ID, batch, formatted, payloads, record, told, written
+from registry_formats import ID, batch, failure_codes, formatted, payloads, record, written
 
 from penstock.core.errors import MissingExtra, Permanent, Transient
 from penstock.sdk.network.tls import Tls
@@ -122,7 +122,7 @@ def test_a_registry_that_does_not_answer(apicurio: Apicurio, subject: str, gate:
     gate.resume()
 
 
-def test_what_is_known_needs_no_registry(apicurio: Apicurio, subject: str, gate: Gate) -> None:
+def test_cached_schemas_need_no_registry(apicurio: Apicurio, subject: str, gate: Gate) -> None:
     old, new = (
         written(apicurio, subject, record(*more), {"id": 1})
         for more in ((), ({"name": "n", "type": "int", "default": 7},))
@@ -149,7 +149,7 @@ def test_another_url_is_tried(apicurio: Apicurio, subject: str, gate: Gate) -> N
 @pytest.mark.parametrize(
     "who", [{"username": USER, "password": PASSWORD}, {"token": TOKEN}], ids=["user", "token"]
 )
-def test_who_we_are(guard: Callable[..., str], subject: str, who: dict[str, str]) -> None:
+def test_authentication(guard: Callable[..., str], subject: str, who: dict[str, str]) -> None:
     guarded = guard()
     formatted("avro", guarded, subject, registry={"auth": who}).prepare(pa.schema([ID]))
     formatted("avro", guarded, subject, registry={"auth": who}).check()
@@ -162,7 +162,7 @@ def test_who_we_are(guard: Callable[..., str], subject: str, who: dict[str, str]
     assert PASSWORD not in shown and TOKEN not in shown
 
 
-def test_whom_to_trust(guard: Callable[..., str], subject: str, tmp_path: Path) -> None:
+def test_trusted_certificates(guard: Callable[..., str], subject: str, tmp_path: Path) -> None:
     ours, others = Authority(tmp_path), Authority(tmp_path, "Others")
     own = str(ours.issue("registry"))
     url = guard(Tls(certificate=own, key=own).server_context())
@@ -188,7 +188,7 @@ def test_a_name_that_the_certificate_does_not_have(
     formatted("avro", url, subject, registry=registry).check()
 
 
-def test_a_registry_that_wants_a_certificate(
+def test_a_registry_that_requires_a_client_certificate(
     guard: Callable[..., str], subject: str, tmp_path: Path
 ) -> None:
     ours = Authority(tmp_path)
@@ -202,23 +202,23 @@ def test_a_registry_that_wants_a_certificate(
     assert caught.value.code == "unreachable"
 
 
-def test_what_is_no_registry_makes_no_dead_letters(apicurio: Apicurio) -> None:
+def test_a_server_without_a_registry_makes_no_dead_letters(apicurio: Apicurio) -> None:
     format_ = formatted("avro", f"http://127.0.0.1:{apicurio.port}/elsewhere", None)
     with pytest.raises(Permanent, match="404"):
         format_.decode(payloads(b"\0\0\0\0\x01"), pa.schema([ID]))
 
 
-def test_an_id_that_nobody_knows(apicurio: Apicurio) -> None:
+def test_an_unknown_id(apicurio: Apicurio) -> None:
     format_ = formatted("avro", apicurio, None)
     found = format_.decode(payloads(b"\0\x7f\xff\xff\xff", b"\0\xff\xff\xff\xff"), pa.schema([ID]))
-    assert told(found) == [(0, "unknown-schema"), (1, "not-framed")]
+    assert failure_codes(found) == [(0, "unknown-schema"), (1, "not-framed")]
 
 
 @pytest.mark.parametrize("kind", ["json", "protobuf"])
 def test_a_schema_of_another_kind(apicurio: Apicurio, subject: str, kind: str) -> None:
     (found,) = written(apicurio, subject, record(), {"id": 0})
     decoded = formatted(kind, apicurio, None).decode(payloads(found), pa.schema([ID]))
-    assert told(decoded) == [(0, "wrong-schema-type")]
+    assert failure_codes(decoded) == [(0, "wrong-schema-type")]
 
 
 def test_a_client_that_is_missing(apicurio: Apicurio, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from google.protobuf import descriptor_pool, message_factory
-from registry_formats import BY_TOPIC, UNKNOWN, context, formatted, payloads, renamed, told
+from registry_formats import BY_TOPIC, UNKNOWN, context, failure_codes, formatted, payloads, renamed
 
 from penstock.core.errors import PlanError
 from penstock.formats.protobuf.compiled import compile_text
@@ -86,7 +86,7 @@ def test_messages_of_several_types_have_their_name(apicurio: Apicurio, subject: 
         ("Order.Line", {"count": 3}),
     ],
 )
-def test_what_confluent_wrote_is_read(
+def test_messages_of_confluent_are_read(
     apicurio: Apicurio, subject: str, name: str, value: dict[str, Any]
 ) -> None:
     message = of_confluent(SHOP, name)
@@ -98,7 +98,7 @@ def test_what_confluent_wrote_is_read(
 
 
 @pytest.mark.parametrize("name", ["Customer", "Order.Line"])
-def test_what_is_written_confluent_reads(
+def test_written_messages_are_read_by_confluent(
     apicurio: Apicurio, subject: str, shop: str, name: str
 ) -> None:
     message = of_confluent(SHOP, name)
@@ -132,18 +132,18 @@ def test_a_payload_of_another_message(apicurio: Apicurio, subject: str, shop: st
     encoded = format_.encode(rows)
     reader = formatted("protobuf", apicurio, subject)
     decoded = reader.decode(encoded.payloads, reader.infer_schema(payloads()))
-    assert told(decoded) == [(0, "another-message")]
+    assert failure_codes(decoded) == [(0, "another-message")]
     wrong = encoded.payloads[0].as_py()[:5] + b"\x02\x12" + b"\x08\x01"
-    assert told(reader.decode(payloads(wrong), rows.schema)) == [(0, "unknown-message")]
+    assert failure_codes(reader.decode(payloads(wrong), rows.schema)) == [(0, "unknown-message")]
     for cut in (wrong[:5], wrong[:6], wrong[:5] + b"\xff"):
-        assert told(reader.decode(payloads(cut), rows.schema)) == [(0, "not-framed")]
+        assert failure_codes(reader.decode(payloads(cut), rows.schema)) == [(0, "not-framed")]
 
 
 def test_ids_that_are_replaced(apicurio: Apicurio, subject: str, shop: str) -> None:
     format_ = formatted("protobuf", apicurio, subject, schema_file=shop, message="shop.Order.Line")
     rows = pa.RecordBatch.from_pylist([{"count": 3}], schema=format_.declared_schema())
     foreign = payloads(renamed(format_.encode(rows).payloads[0].as_py(), UNKNOWN))
-    assert told(format_.decode(foreign, rows.schema)) == [(0, "unknown-schema")]
+    assert failure_codes(format_.decode(foreign, rows.schema)) == [(0, "unknown-schema")]
     replacing = {"replace_ids": {UNKNOWN: apicurio.schemas(subject)[0].schema_id}}
     reader = formatted("protobuf", apicurio, subject, registry=replacing, message="shop.Order.Line")
     assert reader.decode(foreign, rows.schema).rows.to_pylist() == [{"count": 3}]
@@ -165,7 +165,9 @@ def test_imports(apicurio: Apicurio, subject: str) -> None:
     assert format_.decode(encoded.payloads, columns).rows.to_pylist() == rows.to_pylist()
 
 
-def test_what_cannot_be_registered(apicurio: Apicurio, subject: str, tmp_path: Path) -> None:
+def test_schemas_that_cannot_be_registered(
+    apicurio: Apicurio, subject: str, tmp_path: Path
+) -> None:
     with pytest.raises(PlanError) as caught:
         formatted("protobuf", apicurio, subject).encode(pa.RecordBatch.from_pylist([]))
     assert "schema_file" in str(caught.value.hint)

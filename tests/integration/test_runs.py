@@ -188,7 +188,7 @@ def test_a_failing_query_and_the_others(place: Place, policy: str) -> None:
         assert ids(place.rows()) == [1, 2, 3, 4, 5]
 
 
-def test_an_error_below_state_tells_the_place(place: Place) -> None:
+def test_an_error_below_state_has_its_place(place: Place) -> None:
     place.give("a", order(1, n=0))
     outcome = place.run(ORDERS, TWO)
     (error,) = outcome.errors.values()
@@ -228,7 +228,7 @@ def test_a_complete_stream_without_windows_goes_on(place: Place) -> None:
     assert ids(place.rows()) == [1, 2]
 
 
-def test_fresh_says_what_it_forgets(place: Place) -> None:
+def test_fresh_logs_the_removed_state(place: Place) -> None:
     place.give("a", order(1), "not json")
     place.run(ORDERS, HOURLY, sink("hourly"))
     assert len(place.letters()) == 1
@@ -237,7 +237,7 @@ def test_fresh_says_what_it_forgets(place: Place) -> None:
     assert len(place.letters()) == 1
 
 
-def test_another_window_is_refused(place: Place) -> None:
+def test_another_window_is_an_error(place: Place) -> None:
     place.give("a", order(1))
     place.run(ORDERS, HOURLY, sink("hourly"), until="caught_up")
     with pytest.raises(StateError) as caught:
@@ -266,7 +266,7 @@ def test_an_unchanged_pipeline_with_inferred_columns_goes_on(
         assert 'source "orders": columns changed' in str(caught.value.detail)
 
 
-def test_two_runs_at_once_are_refused(place: Place) -> None:
+def test_two_runs_at_once_are_an_error(place: Place) -> None:
     place.give("a", order(1))
     plan = place.plan(ORDERS, sink("orders"))
     with StateDirectory(plan.state).locked(), pytest.raises(StateError) as caught:
@@ -337,8 +337,8 @@ def test_bad_records_go_to_the_dead_letters(place: Place) -> None:
     place.give("a", *DIRTY)
     assert place.run(ORDERS, STEPS, sink("step")).ending == "complete"
     assert ids(place.rows()) == [1, 5]
-    told = {(x["node"], x["stage"], x["code"], x["position"]) for x in place.letters()}
-    assert told == {
+    found = {(x["node"], x["stage"], x["code"], x["position"]) for x in place.letters()}
+    assert found == {
         ("orders", "decode", "not-json", 2),
         ("orders", "decode", "wrong-type", 4),
         ("unit", "transform", "divide-by-zero", 3),

@@ -196,10 +196,10 @@ def test_failing_rows_are_dead_letters_without_a_search_row_by_row(
 def test_rows_that_cannot_be_separated_are_bisected(
     directory: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> None:
+    def fail(*_: Any) -> None:
         raise NotSeparable
 
-    monkeypatch.setattr(separation._Failures, "parts", refuse)
+    monkeypatch.setattr(separation._Failures, "parts", fail)
     text = PIPELINE.replace("rows: 300", "rows: 11")
     (directory / "shop.yaml").write_text(text)
     assert cli(directory, "run", "shop.yaml").returncode == 0

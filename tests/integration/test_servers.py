@@ -134,7 +134,7 @@ def test_a_killed_run_takes_its_servers_with_it():
     assert gone(pid)
 
 
-def test_what_a_killed_run_leaves_is_found_and_ended(web):
+def test_processes_of_a_killed_run_are_found_and_ended(web):
     path, pid = killed_run(UNTIED)
     assert psutil.pid_exists(pid)
     end_leftovers.__wrapped__()
@@ -162,12 +162,12 @@ class TestInstall:
         assert [(path / "jar").read_text() for path in found] == ["content"]
         assert len(filled) == 1
 
-    def test_that_was_cut_off_starts_anew(self, cache):
+    def test_removes_a_partial_directory(self, cache):
         (cache / "a-1.part").mkdir()
         (cache / "a-1.part" / "half").touch()
         assert not list(install.installed("a-1", lambda _: None).iterdir())
 
-    def test_that_fails_skips_and_leaves_nothing(self):
+    def test_failure_skips_and_leaves_nothing(self):
         def fill(directory: Path) -> None:
             install.run("sh", "-c", "echo no network >&2; exit 1")
 
@@ -175,7 +175,7 @@ class TestInstall:
             with pytest.raises(pytest.skip.Exception, match="no network"):
                 install.installed("a-1", fill)
 
-    def test_that_fails_fails_the_test_in_ci(self, monkeypatch):
+    def test_failure_fails_the_test_in_ci(self, monkeypatch):
         monkeypatch.setenv("CI", "true")
         with pytest.raises(pytest.fail.Exception, match="it is not there"):
             install.unavailable("it is not there", "get it")

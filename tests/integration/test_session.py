@@ -130,7 +130,7 @@ from pyspark.errors import AnalysisException
 try:
     spark.sql("SELECT nothing FROM range(3)")
 except AnalysisException:
-    print("told")
+    print("caught")
 stream(availableNow=True).awaitTermination()
 query = stream(processingTime="10 milliseconds")
 close()
@@ -140,7 +140,7 @@ stream(availableNow=True).awaitTermination()
 """,
     )
     lines = out.splitlines()
-    assert lines[:2] == ["told", "5"]
+    assert lines[:2] == ["caught", "5"]
     assert lines[lines.index("closed") :] == ["closed", "5"]
     assert driver.left() == []
 
@@ -214,7 +214,7 @@ def facts(batches):
 def fails(batches):
     for batch in batches:
         yield batch
-        raise ValueError("so it is told")
+        raise ValueError("with this message")
 
 schema = "worker long, drawn long, late long"
 spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
@@ -226,7 +226,7 @@ print({row.worker for row in first} == {row.worker for row in second})
 try:
     spark.range(1).mapInArrow(fails, "id long").collect()
 except Exception as error:
-    print("in fails" in str(error), "so it is told" in str(error))
+    print("in fails" in str(error), "with this message" in str(error))
 """,
     )
     assert out.splitlines() == ["{42}", "4", "True", "True True"]
@@ -255,8 +255,8 @@ print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getIn
         os.utime(room.archive, (seen.st_atime, seen.st_mtime))
         room.write_seal(streaming=True)
 
-    for refused_at_once in (whole[:middle], b"\0" * len(whole)):
-        put(refused_at_once)
+    for damaged in (whole[:middle], b"\0" * len(whole)):
+        put(damaged)
         flags = ClassCache(room, [], driver.directory).flags
         assert f"-XX:SharedArchiveFile={room.archive}" in flags
         machine = java.find("bundled").executable
@@ -274,7 +274,7 @@ def _wait_for_room(cache: Path) -> ArchiveDirectory:
     raise AssertionError("no archive was made")
 
 
-def test_a_missing_system_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_system_java_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError) as caught:
@@ -296,8 +296,8 @@ def warm() -> Iterator[WarmPython]:
 def test_a_warm_child_is_like_a_fresh_interpreter(tmp_path: Path, warm: WarmPython) -> None:
     probe = """
 import json, os, sys
-told = [__name__, sys.argv[1:], os.environ["PROBE"], os.getcwd(), sys.path[:2], sys.stdin.read()]
-print(json.dumps(told))
+facts = [__name__, sys.argv[1:], os.environ["PROBE"], os.getcwd(), sys.path[:2], sys.stdin.read()]
+print(json.dumps(facts))
 print("aside", file=sys.stderr)
 sys.exit(7)
 """

@@ -75,19 +75,19 @@ def test_a_tick_that_fails_is_logged_once(
         tries.append(1)
         raise Transient("the store does not answer", code="no-answer")
 
-    told: list[dict[str, Any]] = []
+    warnings: list[dict[str, Any]] = []
 
-    class Told(Silent):
+    class Recorder(Silent):
         def warning(self, event: str, **facts: Any) -> None:
-            told.append({"event": event, **facts})
+            warnings.append({"event": event, **facts})
 
     monkeypatch.setattr(FilesSink, "tick", tick)
     monkeypatch.setattr(FilesSink, "commit", lambda *given: None)
-    options = RunOptions(log=Told())
+    options = RunOptions(log=Recorder())
     outcome = app.run(app.plan(pipeline), spark=penstock_spark.newSession(), options=options)
     assert outcome.ending == "complete"
     assert len(tries) > 3
-    assert told == [
+    assert warnings == [
         {
             "event": "tick failed",
             "sink": "out",

@@ -1,4 +1,4 @@
-"""What readers are told of their query: never more than Spark itself would drop."""
+"""Columns and conditions that readers receive: no row is lost that Spark itself would keep."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SIMPLE = {
     "local > '1582-10-10'", "0 < n", "x = -0.0D", "f > CAST(0.1 AS FLOAT)",
     f"n IN ({', '.join(map(str, range(-3, 20)))})",
 }  # fmt: skip
-"""Conditions that readers must be told of, at the least."""
+"""Conditions that readers must receive."""
 
 
 def conditions() -> list[str]:
@@ -132,7 +132,7 @@ def test_conjuncts_keep_what_spark_keeps(stream: DataFrame) -> None:
     here = stream.sparkSession.createDataFrame(table, to_spark(table.schema))
     every = conditions()
     truth = here.selectExpr(*(f"coalesce({c}, false) c{i}" for i, c in enumerate(every))).toArrow()
-    told = 0
+    pushed = 0
     for number, condition in enumerate(every):
         kept = truth.column(number).to_pylist()
         pushdown = find_pushdowns([stream.where(condition)])["rows"]
@@ -144,12 +144,12 @@ def test_conjuncts_keep_what_spark_keeps(stream: DataFrame) -> None:
         what = f"{condition}: {' AND '.join(map(conjunct_sql, pushdown.conjuncts))}"
         assert not missing, f"{what} drops {batch.slice(missing[0], 1).to_pylist()}"
         assert condition not in SIMPLE or met == kept, what
-        told += 1
-    assert told > len(every) / 2
+        pushed += 1
+    assert pushed > len(every) / 2
 
 
 PIPELINE = """
-name: told
+name: pushed
 sources:
   orders:
     type: memory
@@ -159,7 +159,7 @@ sources:
     watermark: {column: at, delay: 1 hour}
   names: {type: memory, static: true, rows: [{item: a, name: apple}]}
 """
-TOLD = {
+PUSHED = {
     "a filter, then columns": (
         """
 transforms:
@@ -316,11 +316,11 @@ def text(pushdown: Pushdown | None) -> str:
     )
 
 
-@pytest.mark.parametrize("name", TOLD)
-def test_a_query_tells_what_it_needs(
+@pytest.mark.parametrize("name", PUSHED)
+def test_a_query_passes_its_needs_to_the_reader(
     name: str, tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
-    transforms, ends, expected = TOLD[name]
+    transforms, ends, expected = PUSHED[name]
     sinks = "".join(f"  to_{end}: {{type: print, from: {end}}}\n" for end in ends)
     builder = built(f"{PIPELINE}{transforms}\nsinks:\n{sinks}", tmp_path, penstock_spark)
     (query,) = builder.plan.queries
@@ -346,7 +346,7 @@ sinks:
 """
 
 
-def test_rows_that_are_left_out_are_read_and_bad_ones_told(
+def test_rows_that_are_left_out_are_read_and_bad_ones_are_dead_letters(
     tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
     lines = [

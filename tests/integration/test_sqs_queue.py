@@ -209,8 +209,8 @@ def test_more_than_one_request_takes(queue: Made) -> None:
 
 def test_invalid_messages_are_rejected_individually(queue: Made) -> None:
     texts = [b"good", b"x" * (2 << 20), b"\xff", b"", b"fine"]
-    refused = written(queue.sink(), [(n, "a") for n in range(5)], *texts)
-    assert refused == [(1, "rejected"), (2, "not-utf8"), (3, "no-value")]
+    failures = written(queue.sink(), [(n, "a") for n in range(5)], *texts)
+    assert failures == [(1, "rejected"), (2, "not-utf8"), (3, "no-value")]
     assert sorted(each["Body"] for each in queue.taken()) == ["fine", "good"]
 
 

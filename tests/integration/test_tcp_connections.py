@@ -108,7 +108,7 @@ def test_a_length_in_digits(listening: Any) -> None:
 def test_digits_as_they_are_sent(peer: Peer) -> None:
     assert written(sink(connect=peer.address, framing={"digits": 10}), b"hello", b"") == []
     assert peer.kept() == [b"0000000005hello0000000000"]
-    peer.forget()
+    peer.clear()
 
 
 def test_an_invalid_length_closes_the_connection(
@@ -216,7 +216,7 @@ def test_rows_that_do_not_match_the_framing(peer: Peer, framing: Any, said: str)
     (failure,) = written(to, b"good", b"bad\n" + b"x" * 300)
     assert failure.index == 1 and said in failure.error.message
     assert [data.strip(b"\n\x0404") for data in peer.kept()] == [b"good"]
-    peer.forget()
+    peer.clear()
 
 
 def test_a_connection_that_was_closed_between_batches(peer: Peer) -> None:
@@ -232,7 +232,7 @@ def test_a_connection_that_was_closed_between_batches(peer: Peer) -> None:
             peer.kept()
             peer.drop()
     assert peer.kept() == [b"1\n", b"2\n"]
-    peer.forget()
+    peer.clear()
 
 
 def test_the_write_timeout(peer: Peer) -> None:
@@ -244,7 +244,7 @@ def test_the_write_timeout(peer: Peer) -> None:
     finally:
         peer.resume()
     peer.kept()
-    peer.forget()
+    peer.clear()
 
 
 def test_all_subscribers_receive_all_rows() -> None:

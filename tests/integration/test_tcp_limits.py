@@ -95,11 +95,11 @@ def test_strangers_do_not_delay_subscribers(tmp_path: Path, encrypted: bool) -> 
                 handshaken = pool.submit(handshake)
                 assert server.update_subscribers() == 1
                 subscriber = stack.enter_context(handshaken.result())
-        refused = connect()
+        excess = connect()
         server.update_subscribers()
         server.send([b"1\n"])
         assert subscriber.recv(100) == b"1\n"
-        assert is_closed(refused)
+        assert is_closed(excess)
         for connection in strangers:
             connection.close()
         deadline = time.monotonic() + SECONDS

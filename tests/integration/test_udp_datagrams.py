@@ -46,7 +46,7 @@ def listening(taking: Take, tmp_path: Path) -> Callable[..., Listening]:
 
 
 def written(options: dict[str, Any], *payloads: bytes) -> tuple[list[Failure], int]:
-    """The rows that are refused, and the number of datagrams."""
+    """Returns the rejected rows and the number of datagrams."""
     to = UdpSink(UdpSink.config_type.model_validate(options))
     rows = pa.RecordBatch.from_pylist([{"text": each} for each in payloads])
     with closing(to.open()) as client:

@@ -63,7 +63,7 @@ class Peer(Server):
 
     def give(self, *data: bytes) -> None:
         """Sends data to all connections, at least one."""
-        assert self._ask({"give": [each.hex() for each in data]}), "nobody is connected"
+        assert self._ask({"give": [each.hex() for each in data]}), "no connection is open"
 
     def drop(self) -> None:
         """Closes all connections."""
@@ -75,8 +75,8 @@ class Peer(Server):
         paths = sorted(self.directory.path.glob("*.kept"), key=lambda path: int(path.stem))
         return [data for path in paths if (data := path.read_bytes())]
 
-    def forget(self) -> None:
-        """Drops what came."""
+    def clear(self) -> None:
+        """Removes the received data."""
         for path in self.directory.path.glob("*.kept"):
             path.write_bytes(b"")
 
@@ -186,7 +186,7 @@ def peer_program() -> Iterator[Peer]:
 def peer(peer_program: Peer) -> Iterator[Peer]:
     """The program, which has got nothing yet."""
     yield peer_program
-    peer_program.forget()
+    peer_program.clear()
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ class Rabbit(Server):
         self._made = time.monotonic()
         return name
 
-    def forget(self, queue: str) -> None:
+    def delete(self, queue: str) -> None:
         """Deletes a queue."""
         self.do(lambda channel: channel.queue_delete(queue), self._queues.pop(queue))
 

@@ -94,7 +94,7 @@ def serve(port: int, directory: Path, certificate: str | None = None) -> None:
             busy.add((name, body))
             return web.Response(status=503, headers={"Retry-After": "0"})
         if way == "choosy" and b'"id":3' in body:
-            return web.Response(status=422, text="the id 3 is not wanted")
+            return web.Response(status=422, text="the id 3 is not accepted")
         kept = {
             "body": base64.b64encode(body).decode(),
             "headers": {key.lower(): value for key, value in request.headers.items()},
@@ -105,13 +105,13 @@ def serve(port: int, directory: Path, certificate: str | None = None) -> None:
             file.write(json.dumps(kept) + "\n")
         return web.Response(status=201)
 
-    async def tell(request: web.Request) -> web.Response:
+    async def requests(request: web.Request) -> web.Response:
         path = directory / f"{request.match_info['name']}.kept"
         lines = path.read_text().splitlines() if path.exists() else []
         return web.json_response([json.loads(line) for line in lines])
 
     app = web.Application(client_max_size=1 << 30)
-    app.router.add_get("/requests/{name}", tell)
+    app.router.add_get("/requests/{name}", requests)
     app.router.add_route("*", "/{way:kept|strict|busy|choosy}/{name}", take)
     tls = None
     if certificate is not None:

@@ -60,7 +60,7 @@ class End:
         """Sends messages of several parts; who publishes waits for a subscription."""
         with self._busy:
             if self._kind == "XPUB" and not self._there:
-                assert self.socket.poll(SECONDS * 1000), "nobody subscribes"
+                assert self.socket.poll(SECONDS * 1000), "no client has subscribed"
                 self.socket.recv()
                 self._there = 1
             for parts in messages:
@@ -84,7 +84,7 @@ class End:
         found: list[list[bytes]] = []
         with self._busy:
             while self._events.poll(0) or self._there or self.socket.poll(0):
-                assert time.monotonic() < until, "somebody stays"
+                assert time.monotonic() < until, "a connection is still open"
                 while self.socket.poll(0):
                     found.append(self.socket.recv_multipart())
                 if self._events.poll(10):

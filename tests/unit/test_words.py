@@ -11,9 +11,10 @@ from pathlib import Path
 import penstock
 
 SOURCE = Path(penstock.__file__).parent
-TESTS = Path(__file__).parents[1]
-CHECKED_TESTS = ("chaos", "servers")
-"""Directories of tests that follow the rules."""
+ROOT = Path(__file__).parents[2]
+CHECKED = ("tests", "bench", "examples", "docs")
+"""Directories beside the package that follow the rules."""
+GENERATED = ROOT / "docs" / "reference"
 NOT_FIELD_TERMS = re.compile(
     r"\b(told|tells?|wants?|wanted|refus(?:es?|ed|ing)|nobody|somebody|whom|us|we|our|"
     r"forgets?|forgot|patience|mistakes?)\b"
@@ -81,25 +82,53 @@ def test_messages_and_hints_personify_nothing() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_docstrings_and_comments_of_tests_personify_nothing() -> None:
+def test_tests_and_benchmarks_personify_nothing() -> None:
     wrong = [
-        f"{path.relative_to(TESTS)}:{line}: {match[0]}"
-        for name in CHECKED_TESTS
-        for path in sorted((TESTS / name).rglob("*.py"))
+        f"{path.relative_to(ROOT)}:{line}: {match[0]}"
+        for path in files("*.py")
         for line, text in prose(path)
         for match in NOT_FIELD_TERMS.finditer(CODE.sub("", text))
+        if text != "forget secrets"  # a function of the package
     ]
     assert not wrong, "\n".join(wrong)
 
 
+def test_pages_personify_nothing() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in [*files("*.md"), *ROOT.glob("*.md")]
+        if GENERATED not in path.parents and path.name != "CONTRIBUTING.md"
+        for match in NOT_FIELD_TERMS.finditer(CODE.sub("", path.read_text(encoding="utf-8")))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_names_of_tests_have_no_relative_clause_as_subject() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in files("test_*.py")
+        for line, text in prose(path)
+        if re.match(r"test (what|who|whom|whose|that|those) ", text)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def files(pattern: str) -> Iterator[Path]:
+    for name in CHECKED:
+        yield from sorted((ROOT / name).rglob(pattern))
+
+
 def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields the comments, docstrings and names of tests of a file, with their lines."""
+    """Yields the comments, docstrings, names and messages of a file, with their lines."""
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.COMMENT:
                 yield token.start[0], token.string
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            yield node.lineno, node.name.replace("_", " ")
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            yield node.lineno, str(node.value.value)
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield node.lineno, name.replace("_", " ").strip()
+            case ast.ClassDef(name=name) | ast.arg(arg=name) | ast.Name(name, ast.Store()):
+                yield node.lineno, name.replace("_", " ").strip()
+            case ast.Expr(ast.Constant(text)) | ast.Assert(msg=ast.Constant(text)):
+                yield node.lineno, str(text)

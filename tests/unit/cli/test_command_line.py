@@ -34,7 +34,7 @@ LINES = [
 
 
 @pytest.mark.slow
-def test_help_mistakes_and_receivers_import_nothing_heavy() -> None:
+def test_help_errors_and_receivers_import_nothing_heavy() -> None:
     """In one fresh process: the first line that imports a heavy package shows it.
 
     The process of a receiving source needs PyArrow but not pandas.
@@ -102,7 +102,9 @@ def test_each_verb_teaches_by_example(verb: str, capsys: pytest.CaptureFixture[s
         (["stop", "x.yaml", "--timeout", "soon"], "--timeout soon: expected a duration"),
     ],
 )
-def test_mistakes_are_told(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_are_reported(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 2
     printed = capsys.readouterr()
     assert said in printed.err

@@ -73,7 +73,7 @@ def test_describe_shows_what_is_promised(said: Said) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["describe", "sourc", "files"], 'did you mean "source"?'),
         (["describe", "files"], "penstock describe source files"),
@@ -96,10 +96,10 @@ def test_describe_shows_what_is_promised(said: Said) -> None:
     ],
 )
 @pytest.mark.usefixtures("shop")
-def test_a_mistake_is_told_with_what_to_do(said: Said, words: list[str], told: str) -> None:
+def test_an_error_has_a_hint(said: Said, words: list[str], message: str) -> None:
     code, out, err = said(*words)
     assert (code, out) == (2, "")
-    assert told in err
+    assert message in err
 
 
 def test_schema_knows_the_components(said: Said) -> None:
@@ -113,7 +113,7 @@ def test_check_is_calm_when_all_is_well(said: Said, shop: Path) -> None:
     assert [path.name for path in shop.parent.iterdir()] == ["shop.yaml"]
 
 
-def test_check_tells_all_mistakes(said: Said, shop: Path) -> None:
+def test_check_reports_all_errors(said: Said, shop: Path) -> None:
     shop.write_text(PIPELINE.replace("from: orders", "from: order") + "colour: red\n")
     code, out, err = said("check", shop, "--level", "static")
     assert (code, out) == (2, "")
@@ -121,7 +121,7 @@ def test_check_tells_all_mistakes(said: Said, shop: Path) -> None:
     assert err.rstrip().endswith("2 errors")
 
 
-def test_check_tells_programs_the_place(said: Said, shop: Path) -> None:
+def test_check_reports_the_place_as_json(said: Said, shop: Path) -> None:
     shop.write_text(PIPELINE.replace("from: orders", "from: order"))
     code, out, _ = said("check", shop, "--level", "static", "--json")
     found: dict[str, Any] = json.loads(out)
@@ -130,7 +130,7 @@ def test_check_tells_programs_the_place(said: Said, shop: Path) -> None:
     assert error["line"] == 6 and error["file"].endswith("shop.yaml") and error["hint"]
 
 
-def test_check_says_which_nodes_there_are(said: Said, shop: Path) -> None:
+def test_check_lists_the_nodes_as_json(said: Said, shop: Path) -> None:
     found = json.loads(said("check", shop, "--level", "static", "--json")[1])
     assert found["ok"] and found["nodes"]["out"]["kind"] == "sink"
     columns = [{"name": "id", "type": "BIGINT"}]

@@ -104,7 +104,7 @@ def test_the_schema_is_what_is_delivered() -> None:
     assert batch.schema.types[:3] == made.columns.types
 
 
-def test_columns_that_are_not_wanted_are_not_made() -> None:
+def test_unused_columns_are_not_generated() -> None:
     got = rows(source(fields=FIELDS), 0, 3, Read(columns=frozenset(["id"])))
     assert [(row["id"], row["u"]) for row in got] == [(0, None), (1, None), (2, None)]
 
@@ -183,7 +183,7 @@ def test_a_rate_of_rows_that_end(monkeypatch: Any) -> None:
         ({"fields": {"x": {"type": "word", "mn": 1}}}, "mn"),
     ],
 )
-def test_mistakes(options: Any, text: str) -> None:
+def test_invalid_options(options: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         GenerateSourceConfig.model_validate(options)
 

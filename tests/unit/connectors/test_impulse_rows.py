@@ -57,6 +57,6 @@ def test_times(options: Any, begin: dt.datetime, step: float) -> None:
 
 
 @pytest.mark.parametrize("options", [{"subtasks": 0}, {"interval": "0s"}, {"rate": 0}])
-def test_mistakes(options: Any) -> None:
+def test_invalid_options(options: Any) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         ImpulseSourceConfig.model_validate(options)

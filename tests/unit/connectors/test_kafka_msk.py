@@ -37,7 +37,7 @@ SECRET = KEYS["secret_key"]
 
 
 @pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Removes all credentials of the environment."""
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "PROFILE"):
         monkeypatch.delenv(f"AWS_{name}", raising=False)
@@ -108,8 +108,8 @@ def test_expired_credentials_are_refreshed(monkeypatch: pytest.MonkeyPatch, tmp_
     asks, program = tmp_path / "asks", tmp_path / "keys"
     keys = {"Version": 1, "AccessKeyId": "AKID$n", "SecretAccessKey": "s", "SessionToken": "t"}
     soon = '"Expiration": "\'$(date -u -d "+20 seconds" +%Y-%m-%dT%H:%M:%SZ)\'"'
-    told = json.dumps(keys)[:-1].replace("$n", "'$n'") + f", {soon}}}"
-    program.write_text(f"#!/bin/sh\necho >> {asks}\nn=$(wc -l < {asks})\necho '{told}'\n")
+    answer = json.dumps(keys)[:-1].replace("$n", "'$n'") + f", {soon}}}"
+    program.write_text(f"#!/bin/sh\necho >> {asks}\nn=$(wc -l < {asks})\necho '{answer}'\n")
     program.chmod(0o700)
     (tmp_path / "config").write_text(f"[default]\ncredential_process = {program}\n")
     signer = TokenSigner(auth())

@@ -26,12 +26,12 @@ def source(**options: Any) -> memory.MemorySource:
     )
 
 
-def read(of: memory.MemorySource, want: Read | None = None) -> list[Any]:
+def read(of: memory.MemorySource, request: Read | None = None) -> list[Any]:
     start = of.initial_offset()
     return [
         row
         for part in of.partitions(start, of.latest_offset(start))
-        for batch in of.read(part, want or Read())
+        for batch in of.read(part, request or Read())
         for row in batch.to_pylist()
     ]
 
@@ -71,9 +71,9 @@ def test_declared_columns() -> None:
 def test_a_row_that_does_not_fit_is_a_bad_record() -> None:
     made = source(rows=[{"a": 1}, {"a": "x"}, {"a": 3}])
     made.columns = pa.schema([("a", pa.int64())])
-    want = Read(metadata=("position",))
-    assert read(made, want) == [{"a": 1, "position": 1}, {"a": 3, "position": 3}]
-    (bad,) = want.bad
+    request = Read(metadata=("position",))
+    assert read(made, request) == [{"a": 1, "position": 1}, {"a": 3, "position": 3}]
+    (bad,) = request.bad
     assert (bad.payload, bad.origin, bad.position) == (b'{"a": "x"}', "in", 2)
 
 

@@ -84,7 +84,7 @@ def test_ids_are_in_order() -> None:
     assert events("auction", 5000).id.tolist() == list(range(FIRST, FIRST + 300))
 
 
-def test_what_an_event_refers_to_is_there_or_about_to_come() -> None:
+def test_references_of_an_event_exist_or_follow_soon() -> None:
     read = Read(metadata=("position",))
     made = table(source(), 0, 300_000, read)
     position = made["position"].to_numpy()
@@ -180,7 +180,7 @@ def test_shuffled_events_are_the_same_events() -> None:
         assert {*group} == {row["time"] for row in plain[start : start + 50]}
 
 
-def test_columns_that_are_not_wanted_are_not_made() -> None:
+def test_unused_columns_are_not_generated() -> None:
     made = table(source(), 0, 100, Read(columns=frozenset(["auction"])))
     assert made.schema == source().schema()
     assert made["auction"].combine_chunks() == table(source(), 0, 100)["auction"].combine_chunks()
@@ -188,6 +188,6 @@ def test_columns_that_are_not_wanted_are_not_made() -> None:
 
 
 @pytest.mark.parametrize("options", [{"shuffle": 953}, {"shuffle": 0}, {"interval": "0s"}])
-def test_mistakes(options: Any) -> None:
+def test_invalid_options(options: Any) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         NexmarkSourceConfig.model_validate(options)

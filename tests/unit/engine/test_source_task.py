@@ -87,7 +87,7 @@ def test_the_latest_row_moves_the_watermark() -> None:
     assert read(task('{"n":7}', "{}", pushdown=SMALL, event_time="at"))[0] == []
 
 
-def test_the_source_is_told_unless_it_has_a_watermark() -> None:
+def test_the_source_receives_the_pushdown_unless_it_has_a_watermark() -> None:
     pushdown = Pushdown(frozenset({"n", "place"}), (*SMALL.conjuncts, Conjunct("place", ">", 0)))
     given = task('{"n":1}', pushdown=pushdown)
     read(given)

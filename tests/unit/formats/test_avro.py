@@ -189,7 +189,7 @@ def test_bad_rows() -> None:
     assert len(encoded.payloads) == 1 and encoded.failures[0][0] == 1
 
 
-def test_mistakes(tmp_path: Path) -> None:
+def test_invalid_schemas(tmp_path: Path) -> None:
     (tmp_path / "bad.avsc").write_text("{")
     recursive = {"type": "record", "name": "N", "fields": [{"name": "n", "type": ["null", "N"]}]}
     cases: list[tuple[dict[str, Any], str]] = [

@@ -100,7 +100,7 @@ def test_a_broken_tail_keeps_what_was_read() -> None:
 
 def test_conform() -> None:
     inner = pa.struct([pa.field("q", pa.int32(), nullable=False)])
-    wanted = pa.schema(
+    target = pa.schema(
         [
             ("l", pa.list_(pa.field("element", inner, nullable=False))),
             ("m", pa.map_(pa.string(), inner)),
@@ -119,8 +119,8 @@ def test_conform() -> None:
         }
     )
     for start in range(4):
-        found = conform(given_.slice(start), wanted)
-        assert found.schema.equals(wanted)
+        found = conform(given_.slice(start), target)
+        assert found.schema.equals(target)
         found.validate(full=True)
         expected = given_.slice(start).to_pylist()
         assert found.column("l").to_pylist() == [row["l"] for row in expected]
@@ -128,7 +128,7 @@ def test_conform() -> None:
             m["m"] and m["m"][0][0] for m in expected
         ]
     with pytest.raises(MissingValue, match='"q"'):
-        conform(pa.table({"l": [[{"q": None}]], "m": pa.nulls(1)}), wanted)
+        conform(pa.table({"l": [[{"q": None}]], "m": pa.nulls(1)}), target)
     with pytest.raises(pa.ArrowInvalid):
         conform(pa.table({"a": [1.5], "b": ["x"]}), A)
     assert conform(pa.table({"a": [1.0]}), A).to_pylist() == [{"a": 1, "b": None}]

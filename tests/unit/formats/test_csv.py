@@ -136,7 +136,7 @@ def test_options() -> None:
     assert rows == [{"a": 1, "b": "x"}]
 
 
-def test_nested_types_are_refused() -> None:
+def test_nested_types_are_errors() -> None:
     schema = pa.schema([("a", pa.list_(pa.int64()))])
     with pytest.raises(PlanError, match="ARRAY"):
         CSV.decode(binary([b"1"]), schema)

@@ -194,7 +194,7 @@ def test_wrong_lengths(delimited: Protobuf) -> None:
     outcome(delimited, TORTURE, schema)
 
 
-def test_what_google_wrote_behind_lengths(where: Path) -> None:
+def test_length_prefixed_messages_of_google(where: Path) -> None:
     from google.protobuf.proto import serialize_length_prefixed
     from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -224,7 +224,7 @@ def test_enums_as_numbers_and_pickles(where: Path) -> None:
     assert outcome(copy, [b"\x50\x63"], declared(copy)).rows.column("kind").to_pylist() == [99]
 
 
-def test_mistakes(where: Path) -> None:
+def test_invalid_schemas(where: Path) -> None:
     for file, message, text in (
         ("shop.proto", "shop.Ordr", "unknown message"),
         ("shop.proto", "shop.Loop", "is recursive"),

@@ -56,7 +56,7 @@ def numbers(directory: Path, start: int | None = None, end: int | None = None) -
     return found
 
 
-def test_what_was_appended_is_read_with_its_metadata(tmp_path: Path) -> None:
+def test_appended_messages_are_read_with_their_metadata(tmp_path: Path) -> None:
     with Journal(tmp_path, SCHEMA) as writer:
         asyncio.run(writer.append([message(1), Message(None), Message("é".encode(), {"qos": 2})]))
         asyncio.run(writer.append([]))
@@ -143,7 +143,7 @@ def test_a_file_without_its_header_is_made_anew(tmp_path: Path) -> None:
     assert numbers(tmp_path) == list(range(101))
 
 
-def test_a_damaged_record_at_the_end_is_cut_and_one_before_is_told(tmp_path: Path) -> None:
+def test_a_damaged_record_is_removed_at_the_end_and_an_error_before(tmp_path: Path) -> None:
     written(tmp_path, range(100), SMALL)
     first, *_, last = list_segments(tmp_path)
     for segment in (first, last):
@@ -159,7 +159,7 @@ def test_a_damaged_record_at_the_end_is_cut_and_one_before_is_told(tmp_path: Pat
     assert numbers(tmp_path, 50, end) == list(range(50, end))
 
 
-def test_what_is_done_is_let_go_and_positions_go_on(tmp_path: Path) -> None:
+def test_acknowledged_records_are_removed_and_positions_continue(tmp_path: Path) -> None:
     written(tmp_path, range(100), SMALL)
     reader = JournalReader(tmp_path)
     reader.remove_before(50)
@@ -195,7 +195,7 @@ def test_a_full_journal_makes_its_senders_wait(tmp_path: Path) -> None:
     assert JournalReader(tmp_path).lost() == 2
 
 
-def test_what_is_larger_than_the_journal_is_refused(tmp_path: Path) -> None:
+def test_a_record_larger_than_the_journal_is_an_error(tmp_path: Path) -> None:
     with Journal(tmp_path, SCHEMA, Bounds(size=20_000)) as writer:
         with pytest.raises(Permanent, match="cannot append"):
             append(writer, [1], size=30_000)
@@ -211,7 +211,7 @@ def test_an_append_of_the_size_of_the_journal(tmp_path: Path) -> None:
     assert numbers(tmp_path) == [1]
 
 
-def test_a_disk_that_takes_no_more_is_told_to_all(
+def test_a_full_disk_is_an_error_of_all_appends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(tmp_path, [0])
@@ -264,19 +264,19 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_records_survive_a_kill(tmp_path: Path) -> None:
     for round_ in range(3):
         run = subprocess.Popen(
             [sys.executable, "-c", APPENDING, str(tmp_path)], stdout=subprocess.PIPE, text=True
         )
         assert run.stdout is not None
-        told = [run.stdout.readline() for _ in range(500 * (round_ + 1))]
+        lines = [run.stdout.readline() for _ in range(500 * (round_ + 1))]
         run.send_signal(signal.SIGKILL)
-        told += run.stdout.read().splitlines(keepends=True)
+        lines += run.stdout.read().splitlines(keepends=True)
         run.wait()
         acknowledged = {
             (int(words[0]), int(words[1]))
-            for line in told
+            for line in lines
             if len(words := line.split()) == 2 and line.endswith("\n")
         }
         with Journal(tmp_path, pa.schema([("payload", pa.binary())])):
@@ -306,7 +306,7 @@ def test_a_journal_never_outgrows_its_bounds(tmp_path: Path) -> None:
         asyncio.run(flood(writer))
 
 
-def test_what_is_taken_without_an_answer_waits_for_room(tmp_path: Path) -> None:
+def test_messages_without_acknowledgement_wait_for_space(tmp_path: Path) -> None:
     async def fill(writer: Journal) -> int:
         for number in range(1_000):
             try:

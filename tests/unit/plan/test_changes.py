@@ -28,7 +28,9 @@ def plan_of(directory: Path, sink: dict[str, Any], **parts: dict[str, Any]) -> P
     return app.plan(path)
 
 
-def mistakes(directory: Path, sink: dict[str, Any], **parts: dict[str, Any]) -> list[PenstockError]:
+def errors_of(
+    directory: Path, sink: dict[str, Any], **parts: dict[str, Any]
+) -> list[PenstockError]:
     with pytest.raises(PenstockError) as caught:
         plan_of(directory, sink, **parts)
     return list(flatten_errors(caught.value))
@@ -54,7 +56,7 @@ def test_an_upsert_inherits_its_primary_key(
 
 
 def test_an_upsert_without_a_primary_key_is_an_error(tmp_path: Path) -> None:
-    (error,) = mistakes(tmp_path, UPSERT, source={"primary_key": []})
+    (error,) = errors_of(tmp_path, UPSERT, source={"primary_key": []})
     assert (error.code, error.hint) == (
         "missing-option",
         "Set primary_key: [COLUMN, ...] on the sink or on a node upstream, in SQL "
@@ -65,7 +67,7 @@ def test_an_upsert_without_a_primary_key_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["upsert", "replace"])
 def test_an_unsupported_mode_is_an_error(tmp_path: Path, mode: str) -> None:
     source = {"operation_column": None}
-    (error,) = mistakes(tmp_path, {"type": "blackhole", "mode": mode}, source=source)
+    (error,) = errors_of(tmp_path, {"type": "blackhole", "mode": mode}, source=source)
     assert error.code == "unsupported-mode" and f"mode: {mode}" in error.message
 
 
@@ -80,7 +82,7 @@ def test_an_unsupported_mode_is_an_error(tmp_path: Path, mode: str) -> None:
 def test_a_primary_key_without_effect_is_an_error(
     tmp_path: Path, sink: dict[str, Any], hint: str
 ) -> None:
-    (error,) = mistakes(tmp_path, sink | {"primary_key": "id"}, source={"operation_column": None})
+    (error,) = errors_of(tmp_path, sink | {"primary_key": "id"}, source={"operation_column": None})
     assert (error.code, error.hint) == ("unused-option", hint)
 
 
@@ -127,13 +129,15 @@ def test_a_primary_key_is_the_key_of_appended_records(tmp_path: Path, sink: dict
 def test_a_sink_must_apply_the_operations_of_its_source(
     tmp_path: Path, sink: dict[str, Any], reason: str
 ) -> None:
-    (error,) = mistakes(tmp_path, {**sink, "from": "rows"})
+    (error,) = errors_of(tmp_path, {**sink, "from": "rows"})
     assert error.code == "unsupported-operation" and reason in error.message and error.hint
 
 
 @pytest.mark.parametrize(("name", "code"), [("missing", "unknown-column"), ("other", "wrong-type")])
 def test_the_operation_column_is_text(tmp_path: Path, name: str, code: str) -> None:
-    assert [e.code for e in mistakes(tmp_path, UPSERT, source={"operation_column": name})] == [code]
+    assert [e.code for e in errors_of(tmp_path, UPSERT, source={"operation_column": name})] == [
+        code
+    ]
 
 
 @pytest.mark.parametrize("upstream", ["rows", "kept"])

@@ -25,18 +25,18 @@ def test_nodes_read_what_their_sql_names() -> None:
     assert set(inputs["late"]) == {"flights", "airlines"}
 
 
-def test_what_is_remembered_is_told_in_words() -> None:
+def test_state_is_named_by_its_content() -> None:
     states = {node.name: node.state for node in explained().nodes}
     assert states["hourly"] == "groups"
     assert states["late"] is None
 
 
-def test_columns_are_declared_or_told() -> None:
+def test_columns_are_declared_or_analyzed() -> None:
     columns = {node.name: node.columns for node in explained().nodes}
     assert columns["airlines"] == (Column("carrier", "STRING"), Column("name", "STRING"))
     assert columns["late"] is None
-    told = explained({"late": pa.schema([("dep_delay", pa.int32())])})
-    columns = {node.name: node.columns for node in told.nodes}
+    analyzed = explained({"late": pa.schema([("dep_delay", pa.int32())])})
+    columns = {node.name: node.columns for node in analyzed.nodes}
     assert columns["late_flights"] == (Column("dep_delay", "INT"),)
 
 
@@ -48,7 +48,7 @@ def test_queries_have_their_trunk_and_their_checkpoint() -> None:
     assert all(query.reasons for query in queries.values())
 
 
-def test_what_a_query_needs_of_a_source_is_told_in_its_order() -> None:
+def test_needs_of_a_source_are_sorted() -> None:
     pushdown = Pushdown(frozenset({"dep_delay", "carrier"}), (Conjunct("dep_delay", ">", 60),))
     found = explain(app.plan(FLIGHTS), None, {"flights": {"flights": pushdown}})
     needs = {query.name: query.needs for query in found.queries}

@@ -227,7 +227,7 @@ def test_a_change_names_the_options_and_the_consequence(tmp_path: Path) -> None:
     assert "partitions" in whys['query "hourly"']
 
 
-def test_a_refused_change_is_marked() -> None:
+def test_an_incompatible_change_is_marked() -> None:
     assert str(Change("a", "incompatible", "b")) == "- a: b"
     assert str(Change("a", "compatible", "b")) == "+ a: b"
 

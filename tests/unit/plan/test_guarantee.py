@@ -103,7 +103,7 @@ def test_an_upsert_says_that_rows_are_replaced(plan: Plan) -> None:
     assert found.reasons[0].endswith("replaces the rows with the same id")
 
 
-def test_what_drops_and_what_changes_is_noted(tmp_path: Path) -> None:
+def test_dropped_records_and_changing_tables_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "pipeline.yaml"
     path.write_text(
         """
@@ -131,7 +131,9 @@ sinks:
 
 
 @pytest.mark.parametrize(("qos", "taken"), [(0, "at most once"), (1, "at least once")])
-def test_what_is_pushed_is_sure_from_the_disk_on(tmp_path: Path, qos: int, taken: str) -> None:
+def test_the_guarantee_of_a_receiving_source_begins_in_the_journal(
+    tmp_path: Path, qos: int, taken: str
+) -> None:
     path = tmp_path / "pipeline.yaml"
     path.write_text(f"""
 sources:

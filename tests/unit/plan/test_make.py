@@ -1,4 +1,4 @@
-"""From a document to the nodes of a plan, or to all of its mistakes."""
+"""From a document to the nodes of a plan, or to all errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def document(transforms: Any, above: str = "made", **more: Any) -> dict[str, Any
     return {"sources": sources, "transforms": transforms, "sinks": {"out": memory(above)}, **more}
 
 
-def mistakes(directory: Path, made: Any) -> list[PenstockError]:
+def errors_of(directory: Path, made: Any) -> list[PenstockError]:
     with pytest.raises(PenstockError) as caught:
         planned(directory, made)
     error = caught.value
@@ -58,7 +58,7 @@ def test_sink_with_the_name_of_a_node_has_a_key(tmp_path: Path) -> None:
 def test_errors_of_a_sink_with_the_name_of_a_node(tmp_path: Path) -> None:
     transforms = {"made": sql("SELECT id, price FROM orders")}
     made = {"type": "memory", "from": "made", "max_record": 3}
-    errors = mistakes(tmp_path, document(transforms, sinks={"made": made}))
+    errors = errors_of(tmp_path, document(transforms, sinks={"made": made}))
     assert [error.message for error in errors] == [
         'sink "made" (type: memory) has no option "max_record"'
     ]
@@ -100,7 +100,7 @@ def test_a_cycle_is_named(tmp_path: Path) -> None:
         "a": sql("SELECT * FROM c"), "b": sql("SELECT * FROM a"),
         "c": sql("SELECT * FROM b UNION ALL SELECT * FROM orders"),
     }  # fmt: skip
-    (error,) = mistakes(tmp_path, document(transforms, "c"))
+    (error,) = errors_of(tmp_path, document(transforms, "c"))
     assert error.code == "cycle"
     assert "contains a cycle" in error.message
     assert all(f"{name} -> " in error.message for name in "abc")
@@ -108,33 +108,33 @@ def test_a_cycle_is_named(tmp_path: Path) -> None:
 
 
 def test_an_unknown_relation_is_found_in_the_sql(tmp_path: Path) -> None:
-    (error,) = mistakes(tmp_path, document({"made": sql("SELECT * FROM oders")}))
+    (error,) = errors_of(tmp_path, document({"made": sql("SELECT * FROM oders")}))
     assert (error.code, error.hint) == ("unknown-node", 'did you mean "orders"?')
     assert error.where is not None
     assert error.where.text[error.where.column - 1 :].startswith("oders")
 
 
 def test_a_transform_reads_something(tmp_path: Path) -> None:
-    (error,) = mistakes(tmp_path, document({"made": sql("SELECT 1 AS x")}))
+    (error,) = errors_of(tmp_path, document({"made": sql("SELECT 1 AS x")}))
     assert error.code == "missing-option"
     assert "names, orders" in (error.hint or "")
 
 
 def test_a_function_over_batches_reads_one_node(tmp_path: Path) -> None:
     made = {**PYTHON, "from": ["orders", "names"]}
-    assert [error.code for error in mistakes(tmp_path, document({"made": made}))] == [
+    assert [error.code for error in errors_of(tmp_path, document({"made": made}))] == [
         "too-many-inputs"
     ]
 
 
-def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     transforms = {"made": sql("SELECT * FROM oders"), "more": {**PYTHON, "from": ["made", "names"]}}
-    codes = [error.code for error in mistakes(tmp_path, document(transforms, "more"))]
+    codes = [error.code for error in errors_of(tmp_path, document(transforms, "more"))]
     assert sorted(codes) == ["too-many-inputs", "unknown-node"]
 
 
 def test_static_tables_alone_run_nothing(tmp_path: Path) -> None:
-    (error,) = mistakes(tmp_path, document({}, "names"))
+    (error,) = errors_of(tmp_path, document({}, "names"))
     assert error.code == "no-stream"
 
 

@@ -74,16 +74,16 @@ def plan_batch(state: StateDirectory, query: Query, offset: str, *logs: str) -> 
 B_AT_10 = 'b:{"rows": 10, "row": 0, "time": 0}'
 
 
-def test_what_is_committed_does_not(plan: Plan, state: StateDirectory) -> None:
+def test_committed_records_do_not_count(plan: Plan, state: StateDirectory) -> None:
     plan_batch(state, query_of(plan, "b"), B_AT_10, "offsets", "commits")
     assert count_backlog(plan, state) == 120
 
 
-def test_what_is_down_counts_nothing(plan: Plan, state: StateDirectory) -> None:
+def test_an_unreachable_source_counts_nothing(plan: Plan, state: StateDirectory) -> None:
     assert count_backlog(replace_sources(plan, {"a": Down(Config())}), state) == 30
 
 
-def test_sources_begin_as_if_nobody_had_asked(plan: Plan, state: StateDirectory) -> None:
+def test_counting_does_not_change_sources(plan: Plan, state: StateDirectory) -> None:
     before = {node.name: dict(vars(node.source)) for node in plan.of("source")}
     count_backlog(plan, state)
     assert {node.name: dict(vars(node.source)) for node in plan.of("source")} == before

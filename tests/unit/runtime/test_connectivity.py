@@ -1,4 +1,4 @@
-"""Systems that cannot be reached, all told at once."""
+"""Systems that cannot be reached, all reported at once."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ def codes(errors: list[PenstockError]) -> list[str]:
     return [each.code for each in errors]
 
 
-def test_all_are_told_with_their_place(plan: Plan) -> None:
+def test_all_errors_have_their_place(plan: Plan) -> None:
     found = check_connectivity(plan)
     assert codes(found) == ["no-files", "no-files"]
     assert [each.where.line for each in found if each.where] == [3, 4]
 
 
 @pytest.mark.usefixtures("free")
-def test_silence_is_an_answer(plan: Plan) -> None:
+def test_a_missing_answer_is_a_timeout(plan: Plan) -> None:
     found = check_connectivity(with_source(plan, Stuck(Config())), timeout=0.5)
     assert codes(found) == ["no-files", "timeout"]
     assert isinstance(found[1], Transient) and "no answer within 500ms" in found[1].message
 
 
-def test_what_no_one_foresaw_is_ours(plan: Plan) -> None:
+def test_an_unexpected_error_is_a_bug(plan: Plan) -> None:
     found = check_connectivity(with_source(plan, Broken(Config())))
     assert isinstance(found[1], Bug) and "division by zero" in found[1].message

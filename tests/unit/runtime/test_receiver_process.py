@@ -9,7 +9,9 @@ import pytest
 from penstock.runtime.receiving import receiver_process as receive
 
 
-def test_who_swallows_a_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_ignores_its_cancellation_is_cancelled_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(receive, "CANCEL_AGAIN", 0.01)
     swallowed = []
 

@@ -49,7 +49,7 @@ def test_a_node_without_letters_has_none() -> None:
         (Selection(id="zz"), "List the IDs with penstock dead list."),
     ],
 )
-def test_what_is_not_there_is_told(selection: Selection, hint: str) -> None:
+def test_a_selection_without_dead_letters_is_an_error(selection: Selection, hint: str) -> None:
     with pytest.raises(UserError) as error:
         selection.select(LETTERS)
     assert error.value.code == "no-dead-letter" and error.value.hint == hint

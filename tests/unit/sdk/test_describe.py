@@ -69,7 +69,7 @@ def test_everything_installed_is_described(kind: registry.Kind) -> None:
         assert all(option.text and option.type for option in every), found.type
 
 
-def test_kinds_of_a_map_are_told_by_their_type() -> None:
+def test_kinds_of_a_map_are_named_by_their_type() -> None:
     names = [part.name for part in describe("source", "generate").parts]
     assert "fields (type: sequence)" in names and len(names) == len(set(names))
 
@@ -91,7 +91,7 @@ def test_shared_options_have_the_names_of_the_file() -> None:
     assert shared_options("format") == ()
 
 
-def test_an_unknown_type_is_told_with_the_nearest() -> None:
+def test_an_unknown_type_has_the_nearest_as_hint() -> None:
     with pytest.raises(PlanError) as error:
         describe("sink", "blackhol")
     assert error.value.hint == 'did you mean "blackhole"?'

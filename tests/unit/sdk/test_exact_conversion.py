@@ -120,7 +120,8 @@ def expected(value: Any, source: pa.DataType, target: pa.DataType) -> Any:
     if all(times):
         unit = DAY if target == pa.date32() else micros(1, target)
         number = micros(value, source) / unit
-        return int(number) if number.denominator == 1 and abs(number) < 2**63 else BAD
+        fits = number.denominator == 1 and -(2**63) <= number < 2**63
+        return int(number) if fits else BAD
     if any(times):
         return BAD
     if source in FLOATS and target in FLOATS:
@@ -170,9 +171,9 @@ def test_values_are_exact_or_rejected(
     rows = pa.record_batch([array_of(value, source)], names=["v"])
     decoded = conform_each(rows, pa.schema([("v", target)]))
     found = raw(decoded.rows.column(0)) if decoded.rows.num_rows else BAD
-    wanted = expected(value, source, target)
-    assert found == wanted or (found != found and wanted != wanted), value
-    if wanted == BAD:
+    exact = expected(value, source, target)
+    assert found == exact or (found != found and exact != exact), value
+    if exact == BAD:
         ((_, error),) = decoded.failures
         assert error.code == "wrong-type"
         assert error.message.startswith('column "v": ') and ") is not " in error.message
@@ -190,7 +191,9 @@ def test_numbers_since_1970(unit: Any, number: int, shift: int) -> None:
     exact = Fraction(value) * UNITS[unit]
     for nanoseconds in ("reject", "truncate"):
         convert = Conversion(TimeForm(unit, nanoseconds))  # type: ignore[arg-type]
-        wanted = math.floor(exact) if nanoseconds == "truncate" or exact.denominator == 1 else BAD
+        exact_micros = (
+            math.floor(exact) if nanoseconds == "truncate" or exact.denominator == 1 else BAD
+        )
         for array in (
             pa.array([value], pa.decimal128(30, 9)),
             pa.array([format(value, "f")]),
@@ -200,11 +203,11 @@ def test_numbers_since_1970(unit: Any, number: int, shift: int) -> None:
                 found = convert(array, US).cast(pa.int64())[0].as_py()
             except pa.ArrowInvalid:
                 found = BAD
-            assert found == wanted or abs(wanted) >= 2**63, array
-        if wanted != BAD:
-            times = pa.array([wanted], pa.int64()).cast(US)
+            assert found == exact_micros or abs(exact_micros) >= 2**63, array
+        if exact_micros != BAD:
+            times = pa.array([exact_micros], pa.int64()).cast(US)
             back = convert(times, pa.decimal128(38, 9))[0].as_py()
-            assert Fraction(back) * UNITS[unit] == wanted
+            assert Fraction(back) * UNITS[unit] == exact_micros
 
 
 @pytest.mark.parametrize(

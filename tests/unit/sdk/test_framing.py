@@ -25,7 +25,7 @@ def test_as_it_is_written() -> None:
     assert encode_frame(b"", TEN) == b"0000000000"
 
 
-def test_what_the_digits_cannot_tell() -> None:
+def test_a_length_with_too_many_digits() -> None:
     assert encode_frame(b"x" * 9, DigitPrefixFraming(digits=1)) == b"9" + b"x" * 9
     with pytest.raises(Rejected, match="exceed a length of 1 digits") as caught:
         encode_frame(b"x" * 10, DigitPrefixFraming(digits=1))
@@ -56,8 +56,8 @@ def test_the_same_messages_in_pieces_of_any_size(
         (b"00000x", "'00000x'"),
     ],
 )
-def test_what_is_no_length(data: Any, shown: str) -> None:
-    """What came before it is given, and nothing that comes after."""
+def test_an_invalid_length(data: Any, shown: str) -> None:
+    """The messages before it are returned, and none after it."""
     found = frame_decoder(TEN, 100)
     assert found.feed(b"0000000001a" + data) == [b"a"]
     assert found.error is not None and found.lost == 1
@@ -87,7 +87,7 @@ def test_the_longest_message_of_a_length_prefix() -> None:
         encode_frame(b"x" * 256, framing)
 
 
-def test_what_is_skipped_is_not_taken_for_a_length() -> None:
+def test_a_skipped_message_is_not_read_as_a_length() -> None:
     found = frame_decoder(DigitPrefixFraming(digits=2), 3)
     assert found.feed(b"05abc") == []
     assert found.feed(b"de01f") == [b"f"]

@@ -60,7 +60,7 @@ def test_without_variants_there_is_one_promise() -> None:
     )
 
 
-def test_what_is_neither_source_nor_sink_promises_nothing() -> None:
+def test_a_transform_has_no_guarantees() -> None:
     assert guarantees(Transform) == ()
 
 

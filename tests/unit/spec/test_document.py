@@ -105,7 +105,7 @@ def test_a_key_named_by_a_quoted_merge_sign_is_a_key() -> None:
     assert parse_document('a: {"<<": 1}\n').root.data() == {"a": {"<<": 1}}
 
 
-def test_all_doubled_keys_are_told() -> None:
+def test_all_duplicate_keys_are_reported() -> None:
     document = parse_document("a: 1\na: 2\nb: {c: 1, c: 2}\n")
     assert [each.code for each in document.errors] == ["duplicate-key", "duplicate-key"]
     assert document.root.data() == {"a": 1, "b": {"c": 1}}

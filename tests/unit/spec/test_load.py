@@ -150,14 +150,14 @@ def test_standard_input_includes_from_here(
     assert load(["-"], env={}).root.data() == {"name": "y"}
 
 
-def test_errors_of_several_files_are_told_together(write: Write) -> None:
+def test_errors_of_several_files_are_reported_together(write: Write) -> None:
     a, b = write("a.yaml", "a: [1\n"), write("b.yaml", "b: 1\nb: 2\n")
     with pytest.raises(ValidationErrors) as caught:
         load([a, b], env={})
     assert {each.code for each in caught.value.errors} == {"invalid-yaml", "duplicate-key"}
 
 
-def test_cycle_is_told_at_the_include_that_closes_it(write: Write) -> None:
+def test_a_cycle_is_reported_at_the_include_that_closes_it(write: Write) -> None:
     path = write("a.yaml", "include: b.yaml\n")
     write("b.yaml", "include: a.yaml\n")
     with pytest.raises(SpecError, match="the includes contain a cycle") as caught:

@@ -88,7 +88,7 @@ def test_every_key_is_described() -> None:
         ({"runtime": {"triger": "1s"}}, False),
     ],
 )
-def test_editors_agree_with_us(pipeline: object, valid: bool) -> None:
+def test_editors_accept_the_same_pipelines(pipeline: object, valid: bool) -> None:
     validator = jsonschema.Draft202012Validator(json_schema(COMPONENTS))
     assert (not list(validator.iter_errors(pipeline))) == valid
 

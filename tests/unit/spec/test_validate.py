@@ -1,4 +1,4 @@
-"""The shape of a pipeline, and pydantic's errors in our words."""
+"""The shape of a pipeline, and pydantic's errors in the words of Penstock."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_only_relations_are_read(sql: str, reads: str) -> None:
         ("SELECT 1 FROM late JOIN flights USING (id)", ("rows of both sides of a join",)),
     ],
 )
-def test_what_is_remembered(sql: str, remembers: tuple[str, ...]) -> None:
+def test_the_kind_of_state(sql: str, remembers: tuple[str, ...]) -> None:
     found = facts.parse_facts(sql)
     assert found.stateful(KNOWN) and found.describe_state(KNOWN) == remembers
 

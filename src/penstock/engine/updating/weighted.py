@@ -1,7 +1,7 @@
 """Weighted plans: logical plans of Spark whose rows are changes of a multiset.
 
-One column of a weighted plan is a weight: 1 for a row that is added, -1 for a row that is taken
-back.
+One column of a weighted plan is a weight: 1 for a row that is added, -1 for a row
+that is taken back.
 The other columns have the expression IDs of the plan in whose place the weighted plan is.
 """
 

@@ -258,9 +258,7 @@ def test_rolling_rewrites_csv_as_it_was_written(
     assert path.read_bytes() == expected.getvalue()
 
 
-def test_what_rolling_left_is_published_when_rolling_is_taken_out(
-    make: Any, tmp_path: Path
-) -> None:
+def test_open_files_of_rolling_are_published_after_its_removal(make: Any, tmp_path: Path) -> None:
     batch(make(roll={"max_size": "1 MB"}), 0, 0)
     batch(make(), 1, 1)
     assert seen(tmp_path / "out") == [0, 1]
@@ -286,7 +284,7 @@ def test_a_url(make: Any, tmp_path: Path) -> None:
     assert seen(tmp_path / "out") == [1]
 
 
-def test_a_damaged_ledger_is_told(make: Any, tmp_path: Path) -> None:
+def test_a_damaged_ledger_is_an_error(make: Any, tmp_path: Path) -> None:
     batch(make(), 0, 1)
     next((tmp_path / "out").rglob("ledger.json")).write_text("{")
     with pytest.raises(StateError, match=r"ledger\.json is corrupt"):
@@ -301,7 +299,7 @@ def test_a_place_that_cannot_be_written(make: Any, tmp_path: Path) -> None:
         write(make(), 0, 1)
 
 
-def test_a_full_disk_is_told_and_worth_another_try(make: Any) -> None:
+def test_a_full_disk_is_a_transient_error(make: Any) -> None:
     class Full(LocalStorage):
         def create(self, path: str) -> Any:
             return Path("/dev/full").open("wb", buffering=0)

@@ -279,7 +279,7 @@ def test_min_age(make: Any, put: Any) -> None:
     assert ids(drain(make(min_age="1 hour", watch=True))[0]) == [1]
 
 
-def test_a_changed_file_is_told(make: Any, put: Any) -> None:
+def test_a_changed_file_is_an_error(make: Any, put: Any) -> None:
     put("in/a.jsonl", 1)
     source = make()
     end = source.latest_offset({"files": 0})
@@ -290,7 +290,7 @@ def test_a_changed_file_is_told(make: Any, put: Any) -> None:
     assert ids(ranged(make(on_changed="continue"), {"files": 0}, end)) == [1, 2]
 
 
-def test_a_missing_file_is_told(make: Any, put: Any) -> None:
+def test_a_missing_file_is_an_error(make: Any, put: Any) -> None:
     put("in/a.jsonl", 1)
     gone = put("in/b.jsonl", 2)
     source = make(order="name")
@@ -385,7 +385,7 @@ def test_compression(make: Any, tmp_path: Path, codec: str) -> None:
 
 @pytest.mark.parametrize("codec", ["gz", "bz2", "xz", "zst", "lz4"])
 @pytest.mark.parametrize("damage", ["cut", "flipped", "garbage"])
-def test_what_is_broken_is_one_dead_letter(
+def test_a_damaged_file_is_one_dead_letter(
     make: Any, tmp_path: Path, codec: str, damage: str
 ) -> None:
     data = b"".join(

@@ -96,7 +96,7 @@ def write(sink: FilesSink, number: int, rows: list[dict[str, Any]], schema: pa.S
         ("*.jsonl", [5]),
     ],
 )
-def test_what_a_path_means(source: Any, bucket: Bucket, path: str, found: list[int]) -> None:
+def test_paths_and_patterns(source: Any, bucket: Bucket, path: str, found: list[int]) -> None:
     keys = ["in/a.jsonl", "in/x/b c=ü.jsonl", "in/x/y/c.jsonl", "in/_done/d.jsonl", "e.jsonl"]
     for number, key in enumerate(keys, 1):
         bucket.put(key, b'{"id": %d}\n' % number)

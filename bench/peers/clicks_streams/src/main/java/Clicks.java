@@ -25,7 +25,7 @@ public class Clicks {
     record Click(
             long id, String user, String page, String action, String country,
             double price, int quantity, String at) {
-        boolean wanted() {
+        boolean selected() {
             return (action.equals("cart") || action.equals("purchase")) && price >= 20;
         }
 
@@ -56,7 +56,7 @@ public class Clicks {
                     }
                 })
                 .mapValues(Clicks::decode)
-                .filter((key, click) -> click.wanted())
+                .filter((key, click) -> click.selected())
                 .map((key, click) -> KeyValue.pair(
                         click.user().getBytes(StandardCharsets.UTF_8), encode(click.order())))
                 .to(given[2], Produced.with(Serdes.ByteArray(), Serdes.ByteArray()));
