@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock import app
+from penstock.core.errors import flatten_errors
 
 Errors = Callable[..., list[str]]
 CLICKS = "CREATE TABLE clicks (id BIGINT) WITH (connector = 'generate', rows = 3, nope = 1);\n"
@@ -143,6 +144,12 @@ def test_an_open_quote_hides_no_other_statement(errors: Errors, statement: str, 
     assert f"x.sql:{line} invalid-sql" in found
     assert {"x.sql:1 unknown-option", f"x.sql:{last + 1} unknown-setting"} <= {*found}
     assert f"x.sql:{last} unknown-table" in found
+
+
+def test_a_script_of_open_quotes_is_read_in_parts() -> None:
+    _, found = app.script_plan("SELECT 'a;\nCREATE VIEW v AS SELECT 'b;\nSELECT 'c;")
+    lines = [each.where.line for error in found for each in flatten_errors(error) if each.where]
+    assert lines == [1, 2, 3]
 
 
 def test_a_text_of_several_lines_is_no_open_quote(errors: Errors) -> None:

@@ -39,7 +39,8 @@ def parse_script(text: str, name: str, base: Path) -> Document:
 def parse_valid_part(text: str, name: str, base: Path) -> Document:
     """Returns the document as `parse_script` does, without the statements that have errors.
 
-    Their errors are `errors` of the document. Raises SpecError if no statement can be read.
+    Their errors are `errors` of the document. Raises SpecError or ValidationErrors if no statement
+    can be read.
     """
     file = File(name, text.removeprefix("\ufeff"), base)
     errors: list[SpecError] = []
