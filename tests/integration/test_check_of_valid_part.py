@@ -55,7 +55,7 @@ def test_check_reports_syntax_and_modes_downstream_of_an_error(cli: Any, tmp_pat
     run = cli(tmp_path, "check", "shop.yaml", "--json")
     found = [(error["code"], error["line"]) for error in json.loads(run.stdout)["errors"]]
     assert sorted(found) == [
-        ("missing-option", 3), ("invalid-sql", 5), ("invalid-sql", 6), ("invalid-sql", 7),
+        ("invalid-sql", 5), ("invalid-sql", 6), ("invalid-sql", 7), ("missing-option", 3),
         ("unknown-option", 3), ("unsupported-mode", 10),
     ]  # fmt: skip
 
