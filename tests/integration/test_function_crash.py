@@ -52,3 +52,32 @@ def test_rows_that_end_the_worker(workspace: Workspace) -> None:
     assert "exit code 3" in letters[b'{"id": 2}']["message"]
     assert letters[b'{"id": 10}']["message"].endswith("closed the files of its process")
     assert "signal SIGSEGV" in letters[b'{"id": 4}']["message"]
+
+
+OPENED = """\
+sources:
+  s: {type: memory, rows: [{id: 1}]}
+transforms:
+  p:
+    type: python
+    from: s
+    schema: id LONG
+    code: |
+      import os
+      class Transform:
+          def open(self):
+              os._exit(5)
+          def transform(self, batch):
+              return batch
+      transform = Transform
+sinks:
+  out: {type: memory, from: p}
+"""
+
+
+def test_a_transform_that_ends_the_worker_when_it_is_opened(workspace: Workspace) -> None:
+    outcome = workspace.start(OPENED).wait(120)
+    assert outcome is not None
+    (error,) = outcome.errors.values()
+    assert error.code == "failed-open"
+    assert "cannot be opened: the function ended its process with exit code 5" in error.message

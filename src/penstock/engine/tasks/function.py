@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ class Step:
         """Yields the output for the batches of a partition."""
         letters = self.spool.begin(number, partition)
         watermark = self.late.watermark(number) if self.late is not None else None
-        with OPEN_TRANSFORMS.using(self.transform, self.run_id) as transform:
+        with OPEN_TRANSFORMS.using(self.transform, self.run_id, self._open) as transform:
             for batch in batches:
                 if self.event_time is not None:
                     letters.untimed += batch.column(self.event_time).null_count
@@ -60,6 +60,13 @@ class Step:
                 if batch.num_rows:
                     yield from self._apply(transform, batch, letters)
             letters.close()
+
+    def _open(self, function: Callable[[], None]) -> None:
+        """Calls a function that opens the transform, which may end its process."""
+        with crash_mark(f"{self.spool.node}-open") as crashed:
+            if crashed:
+                call_forked(function)
+            function()
 
     def _apply(
         self, transform: Transform[Any], batch: pa.RecordBatch, letters: DeadLetterWriter

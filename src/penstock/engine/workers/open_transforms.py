@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from penstock.core.errors import PenstockError, PlanError
+from penstock.core.errors import PenstockError, PlanError, RecordError
 from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.sdk import Transform
 
+Call = Callable[[Callable[[], None]], None]
 Key = tuple[str, str, str]
 """Pipeline, base directory and node."""
 
@@ -30,14 +31,16 @@ class OpenTransforms:
         atexit.register(self.close)
 
     @contextmanager
-    def using(self, transform: Transform[Any], run: str) -> Iterator[Transform[Any]]:
-        """Yields an open transform equal to `transform`.
+    def using(
+        self, transform: Transform[Any], run: str, call: Call = lambda function: function()
+    ) -> Iterator[Transform[Any]]:
+        """Yields an open transform equal to `transform`, opened by `call(transform.open)`.
 
         The transform is closed after an exception. Raises PlanError if it cannot be opened.
         """
         key = (transform.context.pipeline, str(transform.context.base), transform.context.node)
         identity = (run, transform.version())
-        opened = self._take(key, identity) or _open(transform)
+        opened = self._take(key, identity) or _open(transform, call)
         try:
             yield opened
         except GeneratorExit:
@@ -76,16 +79,16 @@ class OpenTransforms:
 OPEN_TRANSFORMS = OpenTransforms()
 
 
-def _open(transform: Transform[Any]) -> Transform[Any]:
+def _open(transform: Transform[Any], call: Call) -> Transform[Any]:
     try:
         with exits_as_exceptions():
-            transform.open()
-    except PenstockError:
-        raise
+            call(transform.open)
     except Exception as error:
+        if isinstance(error, PenstockError) and not isinstance(error, RecordError):
+            raise
+        text = error.message if isinstance(error, RecordError) else exception_text(error)
         raise PlanError(
-            f'transform "{transform.context.node}" cannot be opened: {exception_text(error)}',
-            code="failed-open",
+            f'transform "{transform.context.node}" cannot be opened: {text}', code="failed-open"
         ) from error
     return transform
 
