@@ -26,7 +26,7 @@ from penstock.sql.dialect.query import (
     column_name,
     subqueries,
 )
-from penstock.sql.dialect.relation import Output, Relation, Spec
+from penstock.sql.dialect.relation import InputRelation, Output, Spec
 from penstock.sql.dialect.sessions import COLUMN, groups_by_column, key_edit_text, session_edits
 from penstock.sql.dialect.text import DialectError, Edit
 from penstock.sql.dialect.tokens import Call, Sql
@@ -46,7 +46,7 @@ Ctes = Mapping[str, tuple[Query, Output]]
 class Windows(EventTimes):
     """The edits of the windows of one query. `output` is what its rows have."""
 
-    def __init__(self, sql: Sql, query: Query, relations: Mapping[str, Relation]) -> None:
+    def __init__(self, sql: Sql, query: Query, relations: Mapping[str, InputRelation]) -> None:
         """Visits all selects of a query. Raises DialectError."""
         super().__init__(sql, query, relations)
         self.output = self._visit(query, {})
