@@ -15,8 +15,7 @@ def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
     """Yields a warning for each transform that never removes its state of an unbounded stream."""
     streams = plan.streams
     for node in plan.of("transform"):
-        relation = node.relation
-        if relation is None or relation.emits_final_rows or not node.stateful:
+        if node.state is None or node.state.emits_final_rows:
             continue
         if not _reads_without_end(node, plan, streams):
             continue
@@ -26,7 +25,7 @@ def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
             removed = bool(watermarks_above(node.name, plan.nodes))
         if not removed:
             streaming = frozenset(node.inputs) & streams
-            state = ", ".join(relation.describe_state(streaming))
+            state = ", ".join(node.state.contents)
             yield PlanError(
                 f"{node.label} keeps {state} for ever: its state grows with the input",
                 code="unbounded-state",
@@ -45,7 +44,7 @@ def _remedy(node: Node, streams: int) -> str:
         )
     if streams > 1:
         remedy = "Set a watermark on each source and add a time range to the join"
-    elif node.relation.calls_windows():
+    elif node.relation.calls_windows:
         remedy = "Set a watermark on the source"
     else:
         remedy = "Group by a window of a column with a watermark"

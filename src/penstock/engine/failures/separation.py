@@ -141,7 +141,7 @@ class FailingRowFilter:
         builder = self._builder
         frame = builder.derive(node, frames, query, session)
         inputs = [name for name in node.inputs if not self.builder.plan.nodes[name].static]
-        if node.relation is None or node.updating or len(inputs) != 1:
+        if node.frame_transform is None or node.updating or len(inputs) != 1:
             return frame
         (name,) = inputs
         rows = number_rows(frames[name])
