@@ -17,7 +17,7 @@ from penstock.engine.failures.checked_queries import has_checks
 from penstock.engine.row_checks.failing_rows import (
     NUMBER,
     FailingRows,
-    failing_nodes,
+    failing_names,
     read_failing_rows,
     remove_failing_rows,
 )
@@ -237,10 +237,14 @@ def test_a_failure_in_a_join_names_the_expression(workspace: Workspace) -> None:
         ("SELECT at, CAST(text AS INT) AS k, sum(1 / n) AS s FROM numbers GROUP BY 1, 2", True),
         ("SELECT CAST(item AS INT) AS i FROM numbers LATERAL VIEW explode(split(text, ',')) "
          "AS item", True),
-        ("SELECT 1 / sum(n) AS q FROM numbers", False),
+        ("SELECT 1 / sum(n) AS q FROM numbers", True),
+        ("SELECT n, upper(max(text)) AS m FROM numbers GROUP BY n HAVING count(*) > 1", False),
+        ("SELECT sum(n) FILTER (WHERE n > 1) + 1 AS s, CAST(min(text) AS INT) AS m, max(n) AS b, "
+         "concat(text, 'x') AS t FROM numbers GROUP BY text HAVING 1 / (count(*) - 1) > 0", True),
     ],
     ids=[
-        "window", "sliding", "filter", "generator", "cast", "groups", "generated", "after_state",
+        "window", "sliding", "filter", "generator", "cast", "groups", "generated", "result",
+        "safe_result", "having",
     ],
 )  # fmt: skip
 def test_only_fallible_expressions_of_rows_are_checked(
@@ -275,8 +279,8 @@ def test_a_row_that_fails_several_times_is_one_failing_row(tmp_path: Path) -> No
     (passing,) = discard(iter([pa.array([{"id": 3, NUMBER: 0.1}, None], type_)]))
     assert passing.to_pylist() == [False, True]
     batch = tmp_path / "None"
-    assert failing_nodes(batch) == ["node"]
+    assert failing_names(batch) == ["node"]
     tables = [table for _, table in read_failing_rows(batch, "node", 2)]
     assert [table.to_pydict() for table in tables] == [{"id": [1, 1]}, {"id": [2]}]
     remove_failing_rows(batch)
-    assert failing_nodes(batch) == []
+    assert failing_names(batch) == []

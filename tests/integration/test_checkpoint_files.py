@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from penstock import app
 
@@ -41,3 +42,34 @@ def test_there_are_no_files_of_checksums_of_hadoop(
     assert (checkpoint / "commits" / "0").exists()
     assert any((checkpoint / "state").rglob("*.delta*"))
     assert not list(checkpoint.rglob("*.crc"))
+    modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in checkpoint.rglob("*/0")}
+    assert modes == {(False, 0o644), (True, 0o755)}
+    assert plan.state.stat().st_mode & 0o777 == 0o700
+
+
+def test_java_sets_the_mode_of_a_local_file_by_itself(
+    tmp_path: Path, penstock_spark: SparkSession
+) -> None:
+    spark: Any = penstock_spark
+    settings, java = spark._jsc.hadoopConfiguration(), spark._jvm
+    hadoop = java.org.apache.hadoop.fs
+    local = hadoop.FileSystem.getLocal(settings)
+    path = tmp_path / "a b"
+    path.mkdir()
+    for mode in ("640", "1755", "700"):
+        local.setPermission(hadoop.Path(str(path)), hadoop.permission.FsPermission(mode))
+        assert f"{path.stat().st_mode & 0o7777:o}" == mode
+    with pytest.raises(Py4JJavaError) as failure:
+        permission = hadoop.permission.FsPermission("600")
+        local.getRaw().setPermission(hadoop.Path(str(tmp_path / "none")), permission)
+    assert "java.nio.file.NoSuchFileException" in str(failure.value)
+
+
+def test_settings_of_tasks_have_no_origins(penstock_spark: SparkSession) -> None:
+    spark: Any = penstock_spark
+    settings = spark._jsc.hadoopConfiguration()
+    assert settings.get("fs.defaultFS") == "file:///"
+    assert settings.getPropertySources("io.file.buffer.size") is None
+    copy = spark._jsparkSession.sessionState().newHadoopConf()
+    assert copy.getInt("io.file.buffer.size", 0) > 0
+    assert copy.getPropertySources("io.file.buffer.size") is None

@@ -11,6 +11,9 @@ import pytest
 from pipelines import Row, Workspace, dump
 
 from penstock.core.errors import StateError
+from penstock.plan.model import Query
+from penstock.runtime.batch_events import BatchEvents
+from penstock.runtime.stop import Stopped
 
 pytestmark = pytest.mark.spark
 
@@ -162,22 +165,104 @@ def test_rows_fail_between_updating_transforms(workspace: Workspace) -> None:
     }
 
 
-def test_a_row_of_the_result_fails(workspace: Workspace) -> None:
-    text = pipeline({"sums": "SELECT city, 10 DIV (sum(x) - 6) AS q FROM orders GROUP BY city"})
-    put_orders(workspace, BATCHES[1][2:], [{"id": 7, "city": "Oslo", "x": 4, "text": "7"}])
+GROUPS: list[list[Row]] = [
+    [
+        {"id": 1, "city": "Oslo", "x": 2, "text": "1"},
+        {"id": 2, "city": "Rome", "x": 6, "text": "2"},
+    ],
+    [{"id": 3, "city": "Oslo", "x": 4, "text": "x"}],
+    [
+        {"id": 4, "city": "Oslo", "x": 1, "text": "2"},
+        {"id": 5, "city": "Rome", "x": 0, "text": "2"},
+    ],
+]
+RATIO = "10 DIV (sum(x) - 6)"
+
+
+def test_groups_fail(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row of a failing group is taken back, and added when the group no longer fails."""
+    queries = {
+        "sums": f"SELECT city, {RATIO} AS q FROM orders GROUP BY city",
+        "totals": "SELECT sum(q) AS total FROM sums",
+        "distinct": f"SELECT city, {RATIO} AS q, count(DISTINCT text) AS d FROM orders "
+        "GROUP BY city",
+        "large": f"SELECT city, count(*) AS n FROM orders GROUP BY city HAVING {RATIO} < 20",
+        "casts": "SELECT city, CAST(max(text) AS INT) AS n FROM orders GROUP BY city",
+        "raised": "SELECT city, if(count(*) > 2, raise_error(city), city) AS name FROM orders "
+        "GROUP BY city",
+        "nested": f"SELECT q, count(*) AS n FROM (SELECT city, {RATIO} AS q FROM orders "
+        "GROUP BY city) GROUP BY q HAVING 1 DIV (q + 2) >= 0",
+        "places": "SELECT id, 10 DIV (place - 2) AS p FROM (SELECT id, row_number() OVER "
+        "(PARTITION BY city ORDER BY id DESC) AS place FROM orders WHERE x < 5)",
+        "joined": "SELECT id, 10 DIV (x - price) AS d FROM orders LEFT JOIN prices ON x = y",
+    }
+    workspace.put("prices/0.jsonl", [dump({"y": 2, "price": 7}), dump({"y": 1, "price": 1})])
+    text = pipeline(queries, SOURCES + PRICES)
+    interrupted: set[tuple[str, int]] = set()
+    ended = BatchEvents.on_end
+
+    def interrupt(self: BatchEvents, query: Query, number: int) -> None:
+        if (query.name, number) not in interrupted:
+            interrupted.add((query.name, number))
+            raise Stopped
+        ended(self, query, number)
+
+    monkeypatch.setattr(BatchEvents, "on_end", interrupt)
+    tables = []
+    for number, batch in enumerate(GROUPS):
+        put_orders(workspace, batch, first=number)
+        for _ in range(4):
+            workspace.run(text, until="caught_up")
+        tables.append({name: table(workspace, name) for name in queries})
+    assert interrupted
+    assert [each["sums"] for each in tables] == [[("Oslo", -2)], [], [("Oslo", 10)]]
+    assert [each["totals"] for each in tables] == [[(-2,)], [(None,)], [(10,)]]
+    assert [each["distinct"] for each in tables] == [[("Oslo", -2, 1)], [], [("Oslo", 10, 3)]]
+    assert [each["large"] for each in tables] == [[("Oslo", 1)], [], [("Oslo", 3)]]
+    assert [each["casts"] for each in tables] == [
+        [("Oslo", 1), ("Rome", 2)], [("Rome", 2)], [("Rome", 2)]
+    ]  # fmt: skip
+    assert [each["raised"] for each in tables][1:] == [
+        [("Oslo", "Oslo"), ("Rome", "Rome")], [("Rome", "Rome")]
+    ]  # fmt: skip
+    assert [each["nested"] for each in tables] == [[], [], [(10, 1)]]
+    assert [each["places"] for each in tables] == [
+        [(1, -10)], [(3, -10)], [(1, 10), (4, -10), (5, -10)]
+    ]  # fmt: skip
+    assert tables[-1]["joined"] == [(1, -2), (2, None), (3, None), (5, None)]
+    oslo, rome = ("Oslo", BY_ZERO), ("Rome", BY_ZERO)
+    assert letters(workspace) == {
+        "sums": [oslo, rome],
+        "distinct": [oslo, rome],
+        "large": [oslo, rome, rome],
+        "casts": [("Oslo", NO_NUMBER)],
+        "raised": [("Oslo", "user-raised-exception")],
+        "nested": [oslo, oslo, rome],
+        "places": [(1, BY_ZERO), (3, BY_ZERO)],
+        "joined": [(4, BY_ZERO)],
+    }
+    assert {letter["stage"] for letter in workspace.letters()} == {"output"}
+    payloads = [json.loads(letter["payload"]) for letter in workspace.letters()]
+    assert {"city": "Oslo", "sum(x)": 6} in payloads
+
+
+def test_an_aggregate_overflows(workspace: Workspace) -> None:
+    text = pipeline(
+        {"sums": "SELECT city, sum(x) AS q, count(DISTINCT text) AS d FROM orders GROUP BY city"}
+    )
+    put_orders(workspace, BATCHES[1][2:], [{"id": 7, "city": "Oslo", "x": 2**63 - 1, "text": "7"}])
     handle = workspace.start(text, until="caught_up")
     outcome = handle.wait(120)
     assert outcome is not None and outcome.ending == "failed"
     (error,) = outcome.errors.values()
-    assert error.code == BY_ZERO
+    assert error.code == "arithmetic-overflow"
     assert 'transform "sums"' in error.message and "a row of its result" in error.message
-    assert "Division by zero" in error.message
-    assert table(workspace, "sums") == [("Oslo", -2)]
+    assert table(workspace, "sums") == [("Oslo", 2, 1)]
     (numbers,) = handle.metrics.snapshot()["queries"].values()
     assert numbers["state_rows"] == 1 and numbers["state_bytes"] > 0
-    text = text.replace("10 DIV (sum(x) - 6)", "try_divide(10, sum(x) - 6)")
+    text = text.replace("sum(x)", "try_sum(x)")
     with pytest.raises(StateError, match="has changed"):
         workspace.start(text, until="caught_up").wait(120)
     shutil.rmtree(workspace.root / "sums")
     workspace.run(text, until="caught_up", fresh=True)
-    assert table(workspace, "sums") == [("Oslo", None)]
+    assert table(workspace, "sums") == [("Oslo", None, 2)]

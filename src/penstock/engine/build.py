@@ -15,6 +15,7 @@ from penstock.engine.catalyst.variants import mark_variants
 from penstock.engine.catalyst.views import create_view
 from penstock.engine.derivation import Derivation, Derive
 from penstock.engine.late.late_search import late_capture
+from penstock.engine.row_checks.result_rows import ResultRows
 from penstock.engine.row_checks.stream_checks import check_node, is_checkable, stage_of
 from penstock.engine.sources.datasource import NAME, TASK, PenstockDataSource
 from penstock.engine.sources.merged import divide, merge
@@ -48,6 +49,8 @@ class Builder(TableReader, Derivation):
     """The IDs in Spark of the watermarks of nodes, in the streams that were built last."""
     computed_watermarks: dict[str, str] = field(default_factory=dict)
     """The nodes of watermarks on computed columns, by the ID of the watermark in Spark."""
+    results: dict[str, ResultRows] = field(default_factory=dict)
+    """The rows of groups that are checked in streams, by the names of `FailingRows`."""
 
     def build_streams(self, query: Query) -> dict[str, DataFrame]:
         """Returns the DataFrames of the stream nodes of `query`, the root last."""
@@ -167,7 +170,8 @@ class Builder(TableReader, Derivation):
             return frame
         names = (node.name, *node.inputs)
         (input_,) = (frames[n] for n in names if n in frames and n in self.plan.streams)
-        frame = check_node(node, frame, input_, self.make_spool(node, query, stage_of(node)))
+        spool = self.make_spool(node, query, stage_of(node))
+        frame = check_node(node, frame, input_, spool, self.results)
         create_view(frame, node.name)
         return frame
 

@@ -78,21 +78,19 @@ def start(
     changed_tables = builder.keep_tables(query, checkpoint)
     settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
     with _settings(builder.session, settings):
-        unchecked = {}
-        if checks_rows and builder.has_late_rows(query):
-            unchecked = replace(builder, checks_rows=False).build_streams(query)
-        frames = builder.build_streams(query)
-        late = find_late_rows(
-            builder, query, (unchecked or frames)[query.root], builder.computed_watermarks
-        )
+        unchecked = replace(builder, checks_rows=False).build_streams(query)
+        frames = builder.build_streams(query) if checks_rows else unchecked
+        late = find_late_rows(builder, query, unchecked[query.root], builder.computed_watermarks)
         watermarks = source_watermarks(builder, query, builder.watermark_ids)
         separate, kept = executed_stream(frames[query.root], checkpoint)
         stream = read_once(separate)
         places = FailingRowPlaces(builder, query, checkpoint, _source_tasks(stream))
         runner = BatchRunner(builder, query, checkpoint, observer, late, watermarks, kept, places)
         if any(builder.plan.nodes[name].stateful for name in query.stream_nodes):
-            check_stream_state(query, separate, checkpoint)
-            record_stream_state(separate, checkpoint)
+            # Checks rename the columns of aggregations, which remain the same in the state.
+            known, _ = executed_stream(unchecked[query.root], checkpoint)
+            check_stream_state(query, known, checkpoint)
+            record_stream_state(known, checkpoint)
         writer = (
             stream.writeStream.queryName(query.name)
             .outputMode(query.output_mode)

@@ -18,14 +18,24 @@ from pyspark.sql.utils import is_remote
 from penstock.core.errors import RecordError
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.columns import to_arrow
-from penstock.engine.catalyst.spark_plan import analyzed_plan
+from penstock.engine.catalyst.logical_plans import Catalyst
+from penstock.engine.catalyst.spark_plan import analyzed_plan, frame_of
 from penstock.engine.catalyst.views import create_view
-from penstock.engine.row_checks.checked_plan import ROW
-from penstock.engine.row_checks.data_errors import data_error
+from penstock.engine.row_checks.checked_plan import ROW, without_ctes
+from penstock.engine.row_checks.data_errors import require_data_error
+from penstock.engine.row_checks.result_rows import ResultRows, aggregations, divide
 from penstock.engine.row_checks.row_checks import Check, find_checks, number_rows
 from penstock.engine.sinks.sink_rows import computed
+from penstock.engine.tasks.spool import Stage
 from penstock.engine.updating.checkpoint import checkpoint
-from penstock.engine.updating.checks import UpdatingChecks, added_rows
+from penstock.engine.updating.checks import (
+    UpdatingChecks,
+    added_numbers,
+    added_rows,
+    result_checks,
+)
+from penstock.engine.updating.rows import WEIGHT
+from penstock.engine.updating.weighted import Weighted, weighted_leaf
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import upstream
 from penstock.sdk.columns.row_json import row_payload
@@ -40,12 +50,16 @@ class NotSeparable(Exception):
 
 @dataclass(frozen=True)
 class _Failures:
-    """The input rows on which a node fails. `rows` are the input with the column `ROW`."""
+    """The rows on which a node fails, with the column `ROW`.
+
+    They are rows of its input, or at the stage `output` those of an operator that combines rows.
+    """
 
     node: Node
     rows: DataFrame
     checks: list[Check]
     numbers: pa.Array
+    stage: Stage = "transform"
 
     def parts(self) -> Iterator[tuple[pa.Table, list[RecordError]]]:
         """Yields failing rows in order, with their errors. Raises NotSeparable."""
@@ -100,10 +114,10 @@ class FailingRowFilter:
                 rows = frames[self.sink.inputs[0]]
                 self.check_stop()
                 stack.enter_context(computed(rows))
-                for failures in self._failures:
-                    self._report(failures, number)
+                for index, failures in enumerate(self._failures):
+                    self._report(failures, number, f"sql-{index}")
             except (Py4JError, PySparkException) as error:
-                _require_data_error(error)
+                require_data_error(error)
                 raise NotSeparable from error
             yield rows
 
@@ -112,9 +126,11 @@ class FailingRowFilter:
         updating = self.builder.updating
         if updating is None:
             return self.builder
-        return replace(self.builder, updating=updating.again(self._select))
+        return replace(self.builder, updating=updating.again(self))
 
-    def _select(self, node: Node, weighted: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
+    def select_inputs(
+        self, node: Node, weighted: Mapping[str, DataFrame]
+    ) -> Mapping[str, DataFrame]:
         """Returns the rows of the weighted inputs on which an updating transform does not fail."""
         session = self.root.sparkSession
         valid = dict(weighted)
@@ -122,9 +138,9 @@ class FailingRowFilter:
             rows = number_rows(weighted[name])
             try:
                 checks = search.find(rows)
-                numbers = self._failing_numbers(rows, checks)
+                numbers = self._failing_numbers(checks, rows)
             except (Py4JError, PySparkException) as error:
-                _require_data_error(error)
+                require_data_error(error)
                 raise NotSeparable from error
             if len(numbers):
                 values = added_rows(rows, self.builder.plan.nodes[name].operation)
@@ -134,6 +150,33 @@ class FailingRowFilter:
                 valid[name] = self._without(rows, numbers).select(weighted[name].columns)
         return valid
 
+    def select_results(
+        self, node: Node, leaves: frozenset[int], results: ResultRows, changes: Weighted
+    ) -> Weighted:
+        """Returns the rows of an operator on which the operators above do not fail.
+
+        A row that fails before and after the batch is reported once, by the earlier batch.
+        """
+        session = self.root.sparkSession
+        catalyst = Catalyst(session)
+        weight = catalyst.column(changes.weight).alias(WEIGHT)
+        frame = catalyst.frame(changes.plan).select(*results.columns(catalyst), weight)
+        try:
+            rows, checks = self._result_rows(
+                frame, lambda rows: result_checks(results, rows, leaves)
+            )
+            numbers = self._failing_numbers(checks)
+        except (Py4JError, PySparkException) as error:
+            require_data_error(error)
+            raise NotSeparable from error
+        if not len(numbers):
+            return changes
+        reported = added_numbers(_join(rows, numbers, "left_semi"))
+        values = added_rows(rows, None)
+        self._failures.append(_Failures(node, values, checks, reported, "output"))
+        valid = self._without(rows, numbers).select(frame.columns)
+        return weighted_leaf(catalyst, valid, results.rows, inserts_only=changes.inserts_only)
+
     def _derive(
         self, node: Node, frames: Mapping[str, DataFrame], query: Query, session: SparkSession
     ) -> DataFrame:
@@ -141,21 +184,55 @@ class FailingRowFilter:
         builder = self._builder
         frame = builder.derive(node, frames, query, session)
         inputs = [name for name in node.inputs if not self.builder.plan.nodes[name].static]
-        if node.frame_transform is None or node.updating or len(inputs) != 1:
+        if node.frame_transform is None or node.updating:
             return frame
+        if len(inputs) != 1:
+            return self._without_failing_results(node, frame)
         (name,) = inputs
         rows = number_rows(frames[name])
         checks = find_checks(frame, frames[name], rows)
-        numbers = self._failing_numbers(rows, checks)
+        numbers = self._failing_numbers(checks, rows)
         if not len(numbers):
-            return frame
+            return self._without_failing_results(node, frame)
         self._failures.append(_Failures(node, rows, checks, numbers))
         valid = self._without(rows, numbers).drop(ROW)
         create_view(valid, name)
         try:
-            return builder.derive(node, {**frames, name: valid}, query, session)
+            frame = builder.derive(node, {**frames, name: valid}, query, session)
+            return self._without_failing_results(node, frame)
         finally:
             create_view(frames[name], name)
+
+    def _without_failing_results(self, node: Node, frame: DataFrame) -> DataFrame:
+        """Returns a frame without the rows of groups on which expressions over aggregates fail."""
+        session = frame.sparkSession
+        plan = whole = without_ctes(frame)
+        for following in reversed(range(len(aggregations(plan)))):
+            results = divide(plan, aggregations(plan)[-1 - following], session)
+            rows, checks = self._result_rows(results.frame(session), results.checks)
+            numbers = self._failing_numbers(checks)
+            if len(numbers):
+                self._failures.append(_Failures(node, rows, checks, numbers, "output"))
+                plan = results.plan_over(self._without(rows, numbers).drop(ROW))
+        if plan is whole:
+            return frame
+        frame = frame_of(plan, session)
+        create_view(frame, node.name)
+        return frame
+
+    def _result_rows(
+        self, frame: DataFrame, find: Callable[[DataFrame], list[Check]]
+    ) -> tuple[DataFrame, list[Check]]:
+        """Returns the rows of an operator with their numbers, and their checks.
+
+        The rows are a leaf of plans: their columns have the IDs of the operator in the checks.
+        """
+        rows = number_rows(frame)
+        if not find(rows.sparkSession.createDataFrame([], rows.schema)):
+            return rows, []
+        rows = checkpoint(rows)
+        self._stack.callback(lambda: analyzed_plan(rows).rdd().unpersist(False))
+        return rows, find(rows)
 
     def _without(self, rows: DataFrame, numbers: pa.Array) -> DataFrame:
         """Returns the rows without these numbers, as a leaf of plans.
@@ -166,55 +243,30 @@ class FailingRowFilter:
         self._stack.callback(lambda: analyzed_plan(valid).rdd().unpersist(False))
         return valid
 
-    def _failing_numbers(self, rows: DataFrame, checks: Sequence[Check]) -> pa.Int64Array:
-        """Returns the numbers of the rows that fail a check, in order. Keeps the rows in memory."""
+    def _failing_numbers(
+        self, checks: Sequence[Check], rows: DataFrame | None = None
+    ) -> pa.Int64Array:
+        """Returns the numbers of the rows that fail a check, in order. Keeps `rows` in memory."""
         numbers = pa.array([], pa.int64())
         if not checks:
             return numbers
-        rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
-        self._stack.callback(rows.unpersist)
+        if rows is not None:
+            rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+            self._stack.callback(rows.unpersist)
         for check in checks:
             self.check_stop()
             numbers = pa.concat_arrays([numbers, check.numbers()])
         return pc.unique(numbers).sort()
 
-    def _report(self, failures: _Failures, number: int) -> None:
-        spool = self.builder.make_spool(failures.node, self.query, "transform")
+    def _report(self, failures: _Failures, number: int, name: str) -> None:
+        spool = self.builder.make_spool(failures.node, self.query, failures.stage)
         for part, (table, errors) in enumerate(failures.parts()):
             self.check_stop()
-            writer = spool.begin(number, f"sql-{part}")
+            writer = spool.begin(number, f"{name}-{part}")
             (batch,) = table.to_batches()
             for index, error in enumerate(errors):
                 writer.add(row_payload(batch, index), error)
             writer.close()
-
-
-def _require_data_error(error: Exception) -> None:
-    """Raises an error of Spark that is not about a value."""
-    if isinstance(error, PySparkException) and data_error(error) is None:
-        raise error
-
-
-def find_failing_rows(frames: Sequence[DataFrame], input_: DataFrame) -> dict[int, RecordError]:
-    """Returns the positions of the rows of `input_` on which a frame fails, and their errors.
-
-    The frames are computed from `input_`. Rows that fail where no check finds them are left out.
-    """
-    if is_remote():
-        return {}
-    rows = number_rows(input_.coalesce(1))
-    errors: dict[int, RecordError] = {}
-    try:
-        for check in (each for frame in frames for each in find_checks(frame, input_, rows)):
-            numbers = pc.unique(check.numbers()).sort()
-            for start in range(0, len(numbers), ROWS_PER_FILE):
-                part = numbers.slice(start, ROWS_PER_FILE)
-                for number, error in check.errors(part[0].as_py(), part[-1].as_py()):
-                    errors.setdefault(number, error)
-    except (Py4JError, PySparkException) as error:
-        _require_data_error(error)
-        return {}
-    return errors
 
 
 def branch_of(builder: Builder, query: Query, sink: Node) -> Query:

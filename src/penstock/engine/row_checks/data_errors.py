@@ -113,6 +113,12 @@ def to_record_error(error: Exception) -> RecordError:
     return found
 
 
+def require_data_error(error: Exception) -> None:
+    """Raises an error of Spark that is not about a value."""
+    if isinstance(error, PySparkException) and data_error(error) is None:
+        raise error
+
+
 def _java_error(java: Any) -> RecordError | None:
     gateway = SparkContext._gateway
     try:

@@ -21,27 +21,37 @@ from penstock.core.files.private_files import create_directory, open_private
 from penstock.engine.tasks import task as spark_task
 
 FOLDER = ".failing"
-"""The folder of a batch with a folder of failing rows for each node."""
+"""The folder of a batch with a folder for the failing rows of each name."""
 NUMBER = "_penstock_number"
 """The column with a random number that identifies an input row, which is last.
 
 An input row that a join or a generator multiplies may fail several times.
 """
+_RESULT = ".result-"
+"""The part between the name of a node, which has no dot, and the position of an aggregation."""
 _COLUMNS = b"columns"
 """The metadata key of the columns in Spark's types, as JSON."""
 
 
 @dataclass(frozen=True)
 class FailingRows:
-    """The destination of the input rows on which a node fails. `directory` None discards them.
+    """The destination of the rows on which a node fails. `directory` None discards them.
 
+    `name` is that of the node for its input rows, and that of `of_result` for rows of groups.
     `directory` is that of the spool of the query.
     """
 
-    node: str
+    name: str
     columns: StructType
     directory: str | None
     check: int = 0
+
+    def of_result(self, position: int, columns: StructType) -> FailingRows:
+        """Returns the destination of the rows of an aggregation of the node.
+
+        `position` is that of the aggregation, from below.
+        """
+        return replace(self, name=f"{node_of(self.name)}{_RESULT}{position}", columns=columns)
 
     def of_check(self, check: int) -> FailingRowsWriter:
         """Returns the writer of the rows that fail a check of the node."""
@@ -73,7 +83,7 @@ class _PartitionFile:
 
     def __init__(self, rows: FailingRows) -> None:
         batch, partition = spark_task.batch_number(), spark_task.partition()
-        folder = Path(rows.directory or "") / str(batch) / FOLDER / rows.node
+        folder = Path(rows.directory or "") / str(batch) / FOLDER / rows.name
         self._final = folder / f"{rows.check}-{partition}.arrows"
         self._hidden = folder / f".{self._final.name}.{time.monotonic_ns()}"
         self._columns = rows.columns
@@ -95,21 +105,26 @@ class _PartitionFile:
             self._hidden.rename(self._final)
 
 
-def failing_nodes(batch: Path) -> list[str]:
-    """Returns the nodes with failing rows in the spool of a batch."""
+def node_of(name: str) -> str:
+    """Returns the node of failing rows of a name."""
+    return name.partition(_RESULT)[0]
+
+
+def failing_names(batch: Path) -> list[str]:
+    """Returns the names of the failing rows in the spool of a batch (see `FailingRows`)."""
     folder = batch / FOLDER
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def read_failing_rows(batch: Path, node: str, size: int) -> Iterator[tuple[StructType, pa.Table]]:
-    """Yields the failing rows of a node, with their columns in Spark's types.
+def read_failing_rows(batch: Path, name: str, size: int) -> Iterator[tuple[StructType, pa.Table]]:
+    """Yields the failing rows of a name, with their columns in Spark's types.
 
     Each row occurs once. The order is fixed. A table has about `size` rows.
     """
     seen: set[object] = set()
     pending: list[pa.Table] = []
     columns = StructType()
-    for path in sorted((batch / FOLDER / node).glob("[!.]*.arrows"), key=_order):
+    for path in sorted((batch / FOLDER / name).glob("[!.]*.arrows"), key=_order):
         with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as reader:
             columns = StructType.fromJson(json.loads(reader.schema.metadata[_COLUMNS]))
             for rows in reader:

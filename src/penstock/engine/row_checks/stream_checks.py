@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import rand, struct, when
 from pyspark.sql.pandas.functions import arrow_udf
 
+from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
     class_name,
@@ -30,6 +31,7 @@ from penstock.engine.row_checks.checked_plan import (
     without_ctes,
 )
 from penstock.engine.row_checks.failing_rows import NUMBER, FailingRows, FailingRowsWriter
+from penstock.engine.row_checks.result_rows import ResultRows, aggregations, divide
 from penstock.engine.tasks.spool import Spool, Stage
 from penstock.plan.model import Node
 
@@ -51,26 +53,64 @@ def stage_of(node: Node) -> Stage:
     return "output" if node.kind == "source" else "transform"
 
 
-def check_node(node: Node, frame: DataFrame, input_: DataFrame, spool: Spool) -> DataFrame:
-    """Returns the output of a node, computed from `input_`, without the rows on which it fails."""
+def check_node(
+    node: Node, frame: DataFrame, input_: DataFrame, spool: Spool, results: dict[str, ResultRows]
+) -> DataFrame:
+    """Returns the output of a node, computed from `input_`, without the rows on which it fails.
+
+    Adds the rows of its aggregations that may fail to `results`, by the names of `FailingRows`.
+    """
     directory = spool.directory if spool.reports else None
-    return check_stream(frame, input_, FailingRows(node.name, input_.schema, directory))
+    return check_stream(frame, input_, FailingRows(node.name, input_.schema, directory), results)
 
 
-def check_stream(frame: DataFrame, input_: DataFrame, failing: FailingRows) -> DataFrame:
+def check_stream(
+    frame: DataFrame,
+    input_: DataFrame,
+    failing: FailingRows,
+    results: dict[str, ResultRows] | None = None,
+) -> DataFrame:
     """Returns a stream that is computed from `input_`, without the rows on which it fails.
 
-    Tasks write the input rows on which an expression fails to files (see `FailingRows`). Returns
-    `frame` itself if nothing can fail or be checked: a failure is then an error of the query. The
-    output and the state of its operators remain the same.
+    Tasks write the input rows on which an expression fails to files (see `FailingRows`), and the
+    rows of groups on which an expression over aggregates fails. Returns `frame` itself if nothing
+    can fail or be checked: a failure is then an error of the query. The output and the state of its
+    operators remain the same.
     """
     try:
+        session = frame.sparkSession
         identified = input_.select("*", struct("*", rand().alias(NUMBER)).alias(ROW))
-        checked = _CheckedStream(frame.sparkSession, input_, identified, failing)
-        plan = checked.rewrite(without_ctes(frame))
-        return frame_of(plan, frame.sparkSession) if checked.count else frame
+        checked = _CheckedStream(session, input_, identified, failing)
+        plan = without_ctes(frame)
+        above = checked.rewrite(plan)
+        above = _check_results(above if checked.count else plan, session, failing, results)
+        return frame if above is plan else frame_of(above, session)
     except (AnalysisException, Py4JError):
         return frame
+
+
+def _check_results(
+    plan: Any, session: SparkSession, failing: FailingRows, results: dict[str, ResultRows] | None
+) -> Any:
+    """Returns the plan of a stream with checks of the rows of its aggregations; or itself."""
+    catalyst = Catalyst(session)
+    for position in range(len(aggregations(plan))):
+        aggregate = aggregations(plan)[position]
+        if not aggregate.isStreaming():
+            continue
+        found = divide(plan, aggregate, session)
+        rows = frame_of(found.rows, session)
+        columns = found.columns(catalyst)
+        failing = failing.of_result(position, rows.select(*columns).schema)
+        identified = rows.select("*", struct(*columns, rand().alias(NUMBER)).alias(ROW))
+        checked = _CheckedStream(session, rows, identified, failing)
+        checked.input = found.rows
+        above = checked.rewrite(found.above)
+        if checked.count:
+            plan = above
+            if results is not None:
+                results[failing.name] = found
+    return plan
 
 
 class _CheckedStream(CheckedPlan):

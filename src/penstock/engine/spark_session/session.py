@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.core.errors import PenstockError
 from penstock.engine.spark_session.java import Choice
@@ -137,7 +137,6 @@ class _RunningSession:
             raise
         try:
             self.session = self._attach(conf)
-            _leave_out_checksums(self.session)
         except PenstockError:
             self.close()
             raise
@@ -176,6 +175,7 @@ class _RunningSession:
 
         from penstock.engine.catalyst.java_names import keep_classes_of_pyspark
         from penstock.engine.catalyst.java_releases import release_together
+        from penstock.engine.spark_session.hadoop import tune_hadoop
 
         silence_py4j()
         silence_accumulators()
@@ -186,6 +186,7 @@ class _RunningSession:
             session = builder.getOrCreate()
         keep_classes_of_pyspark(session)
         release_together(session)
+        tune_hadoop(session)
         return session
 
     @property
@@ -210,17 +211,6 @@ class _RunningSession:
             _detach()
         if self._warm:
             self._warm.stop()
-
-
-def _leave_out_checksums(session: SparkSession) -> None:
-    """Makes Hadoop write local files without files of checksums.
-
-    Hadoop starts a process for the mode of each file, so these files would double the time in which
-    a batch is recorded in the checkpoint. Spark has checksums of its own for files of state.
-    """
-    java: Any = session
-    local = java._jvm.org.apache.hadoop.fs.FileSystem.getLocal(java._jsc.hadoopConfiguration())
-    local.setWriteChecksum(False)
 
 
 _running: _RunningSession | None = None

@@ -14,8 +14,9 @@ from pyspark.sql.functions import min as minimum
 from pyspark.sql.functions import sum as total
 from pyspark.sql.types import ByteType, StructField, StructType
 
+from penstock.engine.catalyst.aggregates import replace_calls
 from penstock.engine.catalyst.logical_plans import Catalyst
-from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, map_children, scala_items
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.checkpoints.state_schema import OperatorSchema, is_identity, stable_name
 from penstock.engine.updating.accumulators import Buffer, Partials, function_of, is_atomic
 from penstock.engine.updating.checkpoint import checkpoint
@@ -53,7 +54,7 @@ class Accumulation:
             return None
         partials = Partials(catalyst, input_)
         functions = []
-        for aggregate in _aggregates(scala_items(plan.aggregateExpressions())):
+        for aggregate in functions_of(scala_items(plan.aggregateExpressions())):
             buffer = partials.buffer(aggregate)
             if buffer is None:
                 return None
@@ -136,7 +137,7 @@ class Accumulation:
         plan = self.catalyst.project(plan, [*self.catalyst.rename(found, targets), weight])
         results = [(a, function_of(a).evaluateExpression()) for a, _ in self.functions]
         items = [
-            _replaced(item, results, self.catalyst)
+            replace_calls(item, results, self.catalyst)
             for item in scala_items(self.plan.aggregateExpressions())
         ]
         return Weighted(self.catalyst.project(plan, [*items, weight]), weight)
@@ -154,7 +155,7 @@ class Accumulation:
         return rows[0] if len(rows) == 1 else rows[0].unionAll(rows[1])
 
 
-def _aggregates(expressions: Sequence[Any]) -> list[Any]:
+def functions_of(expressions: Sequence[Any]) -> list[Any]:
     """Returns the aggregate functions in expressions, each once."""
     found: dict[Any, Any] = {}
     pending = list(expressions)
@@ -165,13 +166,3 @@ def _aggregates(expressions: Sequence[Any]) -> list[Any]:
         else:
             pending += scala_items(expression.children())
     return list(found.values())
-
-
-def _replaced(expression: Any, results: Sequence[tuple[Any, Any]], catalyst: Catalyst) -> Any:
-    """Returns an expression with the results in place of the aggregate functions."""
-    if class_name(expression) == "AggregateExpression":
-        same = expression.resultId().id()
-        return next(result for aggregate, result in results if aggregate.resultId().id() == same)
-    return map_children(
-        expression, lambda child: _replaced(child, results, catalyst), catalyst.java
-    )

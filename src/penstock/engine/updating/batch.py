@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark import StorageLevel
@@ -20,6 +21,7 @@ from penstock.engine.updating.emptiness import has_rows_without_input
 from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
 from penstock.engine.updating.operator import Input, TouchedRows, schema_of, touch
 from penstock.engine.updating.plan import IncrementalPlan, check_operators
+from penstock.engine.updating.protocols import Selection
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.scalar_subqueries import ScalarSubqueries
 from penstock.engine.updating.task import Expiry, UpdateState
@@ -33,9 +35,6 @@ BUCKETS = 16
 """The number of buckets of keys, which stays the same for the life of a state."""
 _REMOVALS = 20
 """How often rows are removed within `updating_ttl`."""
-
-Select = Callable[[Node, Mapping[str, DataFrame]], Mapping[str, DataFrame]]
-"""A function that returns the chosen rows of the weighted inputs of a transform."""
 
 
 @dataclass
@@ -53,7 +52,7 @@ class UpdatingBatch:
     number: int
     time: int
     version: StateVersion
-    select: Select | None = None
+    select: Selection | None = None
     _weighted: dict[str, DataFrame] = field(default_factory=dict)
     _operators: dict[str, tuple[BucketFiles, DataFrame]] = field(default_factory=dict)
     _schemas: dict[str, OperatorSchema] = field(default_factory=dict)
@@ -82,7 +81,7 @@ class UpdatingBatch:
         version = directory.before(last + 1)
         return cls(plan, session, directory, last + 1, version.time, version)
 
-    def again(self, select: Select | None = None) -> UpdatingBatch:
+    def again(self, select: Selection | None = None) -> UpdatingBatch:
         """Returns the batch for another computation, which replaces that of the same transforms.
 
         `commit` of both batches makes the state after the last computation the current one.
@@ -99,13 +98,17 @@ class UpdatingBatch:
         weighted: Mapping[str, DataFrame]
         weighted = {name: self._input(name, frames) for name in node.inputs}
         if self.select is not None:
-            weighted = self.select(node, weighted)
+            weighted = self.select.select_inputs(node, weighted)
         leaves = leaves_of(weighted, self.session)
         inputs = {rdd_of(leaf): weighted[name] for name, leaf in leaves.items()}
         table = table_of(node, {**weighted, **leaves}, self.session)
         template = ScalarSubqueries(catalyst, inputs.keys()).replace(table_plan(table))
         inserts = frozenset(rdd_of(leaves[name]) for name in self._inserts_only & leaves.keys())
-        rows = IncrementalPlan(catalyst, inputs, self, node.name, inserts).changes(template)
+        select = None
+        if self.select is not None:
+            select = partial(self.select.select_results, node, frozenset(inputs))
+        plan_of_changes = IncrementalPlan(catalyst, inputs, self, node.name, inserts, select)
+        rows = plan_of_changes.changes(template)
         plan = catalyst.project(rows.plan, [*scala_items(template.output()), rows.weight])
         frame = self.cache(catalyst.frame(plan))
         self._weighted[node.name] = frame

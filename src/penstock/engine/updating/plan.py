@@ -8,12 +8,13 @@ after the batch, and as they were before. The rows of the second result are take
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
 from penstock.core.errors import PlanError
+from penstock.engine.catalyst.aggregates import divide_in_order
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     SESSION_WINDOW,
@@ -22,9 +23,11 @@ from penstock.engine.catalyst.spark_plan import (
     has_metadata,
     scala_items,
 )
-from penstock.engine.updating.accumulation import Accumulation
+from penstock.engine.row_checks.result_rows import ResultRows, replace_part
+from penstock.engine.updating.accumulation import Accumulation, functions_of
 from penstock.engine.updating.first_rows import first_rows, limited_window
 from penstock.engine.updating.operator import AFTER, BEFORE, Input, TouchedRows, whole_rows
+from penstock.engine.updating.protocols import Select, State
 from penstock.engine.updating.template import reads
 from penstock.engine.updating.weighted import Weighted, signed, union, weighted_leaf
 
@@ -44,24 +47,8 @@ _WITH_TABLE = {
     1: ("Cross", "Inner", "RightOuter"),
 }
 """The joins with a static table that compute each row by itself, by the side of the changes."""
-
-
-class State(Protocol):
-    """The state of the operators of a query for one batch."""
-
-    @property
-    def expires(self) -> bool:
-        """Whether rows expire in the first operator that keeps them."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no batch was computed before."""
-
-    def touch(self, operator: str, inputs: Sequence[Input]) -> tuple[TouchedRows, bool]:
-        """Returns the rows of the keys that changes touch, and whether the operator had state."""
-
-    def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
-        """Returns the changes of an aggregate that accumulates."""
+_RESULTS = frozenset({"Join", "Window"})
+"""Operators that combine rows and that have no expressions over their result."""
 
 
 class IncrementalPlan:
@@ -69,7 +56,7 @@ class IncrementalPlan:
 
     `inputs` are the changes of each leaf of the plan: their columns, and `WEIGHT`, by the RDD of
     the leaf. Operators have names by their position, after `prefix`. No batch takes rows of the
-    leaves `inserts_only` back.
+    leaves `inserts_only` back. `select` chooses the rows of operators that combine rows.
     """
 
     def __init__(
@@ -79,14 +66,19 @@ class IncrementalPlan:
         state: State,
         prefix: str,
         inserts_only: frozenset[int] = frozenset(),
+        select: Select | None = None,
     ) -> None:
         self._catalyst, self._inputs, self._state = catalyst, inputs, state
         self._inserts_only = inserts_only
-        self._prefix, self._count = prefix, 0
+        self._prefix, self._count, self._select = prefix, 0, select
         self._last_places: dict[int, int] = {}
 
-    def changes(self, plan: Any) -> Weighted:
+    def changes(self, template: Any) -> Weighted:
         """Returns the changes of the result of a plan. Raises PlanError."""
+        self._template = template
+        return self._changes(template)
+
+    def _changes(self, plan: Any) -> Weighted:
         kind = class_name(plan)
         if kind == "LogicalRDD" and int(plan.rdd().id()) in self._inputs:
             leaf = int(plan.rdd().id())
@@ -98,7 +90,7 @@ class IncrementalPlan:
         if kind == "Filter" and (limited := limited_window(plan)) is not None:
             place, last = limited
             self._last_places[place] = last
-        children = [self.changes(child) for child in scala_items(plan.children())]
+        children = [self._changes(child) for child in scala_items(plan.children())]
         if all(child.is_static for child in children):
             return Weighted(plan, None)
         if kind in _TRANSPARENT:
@@ -106,8 +98,21 @@ class IncrementalPlan:
         if kind in _ROW_BY_ROW:
             return self._over(plan, children)
         assert kind in _VISITED, kind
+        if kind == "Aggregate" and self._select is not None:
+            return self._selected_groups(plan, children, self._select)
         changes: Weighted = getattr(self, f"_{kind.lower()}")(plan, children)
+        if kind in _RESULTS and self._select is not None:
+            return self._select(ResultRows.of(plan, self._template), changes)
         return changes
+
+    def _selected_groups(self, plan: Any, children: Sequence[Weighted], select: Select) -> Weighted:
+        """Returns an aggregate whose columns are computed for the chosen groups only."""
+        calls = functions_of(scala_items(plan.aggregateExpressions()))
+        rows, results = divide_in_order(self._catalyst, plan, calls)
+        divided = self._catalyst.project(rows, results)
+        above = replace_part(self._template, plan, divided, self._catalyst.java)
+        groups = select(ResultRows.of(rows, above, results), self._aggregate(rows, children))
+        return self._project(divided, [groups])
 
     def _inserted(self, changes: Weighted) -> Weighted:
         """Returns changes as they are; the rows of a static table are added by the first batch."""
@@ -184,7 +189,7 @@ class IncrementalPlan:
     def _limit(self, plan: Any) -> Weighted:
         """Returns ORDER BY with LIMIT and OFFSET, which compare all rows with each other."""
         below = _sorted_rows(plan)
-        changes = self.changes(below)
+        changes = self._changes(below)
         if changes.is_static:
             return Weighted(plan, None)
         return self._recompute(plan, below, [Input(changes, [])])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.engine.catalyst.aggregates import divide_as_planned
 from penstock.engine.catalyst.function_calls import replace_call
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import class_name, map_children, scala_items
@@ -73,18 +74,11 @@ class ScalarSubqueries:
 
         An aggregate may use the value in the arguments of its functions only.
         """
-        planning = self.catalyst.java.org.apache.spark.sql.catalyst.planning
-        parts = getattr(planning, "PhysicalAggregation$").__getattr__("MODULE$").unapply(plan).get()
-        groups, calls, results = map(scala_items, (parts._1(), parts._2(), parts._3()))
+        rows, results = divide_as_planned(self.catalyst, plan)
         if any(found.equals(each) for each in _find(results)):
-            named = self.catalyst.rename(calls, [call.resultAttribute() for call in calls])
-            aggregate = self._aggregated(plan, [*groups, *named], plan.child())
-            return self.catalyst.project(aggregate, results)
+            return self.catalyst.project(rows, results)
         below, value = self._joined(plan.child(), found)
         items = self._replaced(scala_items(plan.aggregateExpressions()), found, value)
-        return self._aggregated(plan, items, below)
-
-    def _aggregated(self, plan: Any, items: Sequence[Any], below: Any) -> Any:
         groups, output = plan.groupingExpressions(), self.catalyst.sequence(items)
         return self.catalyst.plans.Aggregate(groups, output, below, plan.hint())
 

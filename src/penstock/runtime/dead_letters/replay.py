@@ -14,7 +14,7 @@ from penstock.core.text import plural
 from penstock.engine.build import Builder
 from penstock.engine.checkpoints.batch_record import BatchRecordFile
 from penstock.engine.checks.column_types import column_types
-from penstock.engine.failures.separation import find_failing_rows
+from penstock.engine.failures.row_search import find_failing_rows
 from penstock.engine.late.late_rows import CODE as LATE
 from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.sinks.sink_rows import make_sink_task, partitioning_of, write_rows
