@@ -55,7 +55,7 @@ def test_check_reports_syntax_and_modes_downstream_of_an_error(cli: Any, tmp_pat
     run = cli(tmp_path, "check", "shop.yaml", "--json")
     found = [(error["code"], error["line"]) for error in json.loads(run.stdout)["errors"]]
     assert sorted(found) == [
-        ("missing-option", 3), ("sql-syntax", 5), ("sql-syntax", 6), ("sql-syntax", 7),
+        ("invalid-sql", 5), ("invalid-sql", 6), ("invalid-sql", 7), ("missing-option", 3),
         ("unknown-option", 3), ("unsupported-mode", 10),
     ]  # fmt: skip
 
@@ -109,9 +109,9 @@ def test_check_reports_syntax_and_functions_below_an_error(cli: Any, tmp_path: P
     ]
     assert found == [
         (4, 47, "unknown-type"), (6, 33, "unknown-type"), (8, 35, "unknown-column"),
-        (9, 39, "unknown-function"), (9, 74, "unknown-function"), (11, 57, "sql-syntax"),
+        (9, 39, "unknown-function"), (9, 74, "unknown-function"), (11, 57, "invalid-sql"),
         (12, 53, "unknown-function"), (13, 72, "no-event-time"), (14, 49, "unknown-function"),
-        (15, 54, "unknown-function"), (15, 89, "sql-syntax"), (16, 37, "unknown-function"),
+        (15, 54, "unknown-function"), (15, 89, "invalid-sql"), (16, 37, "unknown-function"),
     ]  # fmt: skip
 
 

@@ -19,6 +19,12 @@ functions:
       import os, signal
       async def killed(x: int) -> int:
           return os.kill(os.getpid(), signal.SIGSEGV) if x == 4 else x
+  closed:
+    code: |
+      import os
+      def closed(x: int) -> int:
+          os.closerange(3 if x == 10 else 4000, 4096)
+          return x
 transforms:
   p:
     type: python
@@ -29,7 +35,7 @@ transforms:
       import os
       def transform(row):
           return os._exit(7) if row["id"] == 6 else row
-  q: {type: sql, sql: "SELECT id, gone(id) AS x, killed(id) AS y FROM p"}
+  q: {type: sql, sql: "SELECT id, gone(id) AS x, killed(id) AS y, closed(id) AS z FROM p"}
 sinks:
   out: {type: memory, from: q}
 """
@@ -39,9 +45,10 @@ def test_rows_that_end_the_worker(workspace: Workspace) -> None:
     workspace.put_rows("in", [{"id": number} for number in range(12)], files=1)
     workspace.run(PIPELINE)
     rows = workspace.result()
-    assert sorted(rows["id"]) == [0, 1, 3, 5, 7, 8, 9, 10, 11]
+    assert sorted(rows["id"]) == [0, 1, 3, 5, 7, 8, 9, 11]
     letters = {letter["payload"]: letter for letter in workspace.letters()}
     assert letters[b'{"id": 6}']["code"] == CODE
     assert letters[b'{"id": 6}']["message"] == "the function ended its process with exit code 7"
     assert "exit code 3" in letters[b'{"id": 2}']["message"]
+    assert letters[b'{"id": 10}']["message"].endswith("closed the files of its process")
     assert "signal SIGSEGV" in letters[b'{"id": 4}']["message"]

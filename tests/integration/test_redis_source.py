@@ -223,7 +223,7 @@ class TestCluster:
     def test_without_cluster(self, redis_cluster: Cluster, keys: list[str], make: Make) -> None:
         with pytest.raises(Permanent) as caught:
             read(make(**redis_cluster.login | {"cluster": False}, stream=keys))
-        assert (caught.value.code, caught.value.hint) == ("cluster", "Set cluster: true.")
+        assert (caught.value.code, caught.value.hint) == ("cluster-mode", "Set cluster: true.")
 
     def test_lists(self, client: Any, options: Any, keys: list[str], make: Make) -> None:
         for name in keys:

@@ -144,8 +144,8 @@ def test_rows_that_are_control_messages(sink: Any, endpoints: Endpoints) -> None
             failures = write_batch(to, b"connect", b"1", b"end", b"ends")
         assert subscriber.take(2) == [b"1", b"ends"]
     assert [(failure.index, failure.error.code) for failure in failures] == [
-        (0, "sync"),
-        (2, "sync"),
+        (0, "control-message"),
+        (2, "control-message"),
     ]
 
 

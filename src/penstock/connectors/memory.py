@@ -255,13 +255,20 @@ def _merge(parts: list[pa.Table], key: Sequence[str]) -> pa.Table:
         operations = rows.column(OPERATION).to_pylist()
         deleted = [operation == Operation.DELETE for operation in operations]
         rows = rows.drop_columns([OPERATION])
-    last: dict[tuple[Any, ...], int] = {}
+    last: dict[Any, int] = {}
     keys = zip(*(rows.column(name).to_pylist() for name in key), strict=True)
-    for index, values in enumerate(keys):
+    for index, values in enumerate(map(_hashable, keys)):
         last.pop(values, None)
         last[values] = index
     indexes = [index for index in last.values() if not deleted[index]]
     return rows.take(pa.array(indexes, pa.int64()))
+
+
+def _hashable(value: Any) -> Any:
+    """Returns a value with tuples in place of structs and lists."""
+    if isinstance(value, dict):
+        return tuple((name, _hashable(inner)) for name, inner in value.items())
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
 def _concatenate(parts: list[pa.Table]) -> pa.Table:

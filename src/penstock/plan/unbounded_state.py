@@ -29,12 +29,12 @@ def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
             yield PlanError(
                 f"{node.label} keeps {state} for ever: its state grows with the input",
                 code="unbounded-state",
-                hint=_remedy(node, len(streaming)),
+                hint=_remedy(node, plan, streaming),
                 where=node.where,
             )
 
 
-def _remedy(node: Node, streams: int) -> str:
+def _remedy(node: Node, plan: Plan, streaming: frozenset[str]) -> str:
     assert node.relation is not None
     if node.type == LAST_ROWS:
         return (
@@ -42,15 +42,25 @@ def _remedy(node: Node, streams: int) -> str:
             "if columns of its output identify a row, or set runtime.updating_ttl to remove keys "
             "that get no new rows."
         )
-    if streams > 1:
+    uses_windows = node.relation.calls_windows
+    if uses_windows and all(_has_watermark(name, plan) for name in streaming):
+        parts = "group and join" if len(streaming) > 1 else "group"
+        remedy = f"{parts.capitalize()} by a window of a column with a watermark in each subquery"
+    elif len(streaming) > 1 and uses_windows:
+        remedy = "Set a watermark on each source, and group and join by a window in each subquery"
+    elif len(streaming) > 1:
         remedy = "Set a watermark on each source and add a time range to the join"
-    elif node.relation.calls_windows:
+    elif uses_windows:
         remedy = "Set a watermark on the source"
     else:
         remedy = "Group by a window of a column with a watermark"
     if not node.updating:
         return f"{remedy}."
     return f"{remedy}, or set runtime.updating_ttl to remove keys that get no new rows."
+
+
+def _has_watermark(name: str, plan: Plan) -> bool:
+    return plan.nodes[name].watermark is not None or bool(watermarks_above(name, plan.nodes))
 
 
 def _reads_without_end(node: Node, plan: Plan, streams: frozenset[str]) -> bool:

@@ -83,7 +83,7 @@ def _selected_rows(facts: Facts, select: exp.Select, known: Mapping[str, KeyedRo
     if any(select is each for each in facts.aggregating_queries):
         key = () if selected.has_generators else group_key(select, selected)
         return KeyedRows(selected.columns, key, key, types, is_stream=bool(streams))
-    if len(streams) != 1:
+    if len(streams) != 1 or from_ is None:
         origin = None if all(each.origin is None for each in rows) else ()
         return KeyedRows(selected.columns, (), origin, is_stream=bool(streams))
     return _kept_rows(select, selected, rows, streams[0], names)

@@ -137,3 +137,16 @@ def test_a_replacing_batch_is_the_whole_table() -> None:
     change(replaces, 0, {1: "a", 2: "b"})
     change(replaces, 1, {3: "c"})
     assert memory.tables["replaced"].to_pylist() == [{"id": 3, "name": "c"}]
+
+
+def test_an_upsert_by_a_struct_replaces_rows() -> None:
+    upserts = sink(name="changed")
+    upserts.mode, upserts.primary_key = "upsert", ("key",)
+    for number, value in enumerate(("a", "b")):
+        keys = [{"x": [1], "y": {"z": None}}, {"x": [number], "y": {"z": "c"}}]
+        rows = pa.RecordBatch.from_pylist([{"key": key, "value": value} for key in keys])
+        writer = upserts.writer(None, BatchId("q", number), 0, rows.schema)
+        writer.write(rows)
+        upserts.commit(BatchId("q", number), [writer.commit()])
+    values = memory.tables["changed"].column("value").to_pylist()
+    assert values == ["a", "b", "b"]

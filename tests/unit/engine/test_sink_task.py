@@ -135,7 +135,7 @@ class ChangeSink(Sink[Config]):
         assert schema.names == ["name"]
         return ChangeWriter()
 
-    def target_schema(self) -> pa.Schema | None:
+    def target_schema(self, columns: pa.Schema) -> pa.Schema | None:
         return self.target
 
 

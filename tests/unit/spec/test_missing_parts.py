@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock import app
+from penstock.core.errors import flatten_errors
 
 Errors = Callable[..., list[str]]
 CLICKS = "CREATE TABLE clicks (id BIGINT) WITH (connector = 'generate', rows = 3, nope = 1);\n"
@@ -98,7 +99,7 @@ def test_names_of_statements_with_errors_are_known(errors: Errors) -> None:
         ("SET x.y = 1", "unknown-setting", False),
         ("INSERT INTO out SELECT", None, False),
         ("CREATE VIEW v SELECT ';'", "invalid-sql", False),
-        ("SELECT 'a", "invalid-sql", True),
+        ("SELECT 'a", "invalid-sql", False),
     ],
 )
 def test_a_statement_with_an_error_hides_no_other(
@@ -124,9 +125,75 @@ def test_tables_that_a_statement_with_an_error_writes(errors: Errors) -> None:
     ]  # fmt: skip
 
 
-def test_an_open_quote_may_begin_in_a_statement_before(errors: Errors) -> None:
-    script = f"CREATE VIEW v AS SELECT 'a;\n{CLICKS}SELECT 'b' FROM clicks;\n"
-    assert len(errors({"x.sql": script})) == 1
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        ("CREATE VIEW v AS\nSELECT 'a;", 3),
+        ("CREATE VIEW v AS\nSELECT `a;", 3),
+        ("CREATE VIEW v AS\nSELECT a /* b;", 3),
+        ("CREATE VIEW v AS\nSELECT $$a;", 3),
+        ("CREATE VIEW v AS SELECT\n'a' AS b, 'c\nAS d, 'e';", 3),
+        ("CREATE VIEW v AS SELECT\n'a;\nCREATE VIEW w AS SELECT 'b;", 3),
+        ("CREATE VIEW v AS SELECT\n'a\n-- it''s\nFROM b;", 3),
+    ],
+)
+def test_an_open_quote_hides_no_other_statement(errors: Errors, statement: str, line: int) -> None:
+    after = "INSERT INTO out SELECT 'it' FROM gone JOIN v;\nSET x.y = 1;\n"
+    found = errors({"x.sql": f"{CLICKS}{statement}\n-- Not read.\n{after}"})
+    last = 1 + statement.count("\n") + 3
+    assert f"x.sql:{line} invalid-sql" in found
+    assert {"x.sql:1 unknown-option", f"x.sql:{last + 1} unknown-setting"} <= {*found}
+    assert f"x.sql:{last} unknown-table" in found
+
+
+def test_a_script_of_open_quotes_is_read_in_parts() -> None:
+    _, found = app.script_plan("SELECT 'a;\nCREATE VIEW v AS SELECT 'b;\nSELECT 'c;")
+    lines = [each.where.line for error in found for each in flatten_errors(error) if each.where]
+    assert lines == [1, 2, 3]
+
+
+def test_a_text_of_several_lines_is_no_open_quote(errors: Errors) -> None:
+    text = "'first;\n  second'"
+    script = f"CREATE VIEW v AS SELECT {text} AS a FROM clicks;\n{CLICKS}SELECT\n'b FROM v;\n"
+    assert errors({"x.sql": script}) == ["x.sql:3 unknown-option", "x.sql:5 invalid-sql"]
+
+
+BROKEN_ENTRY = """\
+sources:
+  clicks: {type: generate, row: 3, fields: {id: sequence}}
+transforms:
+  first:
+    type: sql
+    sql: "SELECT id
+      FROM clicks
+    from: clicks
+  second: {type: filte, from: first}
+sinks:
+  "out": {type: print, "limt": 3, from: gone}
+  b: {type: print, from: [clicks}
+  c: {type: prin, from: second}
+tests:
+  - name: "a
+    given: {clicks: []}
+  - name: b
+    given: {"other": []}
+    expect: {b: [], "another": []}
+"""
+
+
+def test_syntax_errors_hide_no_other_entries(errors: Errors) -> None:
+    assert errors({"x.yaml": BROKEN_ENTRY}) == [
+        "x.yaml:11 unknown-input", "x.yaml:11 unknown-option", "x.yaml:12 invalid-yaml",
+        "x.yaml:13 unknown-type", "x.yaml:15 invalid-yaml", "x.yaml:18 unknown-node",
+        "x.yaml:19 unknown-node", "x.yaml:2 unknown-option", "x.yaml:6 invalid-yaml",
+        "x.yaml:9 unknown-type",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["a: {type: x\n", "<<<<<<< HEAD\n", '{"a": [1}\n'])
+def test_syntax_errors_of_a_whole_file(errors: Errors, text: str) -> None:
+    found = errors({"x.yaml": f"{text}sources:\n  b: {{type: x}}\n"})
+    assert found[0] == "x.yaml:1 invalid-yaml"
 
 
 def test_pipeline_and_test_file_are_independent(errors: Errors) -> None:
@@ -144,3 +211,48 @@ def test_pipeline_and_test_file_are_independent(errors: Errors) -> None:
 def test_files_that_replace_options_are_not_checked_alone(errors: Errors) -> None:
     files = {"x.yaml": "sources: [1\n", "y.yaml": "sources: {a: {topic: b}}\n"}
     assert errors(files, *files) == ["x.yaml:1 invalid-yaml"]
+
+
+def test_an_overlay_with_a_syntax_error_hides_no_other_entries(errors: Errors) -> None:
+    base = (
+        "sources:\n  a: {type: generate, row: 3, fields: {id: sequence}}\n"
+        "  b: {type: generate, row: 3}\nsinks:\n  c: {from: a}\n  d: {type: prin, from: a}\n"
+    )
+    files = {
+        "x.yaml": base,
+        "y.yaml": 'sources:\n  b:\n    rows: "3\n  a: {rws: 1}\nruntime:\n  stat: x\n',
+        "z.yaml": "sinks:\n  c: {limit: [3}\n  d: {limt: 3}\n",
+    }
+    assert errors(files, *files) == [
+        "x.yaml:2 unknown-option", "x.yaml:6 unknown-type", "y.yaml:3 invalid-yaml",
+        "y.yaml:4 unknown-option", "y.yaml:6 unknown-option", "z.yaml:2 invalid-yaml",
+    ]  # fmt: skip
+
+
+def test_all_errors_of_columns_and_options(errors: Errors) -> None:
+    script = (
+        "CREATE TABLE a (\n  b INT,\n  c ARRAY<,\n  d INT NOT,\n  e INT\n) WITH (\n"
+        "  connector = 'generate',\n  rows,\n  f = [1\n);\n"
+    )
+    assert errors({"x.sql": script}) == [
+        "x.sql:10 invalid-sql", "x.sql:3 invalid-sql", "x.sql:4 invalid-sql",
+        "x.sql:8 invalid-sql",
+    ]  # fmt: skip
+
+
+def test_all_errors_of_a_schema(errors: Errors) -> None:
+    schema = [
+        "a INT COMMENT,",
+        "b DECIMAL(x),",
+        "c ARRAY<INT,",
+        "d INT NOT,",
+        "e ; INT,",
+        "f STRNG",
+    ]
+    lines = "".join(f"      {line}\n" for line in schema)
+    pipeline = (
+        f"sources:\n  a:\n    type: files\n    path: x\n    format: json\n    schema: |\n{lines}"
+        "sinks:\n  b: {type: blackhole, from: a}\n"
+    )
+    places = [f"x.yaml:{line} invalid-schema" for line in range(7, 12)]
+    assert errors({"x.yaml": pipeline}) == sorted([*places, "x.yaml:12 unknown-type"])

@@ -136,7 +136,10 @@ def read_entry(part: Part) -> Entry:
     alone = part.alone
     try:
         tokens = tokenize(alone)
-        statement = parse_statement(TokenReader(alone, tokens))
+        reader = TokenReader(alone, tokens)
+        statement = parse_statement(reader)
+        if reader.errors:
+            raise reader.errors[0]
     except SpecError as error:
         error.where = part.locate(error.where) if error.where else part.location
         raise

@@ -63,11 +63,9 @@ def jetstream_error(
     if code is None or code >= _SERVER_ERROR:
         return Transient(
             f"could not {action}: {description or 'no response from JetStream'}",
-            code="jetstream",
             hint="Check that JetStream is enabled, has free storage and has a cluster leader.",
         )
     return Permanent(
         f"cannot {action}: {description}",
-        code="jetstream",
         hint="Check that the stream or bucket exists.",
     )

@@ -90,7 +90,6 @@ class PullRequests:
         if headers.get("Status") not in _NO_MESSAGES:
             raise Transient(
                 f"could not read from NATS: {headers.get('Description', 'no description')}",
-                code="jetstream",
             )
 
 

@@ -45,10 +45,9 @@ def translate_error(config: ConnectionConfig, action: str, name: str) -> Penstoc
     if name in _UNREACHABLE:
         return unreachable(config, f"could not {action}")
     if name in _PERMANENT:
-        return Permanent(f"cannot {action}: {name}", code="pulsar", hint=_PERMANENT[name])
+        return Permanent(f"cannot {action}: {name}", hint=_PERMANENT[name])
     return Transient(
         f"could not {action}: {name}",
-        code="pulsar",
         hint=_BUSY.get(name, "Check the log of the broker."),
     )
 

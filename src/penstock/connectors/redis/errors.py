@@ -52,7 +52,7 @@ def translate_error(error: Exception, config: ConnectionConfig) -> Transient | P
     if isinstance(error, redis.MovedError) and not config.cluster:
         return Permanent(
             f"cannot access the key: {server} is a cluster node, and another node has the key",
-            code="cluster", hint="Set cluster: true.",
+            code="cluster-mode", hint="Set cluster: true.",
         )  # fmt: skip
     if _is_transient(error, reason):
         return Transient(

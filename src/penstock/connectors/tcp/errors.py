@@ -42,7 +42,7 @@ def incomplete_message(host: str) -> Transient:
     """Returns the error for a message that is incomplete after `idle_timeout`."""
     return Transient(
         f"closed the connection to {host}: a message was incomplete for too long",
-        code="incomplete",
+        code="cut-off",
         hint="Set framing to the message format of the program at the other end, or increase "
         "idle_timeout.",
     )

@@ -116,7 +116,7 @@ class ConnectionHandler:
     def _log_framing_error(self, error: Transient) -> None:
         """Writes an error of `framing` to the receiver's log, once for each message."""
         new = error.message not in self._logged and len(self._logged) < _MAX_LOGGED_ERRORS
-        if error.code in ("out-of-step", "incomplete") and new:
+        if error.code in ("out-of-step", "cut-off") and new:
             self._logged.add(error.message)
             make().warning(error.message, code=error.code, hint=error.hint)
 

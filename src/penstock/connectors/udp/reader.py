@@ -43,7 +43,7 @@ class DatagramReceiver:
         except BlockingIOError:
             pass
         except OSError as error:
-            self._fail(Transient(f"could not receive: {error.strerror}", code="receive"))
+            self._fail(Transient(f"could not receive: {error.strerror}"))
         try:
             if messages:
                 self._journal.offer(messages)

@@ -76,7 +76,9 @@ class ZeromqWriter(Writer):
         failures = [
             Failure(
                 index,
-                Rejected(f'"{payload.decode()}" is a control message of sync', code="sync"),
+                Rejected(
+                    f'"{payload.decode()}" is a control message of sync', code="control-message"
+                ),
             )
             for index, payload in enumerate(payloads)
             if payload in reserved

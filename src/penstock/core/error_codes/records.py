@@ -9,7 +9,7 @@ RECORD_CODES: Mapping[str, str] = {
     "bad-record": "A record cannot be processed.",
     "compression-ratio": "Compressed content exceeds the limit of its ratio.",
     "corrupt-file": "A file is corrupt.",
-    "cut-off": "A record or a file ends too early.",
+    "cut-off": "A record, a message or a file ends too early.",
     "decoder-crashed": "The decoding of a record ended its process.",
     "duplicated-map-key": "A key of a map is duplicated.",
     "event-time-out-of-range": "An event time is outside of the supported years.",

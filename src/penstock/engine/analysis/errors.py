@@ -71,7 +71,7 @@ def translate(
     if condition == "FAILED_TO_PARSE_TOO_COMPLEX":
         return too_deep(plan, node)
     if isinstance(error, ParseException):
-        return kind(f"{node.label}: {_sentence(error)}", code="sql-syntax", where=where)
+        return kind(f"{node.label}: {_sentence(error)}", code="invalid-sql", where=where)
     unknown = name_error(plan, node, error, where, kind)
     if unknown is not None:
         return unknown

@@ -107,7 +107,7 @@ def _parsed(function: Function, sql: str, state: Any) -> Any:
     except ParseException as error:
         reason = str(error.getMessage()).splitlines()[0]
         raise PlanError(
-            f'function "{function.name}": {reason}', code="sql-syntax", where=function.where
+            f'function "{function.name}": {reason}', code="invalid-sql", where=function.where
         ) from None
 
 

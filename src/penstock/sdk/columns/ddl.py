@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 import pyarrow as pa
 
@@ -26,7 +27,9 @@ _SIMPLE = {
     "timestamp_ntz": pa.timestamp("us"),
     "void": pa.null(),
 }  # fmt: skip
-_TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[<>(),:])")
+_TOKEN = re.compile(
+    r"""\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|[0-9]+|\S)"""
+)
 _MAX_PRECISION = 38
 _MAX_DIGITS = 6
 """The most digits of a fraction of a second."""
@@ -74,9 +77,9 @@ def _fields(columns: str | Mapping[str, str], errors: list[PlanError]) -> Iterat
     if isinstance(columns, Mapping):
         for name, type_ in columns.items():
             try:
-                yield _Reader(f"`{name}` {type_}", errors, key=name).single_field()
+                yield _Reader(f"`{name}` {type_}", errors, key=name).whole_field()
             except PlanError as error:
-                errors.append(OptionError.inside(name, error))
+                errors.append(error)
     else:
         yield from _Reader(columns, errors).fields()
 
@@ -97,27 +100,46 @@ class _Reader:
         self.text, self.errors, self.key = text, errors, key
         self.tokens: list[str] = []
         self.starts: list[int] = []
-        position = 0
-        while text[position:].strip():
-            match = _TOKEN.match(text, position)
-            if not match:
-                raise self._error(f"unexpected {text[position:].strip()[:20]!r}")
+        self.depth = 0
+        self._last = 0
+        for match in _TOKEN.finditer(text):
             self.tokens.append(match[1])
             self.starts.append(match.start(1))
-            position = match.end()
 
     def fields(self) -> Iterator[pa.Field]:
-        yield self.field()
-        while self._take(","):
-            yield self.field()
-        if self.tokens:
-            raise self._error(f"unexpected {self.tokens[0]!r}")
+        """Yields the columns, without those that have errors in `errors`."""
+        while True:
+            self.depth = 0
+            try:
+                yield self.whole_field()
+            except PlanError as error:
+                self.errors.append(error)
+                self._skip_field()
+            if not self._take(","):
+                break
 
-    def single_field(self) -> pa.Field:
+    def whole_field(self) -> pa.Field:
+        """Returns the next column, which is the only one if it has a key. Raises PlanError."""
         field = self.field()
-        if self.tokens:
+        if self.tokens and (self.tokens[0] != "," or self.key is not None):
             raise self._error(f"unexpected {self.tokens[0]!r}")
         return field
+
+    def _skip_field(self) -> None:
+        """Skips the tokens of a column with an error up to the comma after it.
+
+        That is the next comma if a bracket of the column is not closed.
+        """
+        depths = [*accumulate(map(_nesting, self.tokens), initial=self.depth)]
+        closed = next((index for index, depth in enumerate(depths) if depth <= 0), None)
+        first, level = (0, self.depth) if closed is None else (closed, 0)
+        commas = (
+            index
+            for index, token in enumerate(self.tokens)
+            if index >= first and token == "," and depths[index] <= level
+        )
+        end = next(commas, len(self.tokens))
+        del self.tokens[:end], self.starts[:end]
 
     def field(self, separator: bool = False) -> pa.Field:
         start = self.starts[0] if self.starts else 0
@@ -136,12 +158,16 @@ class _Reader:
             self._expect("null")
             nullable = False
         if self._take("comment"):
+            if not self.tokens or self.tokens[0][0] not in "'\"":
+                raise self._error("expected a comment in quotes")
             self._next("a comment")
         return _field(name, type_, nullable)
 
     def _type(self) -> pa.DataType:
         start = self.starts[0] if self.starts else 0
         word = self._next("a type").lower()
+        if not re.match(r"\w", word):
+            raise self._error(f"expected a type, found {word!r}", start)
         if word == "variant":
             return _VARIANT
         if word.startswith("timestamp") and self._take("("):
@@ -183,7 +209,7 @@ class _Reader:
         """Skips the tokens of an unknown type up to the next column."""
         depth = 0
         while self.tokens and (depth or self.tokens[0] not in (",", ">", ")")):
-            depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(self.tokens[0], 0)
+            depth += _nesting(self.tokens[0])
             self._next("a type")
 
     def _check_digits(self, word: str, start: int) -> None:
@@ -223,17 +249,19 @@ class _Reader:
         return int(token)
 
     def _name(self) -> str:
+        start = self.starts[0] if self.starts else 0
         token = self._next("a column name")
         if token.startswith("`"):
             return token[1:-1].replace("``", "`")
         if not re.match(r"[A-Za-z_0-9]", token):
-            raise self._error(f"unexpected {token!r}")
+            raise self._error(f"unexpected {token!r}", start)
         return token
 
     def _next(self, expected: str) -> str:
         if not self.tokens:
             raise self._error(f"expected {expected} at the end")
-        self.starts.pop(0)
+        self._last = self.starts.pop(0)
+        self.depth += _nesting(self.tokens[0])
         return self.tokens.pop(0)
 
     def _take(self, token: str) -> bool:
@@ -248,18 +276,33 @@ class _Reader:
 
     def _add(self, start: int, marked: str, message: str, code: str, hint: str | None) -> None:
         """Adds an error of a column, at an index of the text."""
-        option = () if self.key is None else (self.key,)
-        before = "" if self.key is None else f"`{self.key}` "
-        place = line_and_column(self.text.removeprefix(before), max(start - len(before), 0))
-        error = OptionError.of(
-            *option, message=message, code=code, hint=hint, line_and_column=place,
-            length=len(marked),
+        place, length = self._place(start), len(marked)
+        self.errors.append(
+            OptionError.of(
+                *self._option, message=message, code=code, hint=hint,
+                line_and_column=place, length=length,
+            )
         )  # fmt: skip
-        self.errors.append(error)
 
-    def _error(self, problem: str) -> PlanError:
-        return PlanError(
-            f"invalid schema: {problem}",
-            code="invalid-schema",
+    @property
+    def _option(self) -> tuple[str, ...]:
+        return () if self.key is None else (self.key,)
+
+    def _place(self, start: int) -> tuple[int, int]:
+        """Returns the line and the column of an index in the text of the user."""
+        before = "" if self.key is None else f"`{self.key}` "
+        return line_and_column(self.text.removeprefix(before), max(start - len(before), 0))
+
+    def _error(self, problem: str, start: int | None = None) -> PlanError:
+        """Returns an error at an index of the text; at the next token by default."""
+        if start is None:
+            start = self.starts[0] if self.starts else self._last
+        return OptionError.of(
+            *self._option, message=f"invalid schema: {problem}", code="invalid-schema",
             hint="Declare the columns, as in id LONG, name STRING, at TIMESTAMP.",
-        )
+            line_and_column=self._place(start),
+        )  # fmt: skip
+
+
+def _nesting(token: str) -> int:
+    return {"<": 1, "(": 1, ">": -1, ")": -1}.get(token, 0)

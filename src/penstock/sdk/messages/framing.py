@@ -108,7 +108,7 @@ def encode_frame(payload: bytes, framing: Framing) -> bytes:
         return framing.encode_length(len(payload)) + payload
     end = b"\n" if framing == "lines" else framing.delimiter.encode()
     if end in payload:
-        raise Rejected("the message contains the delimiter", code="framing")
+        raise Rejected("the message contains the delimiter", code="contains-delimiter")
     return payload + end
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Sequence as List
 from dataclasses import replace
 
 from penstock.core.errors import PenstockError
-from penstock.spec.documents.merge import LISTS, is_empty, merge_documents
+from penstock.spec.documents.merge import LISTS, NAMED, is_empty, merge_documents
 from penstock.spec.front_end import document_front_end
 from penstock.spec.parsed import Replacement, combine
 from penstock.spec.source_map import Route
@@ -29,6 +30,19 @@ def merge_files(files: List[List[Document]]) -> tuple[Document, list[PenstockErr
             merged, more = merge_documents([merged, *file])
         errors += more
     return merged, errors
+
+
+def without_entries(document: Document, names: Collection[str]) -> Document:
+    """Returns the document without the sections, and without the nodes, of these names."""
+    entries = []
+    for entry in document.root.entries:
+        value = entry.value
+        if entry.name in NAMED and isinstance(value, MappingNode):
+            kept = tuple(each for each in value.entries if each.name not in names)
+            value = replace(value, entries=kept)
+        if entry.name not in names:
+            entries.append(replace(entry, value=value))
+    return replace(document, root=replace(document.root, entries=tuple(entries)))
 
 
 def _apply(base: Document, overlay: Document, errors: list[PenstockError]) -> Document:

@@ -12,7 +12,7 @@ from penstock.core.errors import PenstockError, raise_all
 from penstock.spec.documents.connections import apply_connections
 from penstock.spec.documents.include import IncludeReader
 from penstock.spec.documents.interpolate import Interpolator
-from penstock.spec.documents.overlay import merge_files
+from penstock.spec.documents.overlay import merge_files, without_entries
 from penstock.spec.documents.overrides import apply_overrides
 from penstock.spec.front_end import document_front_end, is_test_file
 from penstock.spec.parsed import MissingParts, Overrides, ParsedPipeline, combine
@@ -46,19 +46,23 @@ def read_documents(
 ) -> tuple[Document | None, list[PenstockError]]:
     """Reads documents as `load` does, and returns errors instead of raising them.
 
-    The document lacks the files and statements that cannot be read. It is None if no file can be
-    read, or if a file may replace an option of another one.
+    The document lacks the files, entries and statements that cannot be read. Of files that replace
+    options of others it lacks all entries of the same names; it is None if these are not known, or
+    if no file can be read.
     """
     variables = os.environ if env is None else env
     reader = IncludeReader(variables)
     files = reader.read(paths)
     documents = [each for file in files for each in file]
     missing = MissingParts(others=True) if reader.errors else None
-    if not files or (combine([missing, *(each.missing for each in documents)]) and _replace(paths)):
+    unread = combine([missing, *(each.missing for each in documents)])
+    if not files or (unread and unread.others and _replace(paths)):
         doubled = (error for each in documents for error in each.errors)
         return None, [*reader.errors, *doubled]
     if missing is not None:
         files[0][0] = replace(files[0][0], missing=missing | files[0][0].missing)
+    if unread and _replace(paths):
+        files = [[without_entries(each, unread.names) for each in file] for file in files]
     document, errors = complete(files, overrides, variables)
     return document, [*reader.errors, *errors]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from penstock.core.errors import SpecError, raise_all
@@ -13,13 +12,13 @@ from penstock.spec.script.nodes import ScriptNodes
 from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.statements import Statement, read_statement
 from penstock.spec.script.tables import resolve_tables
-from penstock.spec.script.tokens import Text, split_statements, tokenize
+from penstock.spec.script.tokens import Text, split_statements
+from penstock.spec.script.unclosed import find_open, tokenize_closed
 from penstock.spec.script.unread import UnreadStatements
 from penstock.spec.tree.document import Document
 from penstock.spec.tree.nodes import File, MappingNode
 from penstock.sql.text.edits import DialectError
 from penstock.sql.text.nesting import check_nesting
-from penstock.sql.text.quoting import find_unclosed
 from penstock.sql.text.tokens import Token
 
 
@@ -40,19 +39,21 @@ def parse_script(text: str, name: str, base: Path) -> Document:
 def parse_valid_part(text: str, name: str, base: Path) -> Document:
     """Returns the document as `parse_script` does, without the statements that have errors.
 
-    Their errors are `errors` of the document. Raises SpecError if no statement can be read.
+    Their errors are `errors` of the document. Raises SpecError or ValidationErrors if no statement
+    can be read.
     """
     file = File(name, text.removeprefix("\ufeff"), base)
     errors: list[SpecError] = []
-    tokens = _tokens(file, errors)
+    unread = UnreadStatements()
+    tokens = tokenize_closed(file, errors, unread)
     if not tokens:
+        raise_all(errors)
         raise SpecError(
             "the file is empty",
             code="empty-file",
             where=Location(name, 1, 1),
             hint="add CREATE TABLE statements and a query",
         )
-    unread = UnreadStatements(has_others=bool(errors))
     statements = list(_read_all(file, [*split_statements(tokens)], errors, unread))
     tables = resolve_tables(file, statements)
     nodes = ScriptNodes(file, tables, unread)
@@ -64,35 +65,22 @@ def parse_valid_part(text: str, name: str, base: Path) -> Document:
     )  # fmt: skip
 
 
-def _tokens(file: File, errors: list[SpecError]) -> list[Token]:
-    """Returns the tokens of a file; before a quote without an end those of whole statements.
-
-    Raises SpecError if a quote before may be the one without an end: it encloses several lines.
-    """
-    try:
-        return tokenize(file)
-    except SpecError as error:
-        opening = find_unclosed(file.text)
-        before = tokenize(replace(file, text=file.text[:opening]))
-        last = [index for index, token in enumerate(before) if token.is_sign(";")]
-        quoted = (file.text[token.start : token.end] for token in before if token.is_quoted)
-        if not last or any("\n" in text for text in quoted):
-            raise
-        errors.append(error)
-        return before[: last[-1]]
-
-
 def _read_all(
     file: File, parts: list[list[Token]], errors: list[SpecError], unread: UnreadStatements
 ) -> Iterator[Statement]:
     for tokens in parts:
+        reader = TokenReader(file, tokens)
         try:
-            statement = read_statement(TokenReader(file, tokens))
+            statement = read_statement(reader)
             _check_nesting(file, statement)
-            yield statement
         except SpecError as error:
-            errors.append(error)
-            unread.add(TokenReader(file, tokens))
+            reader.errors.append(error)
+        if not reader.errors:
+            yield statement
+            continue
+        opened = find_open(file, tokens)
+        errors += [opened] if opened else reader.errors
+        unread.add(TokenReader(file, tokens))
 
 
 def _check_nesting(file: File, statement: Statement) -> None:

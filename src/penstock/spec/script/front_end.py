@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.core.errors import SpecError
+from penstock.core.errors import SpecError, ValidationErrors
 from penstock.core.location import Location
 from penstock.spec.documents.files import read_text
 from penstock.spec.documents.reading import complete, parsed
@@ -44,6 +44,6 @@ def read_script(
     """
     try:
         script = parse_valid_part(text, name, Path.cwd())
-    except SpecError as error:
+    except (SpecError, ValidationErrors) as error:
         return ParsedPipeline(errors=[error])
     return parsed(*complete([[script]], overrides, os.environ if env is None else env))

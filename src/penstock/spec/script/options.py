@@ -29,8 +29,11 @@ class Option:
 
 
 def read_options(reader: TokenReader) -> list[Option]:
-    """Reads options between parentheses, whose names may be repeated. Raises SpecError."""
-    options = reader.items(lambda: _read_option(reader))
+    """Reads options between parentheses, whose names may be repeated. Raises SpecError.
+
+    Options with errors are missing; the errors are those of the reader.
+    """
+    options = reader.valid_items(lambda: _read_option(reader))
     for option in options:
         if len(option.path) > _MAX_DEPTH:
             raise SpecError(

@@ -71,6 +71,8 @@ class _Groups:
     def selected(self) -> list[Edit]:
         """Returns the edits to the items: the columns of the groups, without those with OVER."""
         sql, items, edits = self._sql, self._select.items, list[Edit]()
+        if not items:
+            return edits
         ends = [sql[item.part[1] - 1].end for item in items]
         is_first = True
         for number, item in enumerate(items):

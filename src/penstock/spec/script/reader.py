@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import shorten
-from penstock.spec.script.tokens import Text, in_backticks
+from penstock.spec.script.tokens import Text, in_backticks, unclosed_error
 from penstock.spec.tree.nodes import File
 from penstock.sql.datafusion.types import translate_type
 from penstock.sql.text.tokens import Token
@@ -26,6 +27,8 @@ class TokenReader:
 
     def __init__(self, file: File, tokens: Sequence[Token]) -> None:
         self.file, self._tokens, self._next = file, tokens, 0
+        self.errors: list[SpecError] = []
+        """The errors of items after which reading went on."""
 
     @property
     def ended(self) -> bool:
@@ -101,6 +104,34 @@ class TokenReader:
         self.expect(")")
         return items
 
+    def valid_items(self, read: Callable[[], T]) -> list[T]:
+        """Reads items as `items` does, without those that have errors. Raises SpecError.
+
+        Adds their errors to `errors`.
+        """
+        return [item for item in self.items(lambda: self._item_or_none(read)) if item is not None]
+
+    def _item_or_none(self, read: Callable[[], T]) -> T | None:
+        start = self._next
+        try:
+            item = read()
+            if not self.at(",") and not self.at(")"):
+                raise self.error("a comma or )")
+        except SpecError as error:
+            if not self._skip_item(start, _TYPE_BRACKETS) and not self._skip_item(start, _BRACKETS):
+                raise
+            self.errors.append(error)
+            return None
+        return item
+
+    def _skip_item(self, start: int, brackets: Mapping[str, str]) -> bool:
+        """Skips the tokens of an item. Returns whether a comma or ) follows."""
+        self._next = start
+        if not self.at(",") and not self.at(")"):
+            with suppress(SpecError):
+                self._balanced(brackets, (",",), "an item")
+        return self.at(",") or self.at(")")
+
     def expression(self) -> Text:
         """Reads an expression up to the bracket that closes it. Raises SpecError."""
         return self._balanced(_BRACKETS, (), "an expression")
@@ -122,18 +153,20 @@ class TokenReader:
         self, brackets: Mapping[str, str], following: Collection[str], expected: str
     ) -> Text:
         first = self._next
-        closing: list[str] = []
+        closing: list[tuple[str, Token]] = []
         while not self.ended:
             word = self.word()
             if not closing and (word in following or word in brackets.values()):
                 break
             if word in brackets:
-                closing.append(brackets[word])
-            elif closing and word == closing[-1]:
+                closing.append((brackets[word], self._token))
+            elif closing and word == closing[-1][0]:
                 closing.pop()
             self._next += 1
         if first == self._next:
             raise self.error(expected)
+        if closing and closing[0][0] == ">":
+            raise unclosed_error(self.file, closing[0][1].start)
         return self._text(first, self._next)
 
     def rest(self, expected: str) -> Text:

@@ -61,9 +61,12 @@ class TableColumns:
 
 
 def read_columns(reader: TokenReader) -> TableColumns:
-    """Reads columns and constraints between parentheses. Raises SpecError."""
+    """Reads columns and constraints between parentheses. Raises SpecError.
+
+    Columns with errors are missing; the errors are those of the reader.
+    """
     definition = _Definition(reader)
-    reader.items(definition.read_item)
+    reader.valid_items(definition.read_item)
     return TableColumns(definition.columns, definition.primary_key, definition.watermark)
 
 

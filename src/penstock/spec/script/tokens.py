@@ -16,6 +16,8 @@ from penstock.sql.text.quoting import DOLLAR, OPEN, find_unclosed
 from penstock.sql.text.tokens import Token, UnclosedError
 
 _QUOTE = '"'
+_LONG = ("/*", "$$")
+"""The marks of several characters before a comment or a text."""
 
 
 class Text(NamedTuple):
@@ -38,14 +40,15 @@ def tokenize(file: File) -> list[Token]:
     try:
         tokens = sql_tokens.tokenize(text)
     except UnclosedError:
-        opening = find_unclosed(file.text)
-        mark = file.text[opening : opening + 2] if file.text[opening] == "/" else file.text[opening]
-        raise SpecError(
-            f"this {mark} is not closed",
-            code="invalid-sql",
-            where=file.location(opening, opening + len(mark)),
-        ) from None
+        raise unclosed_error(file, find_unclosed(file.text)) from None
     return [_with_body(token, file, bodies) for token in tokens]
+
+
+def unclosed_error(file: File, start: int) -> SpecError:
+    """Returns the error of a quote, comment or bracket without an end."""
+    mark = next((mark for mark in _LONG if file.text.startswith(mark, start)), file.text[start])
+    where = file.location(start, start + len(mark))
+    return SpecError(f"this {mark} is not closed", code="invalid-sql", where=where)
 
 
 def _with_body(token: Token, file: File, bodies: Mapping[int, tuple[int, int]]) -> Token:
@@ -74,11 +77,7 @@ def _dollar_quoted(file: File) -> dict[int, tuple[int, int]]:
     for start, end in rest:
         opening = file.text.find("$$", start, end)
         if opening >= 0 and not OPEN.search(file.text, start, opening):
-            raise SpecError(
-                "this $$ is not closed",
-                code="invalid-sql",
-                where=file.location(opening, opening + 2),
-            )
+            raise unclosed_error(file, opening)
     return found
 
 

@@ -18,10 +18,10 @@ class UnreadStatements:
     `has_others` is whether there are further statements, of which no name is known.
     """
 
-    def __init__(self, *, has_others: bool = False) -> None:
+    def __init__(self) -> None:
         self.defined: set[str] = set()
         self.written: set[str] = set()
-        self.has_others = has_others
+        self.has_others = False
 
     def add(self, reader: TokenReader) -> None:
         """Adds a statement, by its first words."""
@@ -32,7 +32,7 @@ class UnreadStatements:
                 reader.accept("INTO")
                 reader.accept("TABLE")
                 self.written.add(reader.name("a name").value.lower())
-            elif reader.first_word() not in ("SELECT", "WITH", "SET"):
+            elif reader.ended or reader.first_word() not in ("SELECT", "WITH", "SET"):
                 self.has_others = True
         except SpecError:
             self.has_others = True

@@ -26,8 +26,8 @@ class Document:
     replacements: tuple[Replacement, ...] = ()
     """The options that a file replaces in an earlier file."""
     errors: tuple[SpecError, ...] = ()
-    """The errors of keys that a file has twice, of which the tree has the first one, and of
-    statements of a script that are not in the tree."""
+    """The errors of keys that a file has twice, of which the tree has the first one, and of entries
+    and statements that are not in the tree."""
     missing: MissingParts | None = None
     """The parts of the files that are not in the tree; None if all are."""
 

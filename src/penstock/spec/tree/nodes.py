@@ -45,6 +45,10 @@ class File:
         marked = line[column : column + max((end or 0) - start, 0)].rstrip()
         return Location(self.name, number, column + 1, max(len(marked), 1), line)
 
+    def index(self, where: Location) -> int:
+        """Returns the index in the text of a location in this file."""
+        return self._starts[where.line - 1] + where.column - 1
+
 
 @dataclass(frozen=True, eq=False)
 class Span:

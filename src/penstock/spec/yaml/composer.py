@@ -11,7 +11,7 @@ from ruamel.yaml.error import MarkedYAMLError
 
 from penstock.core.errors import SpecError
 from penstock.spec.tree import scalars
-from penstock.spec.tree.document import DUPLICATE_KEY, duplicate_key_error
+from penstock.spec.tree.document import duplicate_key_error
 from penstock.spec.tree.nodes import Entry, File, MappingNode, Node, ScalarNode, SequenceNode, Span
 from penstock.spec.yaml import syntax
 
@@ -40,12 +40,8 @@ class Composer:
         self.errors: list[SpecError] = []
         self._anchors: dict[str, tuple[Node, int] | None] = {}
         self._nodes = 0
+        self._quoted: list[Span] = []
         self._stack: list[_OpenNode] = []
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is no error besides keys that are written twice."""
-        return all(error.code == DUPLICATE_KEY for error in self.errors)
 
     def compose(self) -> Node | None:
         """Returns the root, or None if the file is empty. Raises SpecError."""
@@ -80,7 +76,7 @@ class Composer:
         try:
             yield from YAML(typ="safe", pure=True).parse(self.file.text)
         except MarkedYAMLError as error:
-            raise syntax.explain(error, self.file, self._bracket()) from None
+            raise syntax.explain(error, self.file, self._bracket(), self._quoted) from None
         except Exception as error:  # The parser also raises errors of Python, such as assertions.
             raise syntax.unparsable(error, self.file) from None
 
@@ -130,6 +126,9 @@ class Composer:
         plain = event.style is None and event.implicit[0]
         tag = None if event.implicit[0] or event.implicit[1] else str(event.tag)
         block = event.style in {"|", ">"}
+        span = Span(self.file, start, end, block)
+        if event.style in {"'", '"'}:
+            self._quoted.append(span)
         if tag is not None and tag not in _TAGS:
             self.errors.append(syntax.unknown_tag(self.file, start, end))
         return ScalarNode(
@@ -139,7 +138,7 @@ class Composer:
             self.file.location(start, start + 1 if block else end),
             self.file.base,
             plain,
-            Span(self.file, start, end, block),
+            span,
         )
 
     def _alias(self, event: Any) -> tuple[Node, int]:

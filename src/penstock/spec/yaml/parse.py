@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from penstock.core.errors import SpecError, raise_all
+from penstock.core.errors import SpecError, ValidationErrors, raise_all
 from penstock.core.location import Location
 from penstock.spec.documents.files import STANDARD_INPUT, read_standard_input, read_text
 from penstock.spec.front_end import is_test_file
@@ -16,9 +16,8 @@ from penstock.spec.tree.nodes import (
     ScalarNode,
     SequenceNode,
 )  # fmt: skip
-from penstock.spec.yaml.composer import Composer
+from penstock.spec.yaml.recovery import compose_valid_part
 
-_UNPRINTABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _STATEMENT = re.compile(
     r"(?:\s|--[^\n]*\n)*"
     r"(?P<word>(?:CREATE|INSERT|SELECT|SET|WITH|USE|DROP)[ \t\n]+[^\s:#]+)(?!\s*:)",
@@ -30,23 +29,17 @@ _STATEMENT = re.compile(
 def parse_document(text: str, name: str = "<text>", base: Path | None = None) -> Document:
     """Returns the document of a text; messages use `name` as the name of the file.
 
-    Keys that occur twice are `errors` of the document. Raises SpecError or ValidationErrors.
+    Syntax errors beside valid sections or entries, and keys that occur twice, are `errors` of the
+    document. Raises SpecError or ValidationErrors.
     """
     file = File(name, text.removeprefix("\ufeff"), base or Path.cwd())
-    if match := _UNPRINTABLE.search(file.text):
-        raise SpecError(
-            f"the character U+{ord(match[0]):04X} is not allowed in a YAML file",
-            code="invalid-yaml",
-            where=file.location(match.start(), match.end()),
-            hint="remove the character, or write an escape sequence in a double-quoted text",
-        )
-    composer = Composer(file)
     try:
-        root = composer.compose()
-        if not composer.is_complete:
-            raise_all(composer.errors)
-    except SpecError as error:
+        part = compose_valid_part(file)
+    except (SpecError, ValidationErrors) as error:
         raise _script_error(file) or error from None
+    root = part.root
+    if part.missing is not None and not isinstance(root, MappingNode):
+        raise_all(part.errors)
     if root is None or (isinstance(root, ScalarNode) and not root.written):
         raise SpecError(
             "the file is empty",
@@ -63,7 +56,7 @@ def parse_document(text: str, name: str = "<text>", base: Path | None = None) ->
             code="not-a-map",
             where=root.location,
         )
-    return Document(root, (name,), errors=tuple(composer.errors))
+    return Document(root, (name,), errors=part.errors, missing=part.missing)
 
 
 def _script_error(file: File) -> SpecError | None:

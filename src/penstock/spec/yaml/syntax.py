@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ruamel.yaml.error import MarkedYAMLError
@@ -11,10 +11,15 @@ from ruamel.yaml.error import MarkedYAMLError
 from penstock.core.errors import SpecError
 from penstock.core.location import Location
 from penstock.core.text import did_you_mean
-from penstock.spec.tree.nodes import File, Node, ScalarNode
+from penstock.spec.tree.nodes import File, Node, ScalarNode, Span
 
 _QUOTE = "put the text in quotes"
 _SAME_COLUMN = "align the keys of a map in one column"
+
+_OPEN_QUOTE = "this quote is not closed"
+_CLOSE_QUOTE = "add the same quote at the end of the text"
+_OPENING = re.compile(r"[:,\[{-]\s+[\"']")
+_KEY = re.compile(r"""([ -]*)["']?[\w.-]+["']?:(?=\s|$)""")
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class _Rule:
 _RULES = [
     _Rule(
         r"while scanning a quoted scalar.*unexpected (end of stream|document separator)",
-        "this quote is not closed",
-        "add the same quote at the end of the text",
+        _OPEN_QUOTE,
+        _CLOSE_QUOTE,
         at_start=True,
     ),
     _Rule(
@@ -79,8 +84,13 @@ _RULES = [
 ]
 
 
-def explain(error: MarkedYAMLError, file: File, bracket: int | None) -> SpecError:
-    """Returns the error for a message of the parser; `bracket` is the last open bracket."""
+def explain(
+    error: MarkedYAMLError, file: File, bracket: int | None, quoted: Sequence[Span] = ()
+) -> SpecError:
+    """Returns the error for a message of the parser.
+
+    `bracket` is the last open bracket, and `quoted` are the quoted texts before the error.
+    """
     words = f"{error.context or ''} {error.problem or ''}"
     rule = next((rule for rule in _RULES if re.search(rule.pattern, words)), None)
     mark = error.problem_mark or error.context_mark
@@ -89,6 +99,7 @@ def explain(error: MarkedYAMLError, file: File, bracket: int | None) -> SpecErro
     index = min(mark.index, max(len(file.text) - 1, 0)) if mark else 0
     return (
         _conflict(file)
+        or _quote_before_keys(file, index, quoted)
         or _expression_in_brackets(file, index)
         or _template(file, index)
         or _unexpected_colon(words, file, index)
@@ -122,6 +133,25 @@ def _conflict(file: File) -> SpecError | None:
         return None
     where = file.location(match.start(), match.end())
     return _error("the file has an unresolved merge conflict", where)
+
+
+def _quote_before_keys(file: File, index: int, quoted: Sequence[Span]) -> SpecError | None:
+    """Returns the error of a quote that encloses keys, up to the quote of another value.
+
+    The lines of a quoted text are indented deeper than the key of the line with its first quote.
+    """
+    end = quoted[-1].end if quoted else 0
+    spans = [(span.start, span.end) for span in quoted]
+    if match := _OPENING.search(file.text, end, index):
+        spans.append((match.end() - 1, index))
+    for start, end in spans:
+        others = file.text[start:end].split("\n")[1:]
+        line = file.location(start).text
+        indent = len(line) - len(line.lstrip(" -"))
+        keys = (match for other in others if (match := _KEY.match(other)))
+        if any(len(match[1]) <= indent for match in keys):
+            return _error(_OPEN_QUOTE, file.location(start), _CLOSE_QUOTE)
+    return None
 
 
 def _expression_in_brackets(file: File, index: int) -> SpecError | None:

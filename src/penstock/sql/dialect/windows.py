@@ -196,6 +196,8 @@ class Windows(EventTimes):
         ]
         if not any(self._is_group(select, call, COLUMN) for call in calls):
             return
+        if not all(call.arguments for call in calls):
+            return
         if any(whole_call(self.sql, group, "window") for group in select.groups):
             return
         call = calls[0]
