@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from penstock.sql.dialect.bind import bind
-from penstock.sql.dialect.relation import Output, Relation
+from penstock.sql.dialect.relation import InputRelation, Output
 from penstock.sql.dialect.translate import translate
 from penstock.sql.text.edits import Translation
 
 DIALECT = Path(__file__).parent / "dialect"
 FILES = sorted(path.name for path in DIALECT.glob("*.sql"))
-EVENTS = Relation("t", Output("at"), has_watermark=True)
+EVENTS = InputRelation("t", Output("at"), has_watermark=True)
 RELATIONS = {
     "t": EVENTS,
-    "v": Relation("v", Output(), "SELECT u, n FROM t WHERE n > 1", {"t": EVENTS}, True),
-    "w": Relation("w", Output(None, {"window": ("tumble", 60.0, 60.0)}), None, {}, True),
+    "v": InputRelation("v", Output(), "SELECT u, n FROM t WHERE n > 1", {"t": EVENTS}, True),
+    "w": InputRelation("w", Output(None, {"window": ("tumble", 60.0, 60.0)}), None, {}, True),
 }
 
 

@@ -60,7 +60,7 @@ class Derivation(BuildContext):
         """Returns the output of a transform and registers it as a temporary view."""
         inputs = {name: frames[name] for name in node.inputs}
         with locate_errors(self.plan, node):
-            if node.relation is not None:
+            if node.frame_transform is not None:
                 self.register_functions(session)
                 frame = self._analyzed(node, inputs, query, session)
                 if self.plan.functions:
@@ -109,7 +109,7 @@ class Derivation(BuildContext):
         """
         assert node.relation is not None
         streams = frozenset(name for name, rows in inputs.items() if rows.isStreaming)
-        if node.name in query.stream_nodes or not node.relation.has_subqueries(streams):
+        if node.name in query.stream_nodes or not (streams and node.relation.has_subqueries):
             return self.relate(node, inputs, session)
         try:
             tables = {name: session.createDataFrame([], inputs[name].schema) for name in streams}
@@ -124,9 +124,9 @@ class Derivation(BuildContext):
         self, node: Node, inputs: Mapping[str, DataFrame], session: SparkSession
     ) -> DataFrame:
         """Returns the output of a relation; of an updating one its changes."""
-        assert node.relation is not None
+        assert node.frame_transform is not None
         if not node.updating:
-            frame = node.relation.relate(inputs, session)
+            frame = node.frame_transform.relate(inputs, session)
             if self.plan.keyed_lookups and node.name in self.plan.streams:
                 frame = join_lookups(frame)
             if not frame.isStreaming:
@@ -149,9 +149,7 @@ class Derivation(BuildContext):
         """Returns whether a batch of an updating query without rows certainly has no changes."""
         nodes = [self.plan.nodes[name] for name in query.batch_nodes]
         return all(
-            self._needs_input.get(node.name, False)
-            if node.updating
-            else node.relation is None or not node.relation.batch_scoped
+            self._needs_input.get(node.name, False) if node.updating else not node.batch_scoped
             for node in nodes
         )
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.plan.model import Node, Query
 from penstock.sdk import Capability, Source
-from penstock.sdk.changes import OPERATION_COLUMN, add_operation
+from penstock.sdk.changes import OPERATION_COLUMN, Changes, add_operation
 from penstock.sdk.columns.type_names import sql_name
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 from penstock.sql.determinism import deterministic, samples_rows
@@ -69,7 +69,7 @@ def inherit(nodes: Mapping[str, Node], streams: frozenset[str]) -> dict[str, Nod
             complete = _has_complete_changes(node.source)
         elif isinstance(node.spec, TransformSpec):
             is_declared = node.spec.operation_column is not None
-            node = _with_operation_of_input(node, operation, complete)
+            node = _with_changes_of_input(node, operation, complete)
             operation = _output_operation(node, operation)
             complete = node.updating or (complete and not is_declared)
         above = {input_: replace(rows[input_], keeps_changes=True) for input_ in node.inputs}
@@ -101,7 +101,7 @@ def _computes_operations(node: Node, operation: str | None) -> bool:
         return False
     if node.relation is None:
         return True
-    texts = (sql.text.lower() for sql in node.relation.sql_texts())
+    texts = (sql.text.lower() for sql in node.sql_texts)
     return any(operation.lower() in text for text in texts)
 
 
@@ -122,7 +122,7 @@ def _keyed_rows(
             for name, rows in inputs.items()
         }
     if node.relation is not None:
-        rows = node.relation.keyed_rows(inputs)
+        rows = node.relation.lineage.keyed_rows(inputs)
     else:
         (rows,) = inputs.values()
         if node.kind == "transform":
@@ -146,14 +146,13 @@ def _source_rows(node: Node, operation: str | None) -> KeyedRows:
     return KeyedRows(names, key, key or None, types)
 
 
-def _with_operation_of_input(node: Node, operation: str | None, complete: bool) -> Node:
-    """Returns a transform with a relation that knows the changes of its inputs."""
-    if node.relation is None:
+def _with_changes_of_input(node: Node, operation: str | None, complete: bool) -> Node:
+    """Returns a transform of DataFrames that knows the changes of its inputs."""
+    if node.frame_transform is None:
         return node
-    relation = copy.copy(node.relation)
-    relation.operation_column = operation
-    relation.complete_changes = complete
-    return replace(node, component=relation)
+    transform = copy.copy(node.frame_transform)
+    transform.changes = None if operation is None else Changes(operation, complete)
+    return replace(node, component=transform)
 
 
 def _output_operation(node: Node, operation: str | None) -> str | None:
@@ -165,7 +164,7 @@ def _output_operation(node: Node, operation: str | None) -> str | None:
         return OPERATION_COLUMN
     if operation is None or node.stateful:
         return None
-    return node.relation.output_operation(operation) if node.relation is not None else operation
+    return operation if node.relation is None else node.relation.lineage.operation(operation)
 
 
 def written_key(sink: Node) -> tuple[str, ...]:
@@ -287,7 +286,7 @@ def unrepeatable_changes(node: Node, nodes: Mapping[str, Node]) -> PlanError | N
     if relation is None:
         return None
     # A sample is an operator that no updating query supports.
-    texts = [sql.text for sql in relation.sql_texts() if not samples_rows(sql.text)]
+    texts = [sql.text for sql in node.sql_texts if not samples_rows(sql.text)]
     if node.updating and not deterministic(*texts):
         problem = (
             "depends on chance or the current time, and its rows are taken back when they change"
@@ -296,7 +295,7 @@ def unrepeatable_changes(node: Node, nodes: Mapping[str, Node]) -> PlanError | N
             "Compute the value in a transform upstream of the updating query, which keeps it as a "
             "column of its rows, or remove it."
         )
-    elif any(nodes[name].operation for name in node.inputs) and relation.filters_by_chance():
+    elif any(nodes[name].operation for name in node.inputs) and relation.filters_by_chance:
         problem = "filters changes by chance: the rows of one key would pass and fail"
         hint = "Use a condition of the primary key, as in WHERE hash(id) % 10 = 0."
     else:

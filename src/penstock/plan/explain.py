@@ -173,7 +173,7 @@ def _node(plan: Plan, node: Node, known: Mapping[str, pa.Schema]) -> NodeFacts:
         lookup=node.lookup is not None,
         bounded=source.is_bounded() if source else None,
         watermark=f"{watermark.column}{delay}" if watermark else None,
-        state=_describe_state(plan, node),
+        state=_describe_state(node),
         on_error=node.on_error,
         guarantee=guarantee(plan, node) if node.kind == "sink" else None,
     )
@@ -196,11 +196,9 @@ def _format(node: Node) -> str | None:
     return next((t for t in known if type(format_) is registry.find("format", t)), None)
 
 
-def _describe_state(plan: Plan, node: Node) -> str | None:
+def _describe_state(node: Node) -> str | None:
     """Returns the contents of a node's state."""
-    if not node.stateful or node.relation is None:
-        return None
-    return ", ".join(node.relation.describe_state(frozenset(node.inputs) & plan.streams))
+    return None if node.state is None else ", ".join(node.state.contents)
 
 
 def _query(plan: Plan, query: Query, pushdowns: Mapping[str, Pushdown]) -> QueryFacts:
@@ -241,7 +239,7 @@ def _reasons(plan: Plan, query: Query) -> Sequence[str]:
         return _updating_reasons(plan, query)
     root = plan.nodes[query.root]
     if root.stateful:
-        state = _describe_state(plan, root)
+        state = _describe_state(root)
         first = f"{root.name} keeps {state} as state, so it is computed as a stream"
     elif root.kind == "source":
         first = "no node upstream of its sinks keeps state, so batches are independent"
@@ -249,7 +247,7 @@ def _reasons(plan: Plan, query: Query) -> Sequence[str]:
         first = f"{root.name} combines several streams"
     if query.output_mode == "update":
         second = "changed rows are written again and replace the rows with the same key"
-    elif root.relation is not None and root.relation.emits_final_rows:
+    elif root.state is not None and root.state.emits_final_rows:
         second = "rows are written at once, duplicates are dropped"
     elif root.stateful:
         second = "rows are written once, when final"
@@ -261,7 +259,7 @@ def _reasons(plan: Plan, query: Query) -> Sequence[str]:
 def _updating_reasons(plan: Plan, query: Query) -> Sequence[str]:
     nodes = [plan.nodes[name] for name in query.batch_nodes]
     states = [
-        f"{node.name} keeps {_describe_state(plan, node)} as state, updated with each batch"
+        f"{node.name} keeps {_describe_state(node)} as state, updated with each batch"
         for node in nodes
         if node.updating and node.stateful
     ]

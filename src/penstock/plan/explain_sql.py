@@ -25,9 +25,8 @@ def explain_sql(plan: Plan) -> tuple[NodeSql, ...]:
     return tuple(
         NodeSql(
             node.name, ".".join(map(str, text.route)), text.text, text.written,
-            node.relation.batch_scoped,
+            node.batch_scoped,
         )
         for node in plan.of("transform")
-        if node.relation is not None
-        for text in node.relation.sql_texts()
+        for text in node.sql_texts
     )  # fmt: skip

@@ -249,8 +249,8 @@ def _node(node: Node, hash_secret: HashSecret, functions: Iterable[Function]) ->
         definition["watermark"] = node.watermark.model_dump(
             mode="json", exclude_none=True, exclude={"idle"}
         )
-    if node.stateful and node.relation is not None and node.relation.state_version > 1:
-        definition["state_version"] = node.relation.state_version
+    if node.state is not None and node.state.version > 1:
+        definition["state_version"] = node.state.version
     used = used_functions(functions, _sql_texts(node))
     if used:
         definition["functions"] = {name: each.definition() for name, each in used.items()}
@@ -266,9 +266,8 @@ def _format_of(node: Node) -> Format[Any] | None:
 
 def _sql_texts(node: Node) -> Iterator[str]:
     """Yields the SQL texts of a node."""
-    if node.relation is not None:
-        for sql in node.relation.sql_texts():
-            yield from (sql.written, sql.text)
+    for sql in node.sql_texts:
+        yield from (sql.written, sql.text)
     if node.watermark is not None and node.watermark.expression is not None:
         yield node.watermark.expression
     if node.watermark is not None and node.watermark.bound is not None:

@@ -80,7 +80,7 @@ def _notes(sink: Node, above: list[Node]) -> Iterator[str]:
             yield f"{node.label} is read at each start and may have changed"
         watermark = node.watermark
         if watermark and (waiting := [each for each in above if _drops_late_rows(each)]):
-            is_dedupe = all(each.relation and each.relation.emits_final_rows for each in waiting)
+            is_dedupe = all(each.state and each.state.emits_final_rows for each in waiting)
             late = "late" if is_dedupe else "late for their window"
             yield (
                 f'rows of {node.label} that are older than the newest "{watermark.column}" by more '

@@ -93,7 +93,6 @@ class _Planner:
             self.pipeline, nodes, (), self.state, dead_letter, tuple(self.pipeline.warnings),
             self.functions,
         )  # fmt: skip
-        nodes = _with_statefulness(nodes, plan.streams)
         nodes, lost_keys = key_rows_of_sinks(nodes, plan.streams)
         self.errors += lost_keys
         plan = replace(plan, nodes=nodes)
@@ -182,7 +181,7 @@ class _Planner:
             node.name for node in list_nodes(self.source_map) if node.kind != "sink"
         ) | (missing.names if missing else frozenset())
         relations = {
-            name: node.relation.inputs(known) if node.relation else None
+            name: node.query_transform.named_inputs(known) if node.query_transform else None
             for name, node in nodes.items()
         }
         connected = {}
@@ -196,12 +195,9 @@ class _Planner:
                 return {name: connected[name] for name in _topological_order(connected)}
             except CycleError as error:
                 cycle = _rotate(error.args[1][:-1], list(connected))
-            if any(self._names_inputs_in_sql(connected[name]) for name in cycle):
+            if any(connected[name].query_transform is not None for name in cycle):
                 self._add_cycle(cycle, connected[cycle[0]])
             connected = {name: node for name, node in connected.items() if name not in cycle}
-
-    def _names_inputs_in_sql(self, node: Node) -> bool:
-        return node.relation is not None and node.relation.inputs(frozenset()) is not None
 
     def _add_cycle(self, cycle: list[str], first: Node) -> None:
         self.errors.append(
@@ -282,10 +278,9 @@ class _Planner:
     def _report_unknown_relations(
         self, node: Node, unknown: frozenset[str], known: frozenset[str]
     ) -> None:
-        texts = node.relation.sql_texts() if node.relation else ()
         for name in sorted(unknown):
             where = node.where
-            for sql in texts:
+            for sql in node.sql_texts:
                 path = ("transforms", node.name, *sql.route)
                 where = self.source_map.value(path)
                 match = re.search(_relation_pattern(name), sql.written, re.IGNORECASE)
@@ -377,12 +372,3 @@ def _rotate(cycle: list[str], order: list[str]) -> list[str]:
     """Returns the cycle from its first node in the file."""
     start = cycle.index(min(cycle, key=order.index))
     return [*cycle[start:], *cycle[:start]]
-
-
-def _with_statefulness(nodes: Nodes, streams: frozenset[str]) -> Nodes:
-    resolved = {}
-    for name, node in nodes.items():
-        streaming = frozenset(node.inputs) & streams
-        stateful = bool(node.relation and streaming and node.relation.stateful(streaming))
-        resolved[name] = replace(node, stateful=stateful)
-    return resolved

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -11,12 +11,24 @@ from penstock.core.errors import OptionError, PenstockError
 from penstock.core.location import Location
 from penstock.core.names import written_name
 from penstock.plan.functions.model import Function
-from penstock.sdk import Capability, Component, Relation, Sink, Source, Transform
+from penstock.sdk import (
+    Capability,
+    Component,
+    DataFrameTransform,
+    Relation,
+    Sink,
+    Source,
+    State,
+    Transform,
+)
+from penstock.sdk.sql_text import SqlText
+from penstock.sdk.transform import QueryTransform
 from penstock.spec.model_types import OnError
 from penstock.spec.models import PipelineSpec
 from penstock.spec.node_models import Late, Lookup, SinkSpec, SourceSpec, TransformSpec, Watermark
 from penstock.spec.source_map import locate_error
 from penstock.spec.validate import Pipeline
+from penstock.sql.dialect.relation import InputRelation
 
 OutputMode = Literal["append", "update"]
 
@@ -34,6 +46,10 @@ class Node:
     spec: SourceSpec | TransformSpec | SinkSpec
     inputs: tuple[str, ...]
     where: Location | None
+    relation: Relation | None = None
+    """The facts of a transform of DataFrames (see `plan.dialect`)."""
+    read: Mapping[str, InputRelation] = field(default_factory=dict)
+    """The inputs of a transform of DataFrames as it reads them, by name in lower case."""
     stateful: bool = False
     updating: bool = False
     """Whether the output is the changes of a result (see `plan.updating`)."""
@@ -113,16 +129,36 @@ class Node:
         return self.component if isinstance(self.component, Transform) else None
 
     @property
-    def relation(self) -> Relation[Any] | None:
+    def frame_transform(self) -> DataFrameTransform[Any] | None:
         """The transform, if it is a relation over DataFrames."""
-        return self.component if isinstance(self.component, Relation) else None
+        return self.component if isinstance(self.component, DataFrameTransform) else None
+
+    @property
+    def query_transform(self) -> QueryTransform[Any] | None:
+        """The transform, if its text names its inputs."""
+        return self.component if isinstance(self.component, QueryTransform) else None
+
+    @property
+    def sql_texts(self) -> Sequence[SqlText]:
+        """The SQL texts among the options of a transform of DataFrames."""
+        return () if self.frame_transform is None else self.frame_transform.sql_texts()
+
+    @property
+    def state(self) -> State | None:
+        """The state that a transform of DataFrames keeps between batches."""
+        return self.relation.state if self.relation is not None and self.stateful else None
+
+    @property
+    def batch_scoped(self) -> bool:
+        """Whether a transform must be computed on each batch, not on the stream."""
+        return self.relation is not None and self.relation.batch_scoped
 
     @property
     def deterministic(self) -> bool:
         """Whether the same input always gives the same output."""
         if isinstance(self.component, Transform):
             return bool(self.component.deterministic)
-        return self.component.deterministic() if isinstance(self.component, Relation) else True
+        return self.relation is None or self.relation.deterministic
 
     @property
     def watermark(self) -> Watermark | None:

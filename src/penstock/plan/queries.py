@@ -90,12 +90,8 @@ def find_final_roots(nodes: Mapping[str, Node], streams: frozenset[str]) -> froz
 
 def _joins_sources(root: str, nodes: Mapping[str, Node], streams: frozenset[str]) -> bool:
     """Returns whether a node is an inner join of several sources, whose rows are final."""
-    relation, streaming = nodes[root].relation, frozenset(nodes[root].inputs) & streams
-    return (
-        relation is not None
-        and relation.only_joins(streaming)
-        and len(stream_sources(root, nodes, streams)) > 1
-    )
+    state = nodes[root].state
+    return state is not None and state.only_joins and len(stream_sources(root, nodes, streams)) > 1
 
 
 def stream_sources(root: str, nodes: Mapping[str, Node], streams: frozenset[str]) -> list[str]:
@@ -167,7 +163,7 @@ def find_roots(
             (roots[node.name],) = above
         elif node.updating or any(_follows_updating(nodes[name], nodes) for name in inputs):
             roots[node.name] = tuple(sorted({part for root in above for part in root}))
-        elif node.relation is not None and node.relation.batch_scoped:
+        elif node.batch_scoped:
             errors.append(_different_batches(node, above))
         else:
             roots[node.name] = (node.name,)
@@ -180,7 +176,7 @@ def _follows_updating(node: Node, nodes: Mapping[str, Node]) -> bool:
 
 
 def _different_batches(node: Node, roots: Iterable[Root]) -> PlanError:
-    is_set = node.relation is not None and getattr(node.relation.config, "scope", None) == "batch"
+    is_set = getattr(node.component.config, "scope", None) == "batch"
     if is_set:
         reason, hint = "has scope: batch", "Read nodes of one query, or set scope: stream."
     else:
@@ -250,8 +246,8 @@ def updates_as_stream(root: str, nodes: Mapping[str, Node], streams: frozenset[s
 
     The root is one aggregation, and reads no groups and no outer joins.
     """
-    relation = nodes[root].relation
-    if relation is None or not relation.simply_aggregates:
+    state = nodes[root].state
+    if state is None or not state.simply_aggregates:
         return False
     return not any(_has_groups(name, nodes) for name in nodes[root].inputs if name in streams)
 
@@ -271,11 +267,11 @@ def _updates_rows(root: str, nodes: Mapping[str, Node]) -> bool:
 def _needs_whole_input(root: str, nodes: Mapping[str, Node]) -> bool:
     """Returns whether the watermarks upstream do not complete the rows of the root."""
     node = nodes[root]
-    if node.relation is None or not node.stateful:
+    if node.state is None:
         return False
     streaming = frozenset(name for name in node.inputs if _is_stream(name, nodes))
     grouped = frozenset(name for name in streaming if _has_groups(name, nodes))
-    return node.relation.needs_whole_input(streaming, _times_of_inputs(node, nodes), grouped)
+    return node.state.needs_whole_input(_times_of_inputs(node, nodes), grouped)
 
 
 def _has_groups(name: str, nodes: Mapping[str, Node]) -> bool:
@@ -287,7 +283,8 @@ def _has_groups(name: str, nodes: Mapping[str, Node]) -> bool:
 
 
 def _emits_final_rows(node: Node) -> bool:
-    return node.relation is not None and node.relation.emits_final_rows
+    state = node.relation.state if node.relation is not None else None
+    return state is not None and state.emits_final_rows
 
 
 def _times_of_inputs(node: Node, nodes: Mapping[str, Node]) -> frozenset[str] | None:
@@ -307,7 +304,9 @@ def _time_columns(node: Node, nodes: Mapping[str, Node]) -> Set[str] | None:
         return {node.watermark.column}
     times = _times_of_inputs(node, nodes)
     # A function over batches drops the watermark.
-    return node.relation.time_columns(times) if node.relation and times is not None else set()
+    return (
+        node.relation.lineage.time_columns(times) if node.relation and times is not None else set()
+    )
 
 
 def _is_stream(name: str, nodes: Mapping[str, Node]) -> bool:
@@ -322,6 +321,5 @@ def is_final(root: str, nodes: Mapping[str, Node]) -> bool:
 
 def _never_final(root: str, nodes: Mapping[str, Node]) -> bool:
     """Returns whether the root updates its rows, and no watermark upstream is to complete them."""
-    relation = nodes[root].relation
     watermarks = (nodes[name].watermark for name in upstream([root], nodes))
-    return not (relation and relation.emits_final_rows) and not any(watermarks)
+    return not _emits_final_rows(nodes[root]) and not any(watermarks)

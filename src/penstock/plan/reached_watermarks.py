@@ -62,7 +62,7 @@ def windows_have_watermarks(plan: Plan) -> Iterator[PlanError]:
     for query in plan.queries:
         for name in query.stream_nodes:
             relation = plan.nodes[name].relation
-            if plan.nodes[name].stateful and relation is not None and relation.calls_windows():
+            if plan.nodes[name].stateful and relation is not None and relation.calls_windows:
                 error = find_lost_watermark(name, plan.nodes)
                 if error is not None:
                     yield error

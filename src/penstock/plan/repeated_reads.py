@@ -22,7 +22,7 @@ def count_source_reads(
             continue
         counts[name] = Counter()
         for input_ in node.inputs:
-            times = node.relation.count_reads(input_) if node.relation is not None else 1
+            times = node.relation.reads.get(input_, 1) if node.relation is not None else 1
             for source, count in counts[input_].items():
                 counts[name][source] += count * times
     return counts

@@ -116,7 +116,7 @@ def watermarks_of_transforms_are_first(plan: Plan) -> Iterator[PlanError]:
         elif node.name not in plan.streams:
             problem = "has a watermark and no stream upstream"
             yield _error(node, problem, "no-stream", "Remove the watermark.")
-        elif node.stateful or (node.relation is not None and node.relation.batch_scoped):
+        elif node.stateful or node.batch_scoped:
             reason = "has state" if node.stateful else "is computed on each batch"
             problem = f"{reason}, so it cannot define a watermark"
             hint = "Define the watermark on a transform upstream."
@@ -244,7 +244,7 @@ def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:
 def changes_have_no_order(plan: Plan) -> Iterator[PlanError]:
     """Checks that an updating transform does not sort its result, whose changes have no order."""
     for node in plan.of("transform"):
-        if node.updating and node.relation is not None and node.relation.sorts_without_limit():
+        if node.updating and node.state is not None and node.state.sorts_without_limit:
             problem = "sorts a result that is never final: its changes are written as they occur"
             hint = "Remove ORDER BY, add LIMIT, or sort each batch with scope: batch."
             yield _error(node, problem, "not-streamable", hint)
@@ -259,16 +259,16 @@ def tables_are_joined_by_row(plan: Plan) -> Iterator[PlanError]:
     streams = plan.streams
     for node in plan.of("transform"):
         relation, streaming = node.relation, frozenset(node.inputs) & streams
-        if relation is None or not streaming or relation.batch_scoped or node.name in at_once:
+        if relation is None or not streaming or node.batch_scoped or node.name in at_once:
             continue
         changing = any(plan.nodes[name].lookup for name in node.inputs)
         if node.updating and not changing:
             continue
-        if (changing or not node.stateful) and relation.keeps_table_rows(streaming):
+        if (changing or not node.stateful) and relation.keeps_table_rows:
             problem = "returns the rows of a table by whether the stream has a match for them"
             hint = "Join the table to the stream, as in FROM stream LEFT JOIN table."
             yield _error(node, problem, "not-streamable", hint)
-        if relation.merges_table_rows(streaming):
+        if relation.merges_table_rows:
             problem = "merges the rows of a table with each batch of a stream"
             hint = "Write the rows of the table by a query of their own."
             yield _error(node, problem, "not-streamable", hint)

@@ -75,7 +75,16 @@ def _last_rows(sink: Node, nodes: Mapping[str, Node], names: Collection[str]) ->
     context = replace(sink.component.context, node=name, state=None)
     spec = TransformSpec.model_validate({"type": TYPE, "from": input_})
     component = LastRows(config, context)
-    return Node(name, "transform", component, spec, (input_,), sink.where, stateful=True)
+    return Node(
+        name,
+        "transform",
+        component,
+        spec,
+        (input_,),
+        sink.where,
+        relation=component.relation(),
+        stateful=True,
+    )
 
 
 def _free_name(name: str, names: Collection[str]) -> str:

@@ -15,8 +15,7 @@ def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
     """Yields a warning for each transform that never removes its state of an unbounded stream."""
     streams = plan.streams
     for node in plan.of("transform"):
-        relation = node.relation
-        if relation is None or relation.emits_final_rows or not node.stateful:
+        if node.state is None or node.state.emits_final_rows:
             continue
         if not _reads_without_end(node, plan, streams):
             continue
@@ -26,7 +25,7 @@ def find_unbounded_state(plan: Plan) -> Iterator[PenstockError]:
             removed = bool(watermarks_above(node.name, plan.nodes))
         if not removed:
             streaming = frozenset(node.inputs) & streams
-            state = ", ".join(relation.describe_state(streaming))
+            state = ", ".join(node.state.contents)
             yield PlanError(
                 f"{node.label} keeps {state} for ever: its state grows with the input",
                 code="unbounded-state",
@@ -43,7 +42,7 @@ def _remedy(node: Node, plan: Plan, streaming: frozenset[str]) -> str:
             "if columns of its output identify a row, or set runtime.updating_ttl to remove keys "
             "that get no new rows."
         )
-    uses_windows = node.relation.calls_windows()
+    uses_windows = node.relation.calls_windows
     if uses_windows and all(_has_watermark(name, plan) for name in streaming):
         parts = "group and join" if len(streaming) > 1 else "group"
         remedy = f"{parts.capitalize()} by a window of a column with a watermark in each subquery"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import OptionError, PlanError
 from penstock.plan.changes import inherit
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import is_final, updates_as_stream, upstream
@@ -63,8 +63,17 @@ def find_hidden_windows(plan: Plan) -> Iterator[PlanError]:
 
 
 def _updating(node: Node) -> Node:
-    component = node.relation.without_views() if node.relation is not None else node.component
-    return replace(node, updating=True, component=component)
+    """Returns an updating node, whose query reads the rows of its inputs, not their queries."""
+    query, relation = node.query_transform, node.relation
+    if query is None or relation is None or not relation.replaces_views:
+        return replace(node, updating=True)
+    inputs = {name: replace(each, text=None) for name, each in node.read.items()}
+    try:
+        bound = query.bind(inputs, by_window=False)
+    except OptionError:
+        return replace(node, updating=True, relation=replace(relation, hidden_windows=()))
+    facts = replace(bound.relation(), hidden_windows=relation.hidden_windows)
+    return replace(node, updating=True, component=bound, relation=facts, read=inputs)
 
 
 def _drops_changes(node: Node, nodes: Mapping[str, Node]) -> bool:
@@ -122,16 +131,15 @@ def _can_update(node: Node, streams: frozenset[str]) -> bool:
         and node.name in streams
         and relation is not None
         and relation.incremental
-        and not relation.batch_scoped
+        and not node.batch_scoped
         and node.watermark is None
     )
 
 
 def _needs_updates(node: Node, nodes: Mapping[str, Node], streams: frozenset[str]) -> bool:
     """Returns whether Spark cannot compute a stateful transform of unbounded rows as a stream."""
-    assert node.relation is not None
-    streaming = frozenset(node.inputs) & streams
-    if node.relation.only_joins(streaming) or is_final(node.name, nodes):
+    assert node.state is not None
+    if node.state.only_joins or is_final(node.name, nodes):
         return False
     return not updates_as_stream(node.name, nodes, streams) or not _upserted(node.name, nodes)
 

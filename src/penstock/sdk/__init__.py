@@ -15,7 +15,7 @@ from penstock.core.secret import Secret
 from penstock.core.units import ByteSize, Duration, PositiveDuration
 from penstock.journal import Journal, Message
 from penstock.sdk.capability import Capability
-from penstock.sdk.changes import Operation
+from penstock.sdk.changes import Changes, Operation
 from penstock.sdk.clients import ClientPool
 from penstock.sdk.component import Component, Context
 from penstock.sdk.config import Config, UserPath
@@ -29,15 +29,17 @@ from penstock.sdk.schema_changes import ColumnChange, SchemaChanges, compare_sch
 from penstock.sdk.sink import BatchId, Mode, Receipt, Sink, Writer
 from penstock.sdk.source import Offset, ReplayableSource, Source
 from penstock.sdk.start import StartAt
-from penstock.sdk.transform import Relation, Transform
+from penstock.sdk.transform import DataFrameTransform, Transform
+from penstock.sql.column_lineage import ColumnLineage
+from penstock.sql.relation import Relation, State
 
 __all__ = [
-    "PAYLOAD", "BatchId", "ByteSize", "Capability", "ClientPool", "ColumnChange", "Component",
-    "Config", "Conjunct", "Context", "DecodeError", "Decoded", "Duration", "EncodeError",
-    "Encoded", "Failure", "FileFormat", "FileWriter", "Format", "Journal", "LookupSource",
-    "Message", "MissingExtra", "Mode", "Offset", "Operation", "Permanent", "PlanError",
-    "PositiveDuration", "Read", "Receipt", "ReceivingConfig", "ReceivingSource", "RecordError",
-    "Records", "Rejected", "Relation", "ReplayableSource", "Retry", "SchemaChanges", "Secret",
-    "Sink", "Source", "StartAt", "Transform", "Transient", "UserPath", "Writer",
-    "compare_schemas", "isolate", "report_retry",
+    "PAYLOAD", "BatchId", "ByteSize", "Capability", "Changes", "ClientPool", "ColumnChange",
+    "ColumnLineage", "Component", "Config", "Conjunct", "Context", "DataFrameTransform",
+    "DecodeError", "Decoded", "Duration", "EncodeError", "Encoded", "Failure", "FileFormat",
+    "FileWriter", "Format", "Journal", "LookupSource", "Message", "MissingExtra", "Mode", "Offset",
+    "Operation", "Permanent", "PlanError", "PositiveDuration", "Read", "Receipt", "ReceivingConfig",
+    "ReceivingSource", "RecordError", "Records", "Rejected", "Relation", "ReplayableSource",
+    "Retry", "SchemaChanges", "Secret", "Sink", "Source", "StartAt", "State", "Transform",
+    "Transient", "UserPath", "Writer", "compare_schemas", "isolate", "report_retry",
 ]  # fmt: skip

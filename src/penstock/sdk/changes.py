@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
@@ -27,6 +28,16 @@ class Operation(StrEnum):
 
 OPERATION_COLUMN = "_op"
 """The default name of an operation column."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Facts of rows that are changes."""
+
+    column: str
+    """The operation column."""
+    complete: bool
+    """Whether each update and delete has the whole row before, as the row `ub` or as its own."""
 
 
 @cache

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.core.names import quote_name
 from penstock.core.units import duration_text
-from penstock.sdk import Config, PlanError, PositiveDuration, Relation
+from penstock.sdk import Config, DataFrameTransform, PlanError, PositiveDuration, Relation, State
 from penstock.transforms.columns import require
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class DedupeConfig(Config):
     state grows without limit."""
 
 
-class Dedupe(Relation[DedupeConfig]):
+class Dedupe(DataFrameTransform[DedupeConfig]):
     """Keeps the first row of each set of duplicates, across batches and restarts.
 
     A row is dropped if a row with the same keys is kept whose event time is the same, or less than
@@ -50,19 +50,16 @@ class Dedupe(Relation[DedupeConfig]):
     ```
     """
 
-    emits_final_rows = True
-    state_version = 2
+    def relation(self) -> Relation:
+        return Relation(state=State((self._state_content(),), version=2, emits_final_rows=True))
 
-    def stateful(self, streaming: frozenset[str]) -> bool:
-        return bool(streaming)
-
-    def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
+    def _state_content(self) -> str:
         within = self.config.within
         keys = ", ".join(self.config.keys) or "all columns"
         if within == "forever":
-            return (f"{keys} of each distinct row for ever",)
+            return f"{keys} of each distinct row for ever"
         span = "the watermark's delay" if within == "watermark" else duration_text(within)
-        return (f"{keys} and the event time of each written row for {span}",)
+        return f"{keys} and the event time of each written row for {span}"
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

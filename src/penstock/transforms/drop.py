@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from penstock.sdk import Config, Relation
-from penstock.sql.keyed_rows import KeyedRows
+from penstock.sdk import Config, DataFrameTransform, Relation
+from penstock.sql.column_lineage import RemainingColumns
 from penstock.transforms.columns import require
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class DropConfig(Config):
     """The columns to remove."""
 
 
-class Drop(Relation[DropConfig]):
+class Drop(DataFrameTransform[DropConfig]):
     """Removes columns.
 
     Parallel by partition. Without the operation column of changes all rows are inserts.
@@ -30,14 +30,8 @@ class Drop(Relation[DropConfig]):
     ```
     """
 
-    incremental = True
-
-    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
-        (rows,) = inputs.values()
-        return rows.without(self.config.columns)
-
-    def output_operation(self, column: str) -> str | None:
-        return None if column in self.config.columns else column
+    def relation(self) -> Relation:
+        return Relation(incremental=True, lineage=RemainingColumns(tuple(self.config.columns)))
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

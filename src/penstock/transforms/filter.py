@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.core.names import quote_name
-from penstock.sdk import Config, Operation, Relation
+from penstock.sdk import Config, DataFrameTransform, Operation, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
 
@@ -22,7 +22,7 @@ class FilterConfig(Config):
     """A Spark SQL condition over the columns of the input."""
 
 
-class Filter(Relation[FilterConfig]):
+class Filter(DataFrameTransform[FilterConfig]):
     """Keeps the rows for which a condition is true; null drops the row.
 
     Parallel by partition. Of changes, an update whose new row does not pass becomes a delete.
@@ -34,25 +34,26 @@ class Filter(Relation[FilterConfig]):
     ```
     """
 
-    incremental = True
-
     def sql_texts(self) -> Sequence[SqlText]:
         return [read_sql_text(("where",), self.config.where)]
 
-    def filters_by_chance(self) -> bool:
-        return determinism.has_chance(self.config.where)
-
-    def deterministic(self) -> bool:
-        return determinism.deterministic(self.config.where, functions=self.context.functions)
+    def relation(self) -> Relation:
+        where = self.config.where
+        return Relation(
+            deterministic=determinism.deterministic(where, functions=self.context.functions),
+            filters_by_chance=determinism.has_chance(where),
+            incremental=True,
+        )
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
         (condition,) = self.sql_texts()
-        operation = self.operation_column
-        timeless = operation is None or determinism.deterministic(condition.text)
-        if operation is None or (self.complete_changes and timeless):
+        if self.changes is None:
             return frame.where(condition.text)
-        return filter_changes(frame, condition.text, operation, timeless=timeless)
+        timeless = determinism.deterministic(condition.text)
+        if self.changes.complete and timeless:
+            return frame.where(condition.text)
+        return filter_changes(frame, condition.text, self.changes.column, timeless=timeless)
 
 
 def filter_changes(

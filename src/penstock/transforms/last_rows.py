@@ -5,12 +5,12 @@ The planner inserts this transform; pipelines have no `type` for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock.core.names import quote_name
-from penstock.sdk import Config, Relation
-from penstock.sql.keyed_rows import KeyedRows
+from penstock.sdk import Config, DataFrameTransform, Relation, State
+from penstock.sql.column_lineage import KeyedColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,23 +26,16 @@ class LastRowsConfig(Config):
     """The primary key of the input; empty without one."""
 
 
-class LastRows(Relation[LastRowsConfig]):
+class LastRows(DataFrameTransform[LastRowsConfig]):
     """The last row to arrive of each key, of the rows that are not deleted.
 
     A row whose key has a null is a row of its own.
     """
 
-    incremental = True
-
-    def stateful(self, streaming: frozenset[str]) -> bool:
-        return True
-
-    def describe_state(self, streaming: frozenset[str]) -> Sequence[str]:
-        return (f"the rows of each {', '.join(self.config.key)}",)
-
-    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
-        (rows,) = inputs.values()
-        return KeyedRows.by(self.config.key, rows.columns)
+    def relation(self) -> Relation:
+        key = self.config.key
+        state = State((f"the rows of each {', '.join(key)}",))
+        return Relation(incremental=True, state=state, lineage=KeyedColumns(tuple(key)))
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         from pyspark.sql.functions import last, struct, when

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from penstock.core.names import quote_name
-from penstock.sdk import Config, Relation
+from penstock.sdk import Config, DataFrameTransform, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
-from penstock.sql.completeness import selected_times
-from penstock.sql.kept_columns import aliased, computed_rows
-from penstock.sql.keyed_rows import KeyedRows
-from penstock.sql.text.quoting import quoted
+from penstock.sql.column_lineage import AddedColumns
+from penstock.sql.kept_columns import aliased
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +22,7 @@ class MapConfig(Config):
     All expressions refer to the columns of the input."""
 
 
-class Map(Relation[MapConfig]):
+class Map(DataFrameTransform[MapConfig]):
     """Adds columns or replaces columns of the same name, and keeps all others.
 
     Parallel by partition.
@@ -40,31 +36,18 @@ class Map(Relation[MapConfig]):
     ```
     """
 
-    incremental = True
-
     def sql_texts(self) -> Sequence[SqlText]:
         return [read_sql_text(("set", name), text) for name, text in self.config.set.items()]
 
-    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
-        (rows,) = inputs.values()
-        texts = aliased({str(sql.route[-1]): sql.text for sql in self.sql_texts()})
-        names = ", ".join(quote_name(name) for name in self.config.set)
-        changed = computed_rows([f"* EXCEPT ({names})", *texts], rows)
-        if rows.columns is None:
-            return changed
-        known = {column.lower() for column in rows.columns}
-        added = [name for name in self.config.set if name.lower() not in known]
-        return replace(changed, columns=(*rows.columns, *added))
-
-    def time_columns(self, times: Set[str]) -> Set[str]:
-        items = [f"{text} AS {quoted(name)}" for name, text in self.config.set.items()]
-        replaced = {name.lower() for name in self.config.set}
-        kept = {name for name in times if name.lower() not in replaced}
-        return kept | selected_times(items, times)
-
-    def deterministic(self) -> bool:
-        return determinism.deterministic(
-            *self.config.set.values(), functions=self.context.functions
+    def relation(self) -> Relation:
+        written = self.config.set
+        items = aliased({str(sql.route[-1]): sql.text for sql in self.sql_texts()})
+        return Relation(
+            deterministic=determinism.deterministic(
+                *written.values(), functions=self.context.functions
+            ),
+            incremental=True,
+            lineage=AddedColumns(tuple(written), tuple(items)),
         )
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from penstock.sdk import Config, Relation
-from penstock.sql.keyed_rows import KeyedRows
+from penstock.sdk import Config, DataFrameTransform, Relation
+from penstock.sql.column_lineage import RenamedColumns
 from penstock.transforms.columns import require
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class RenameConfig(Config):
     """A map of old name to new name."""
 
 
-class Rename(Relation[RenameConfig]):
+class Rename(DataFrameTransform[RenameConfig]):
     """Renames columns and keeps their order.
 
     Parallel by partition.
@@ -30,18 +30,8 @@ class Rename(Relation[RenameConfig]):
     ```
     """
 
-    incremental = True
-
-    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
-        (rows,) = inputs.values()
-        return rows.rename({old.lower(): new for old, new in self.config.columns.items()})
-
-    def time_columns(self, times: Set[str]) -> Set[str]:
-        names = {old.lower(): new for old, new in self.config.columns.items()}
-        return {names.get(name.lower(), name) for name in times}
-
-    def output_operation(self, column: str) -> str | None:
-        return self.config.columns.get(column, column)
+    def relation(self) -> Relation:
+        return Relation(incremental=True, lineage=RenamedColumns(self.config.columns))
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.core.names import quote_name
-from penstock.sdk import Config, Relation
+from penstock.sdk import Config, DataFrameTransform, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
-from penstock.sql.completeness import selected_times
-from penstock.sql.kept_columns import aliased, computed_rows
-from penstock.sql.keyed_rows import KeyedRows
-from penstock.sql.text.quoting import quoted
+from penstock.sql.column_lineage import SelectedColumns
+from penstock.sql.kept_columns import aliased
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +22,7 @@ class SelectConfig(Config):
     Spark SQL expression."""
 
 
-class Select(Relation[SelectConfig]):
+class Select(DataFrameTransform[SelectConfig]):
     """Selects columns and expressions; the output has no other columns.
 
     Parallel by partition. The operation column of changes is kept.
@@ -38,37 +36,29 @@ class Select(Relation[SelectConfig]):
     ```
     """
 
-    incremental = True
-
     def sql_texts(self) -> Sequence[SqlText]:
         columns = self.config.columns
         items = enumerate(columns) if isinstance(columns, list) else columns.items()
         return [read_sql_text(("columns", key), text) for key, text in items]
 
-    def keyed_rows(self, inputs: Mapping[str, KeyedRows]) -> KeyedRows:
-        columns = self._translated_columns()
-        (rows,) = inputs.values()
-        return computed_rows(columns if isinstance(columns, list) else aliased(columns), rows)
-
-    def time_columns(self, times: Set[str]) -> Set[str]:
+    def relation(self) -> Relation:
         columns = self.config.columns
-        if isinstance(columns, list):
-            return selected_times(columns, times)
-        items = [f"{text} AS {quoted(name)}" for name, text in columns.items()]
-        return selected_times(items, times)
-
-    def deterministic(self) -> bool:
-        columns = self.config.columns
-        texts = columns if isinstance(columns, list) else columns.values()
-        return determinism.deterministic(*texts, functions=self.context.functions)
+        written = columns if isinstance(columns, list) else columns.values()
+        translated = self._translated_columns()
+        items = translated if isinstance(translated, list) else aliased(translated)
+        return Relation(
+            deterministic=determinism.deterministic(*written, functions=self.context.functions),
+            incremental=True,
+            lineage=SelectedColumns(tuple(items)),
+        )
 
     def relate(self, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
         (frame,) = inputs.values()
         columns = self._translated_columns()
         selected = _select(frame, columns)
-        operation = self.operation_column
-        if operation is None or operation in selected.columns:
+        if self.changes is None or self.changes.column in selected.columns:
             return selected
+        operation = self.changes.column
         name = quote_name(operation)
         kept = [*columns, name] if isinstance(columns, list) else {**columns, operation: name}
         return _select(frame, kept)

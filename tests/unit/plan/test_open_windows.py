@@ -59,4 +59,4 @@ def test_no_query_of_changes_computes_windows(tmp_path: Path, window: str) -> No
     script.write_text(TABLE + "".join(SINK.format(*each) for each in enumerate(queries)))
     changes = [node for node in app.plan(script).of("transform") if node.updating]
     assert len(changes) > len(QUERIES)
-    assert not [n.name for n in changes if n.relation is not None and n.relation.calls_windows()]
+    assert not [n.name for n in changes if n.relation is not None and n.relation.calls_windows]

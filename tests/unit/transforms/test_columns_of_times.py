@@ -8,11 +8,13 @@ from penstock.transforms.rename import Rename, RenameConfig
 
 def test_a_renamed_time() -> None:
     rename = Rename(RenameConfig(columns={"AT": "seen", "other": "at2"}))
-    assert rename.time_columns({"at"}) == {"seen"}
-    assert rename.time_columns({"At", "b"}) == {"seen", "b"}
+    lineage = rename.relation().lineage
+    assert lineage.time_columns({"at"}) == {"seen"}
+    assert lineage.time_columns({"At", "b"}) == {"seen", "b"}
 
 
 def test_a_replaced_time() -> None:
     replaced = Map(MapConfig(set={"AT": "date_format(at, 'HH')"}))
-    assert replaced.time_columns({"at"}) == set()
-    assert Map(MapConfig(set={"Seen": "at"})).time_columns({"at"}) == {"at", "seen"}
+    assert replaced.relation().lineage.time_columns({"at"}) == set()
+    added = Map(MapConfig(set={"Seen": "at"}))
+    assert added.relation().lineage.time_columns({"at"}) == {"at", "seen"}

@@ -73,7 +73,7 @@ def _node(plan: Plan) -> Node:
 def _frame(plan: Plan, node: Node, session: SparkSession) -> DataFrame:
     from penstock.engine.functions.register import name_columns, register_functions
 
-    assert node.relation is not None
+    assert node.frame_transform is not None
     register_functions(plan.functions, session)
-    frame = node.relation.relate({}, session)
+    frame = node.frame_transform.relate({}, session)
     return name_columns(frame) if plan.functions else frame

@@ -158,7 +158,7 @@ def semi_join_error(plan: Plan, query: Query) -> PlanError:
 
 
 def _is_by_batch(node: Node) -> bool:
-    return node.relation is not None and node.relation.batch_scoped
+    return node.batch_scoped
 
 
 _ADVICE = (
@@ -179,7 +179,7 @@ _ADVICE = (
 
 def sql_texts(node: Node) -> Sequence[SqlText]:
     """Returns the SQL texts among a node's options."""
-    texts = [*node.relation.sql_texts()] if node.relation is not None else []
+    texts = [*node.sql_texts]
     watermark = node.watermark
     if watermark is not None and watermark.expression is not None:
         texts.append(read_sql_text(("watermark", "expression"), watermark.expression))

@@ -27,7 +27,7 @@ def text_errors(
     java: Any = session
     parser = java._jsparkSession.sessionState().sqlParser()
     for node in nodes:
-        for text in node.relation.sql_texts() if node.relation is not None else ():
+        for text in node.sql_texts:
             error = _syntax_error(parser, text)
             if error is not None:
                 yield translate(plan, node, error)

@@ -42,10 +42,9 @@ def unknown_names(
     the first one; no errors are returned if it has another reason.
     """
     condition = error.getCondition() or ""
-    if not condition.startswith((*_COLUMNS, *_CALLS)) or node.relation is None:
+    if not condition.startswith((*_COLUMNS, *_CALLS)):
         return []
-    texts = node.relation.sql_texts()
-    repairs = (_Repair(plan, node, sql, inputs, session) for sql in texts)
+    repairs = (_Repair(plan, node, sql, inputs, session) for sql in node.sql_texts)
     return _each_once(error for repair in repairs for error in repair.errors())
 
 

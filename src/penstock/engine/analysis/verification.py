@@ -32,8 +32,6 @@ def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFram
 
     `frame` is the output of `node`, and `streams` are its inputs that are streams.
     """
-    relation = node.relation
-    assert relation is not None
     session: Any = frame.sparkSession
     patterns = java_names(session).org.apache.spark.sql.catalyst.trees.TreePattern
     analysis = _Analysis(
@@ -49,7 +47,7 @@ def check_decisions(node: Node, frame: DataFrame, streams: Mapping[str, DataFram
             hint="Set watermark: {column: ..., delay: ...} on a source, or on a transform that "
             "computes the column.",
         )
-    is_stateless = not (node.stateful or node.updating or relation.batch_scoped)
+    is_stateless = not (node.stateful or node.updating or node.batch_scoped)
     if analysis.state is not None and is_stateless:
         raise PlanError(
             f"{node.label}: Spark's plan keeps rows of earlier batches ({analysis.state}), which "

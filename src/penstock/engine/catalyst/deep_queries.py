@@ -50,4 +50,4 @@ def too_deep(plan: Plan, node: Node) -> OptionError:
 
 
 def _sql_length(node: Node) -> int:
-    return sum(len(sql.text) for sql in (node.relation.sql_texts() if node.relation else ()))
+    return sum(len(sql.text) for sql in node.sql_texts)

@@ -103,7 +103,7 @@ class FailingRowPlaces:
         if node.kind == "source":
             return (node.name,) if node.name in self.tasks else None
         inputs = [name for name in node.inputs if name in self.builder.plan.streams]
-        if node.relation is None or len(inputs) != 1:
+        if node.frame_transform is None or len(inputs) != 1:
             return None
         above = self.builder.plan.nodes[inputs[0]]
         path = self._path(above)

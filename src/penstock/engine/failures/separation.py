@@ -184,7 +184,7 @@ class FailingRowFilter:
         builder = self._builder
         frame = builder.derive(node, frames, query, session)
         inputs = [name for name in node.inputs if not self.builder.plan.nodes[name].static]
-        if node.relation is None or node.updating:
+        if node.frame_transform is None or node.updating:
             return frame
         if len(inputs) != 1:
             return self._without_failing_results(node, frame)

@@ -44,7 +44,7 @@ def is_checkable(node: Node, streams: frozenset[str], spool: Spool) -> bool:
     if node.kind == "source":
         computes = node.computes_event_time
     else:
-        computes = node.relation is not None and sum(n in streams for n in node.inputs) == 1
+        computes = node.frame_transform is not None and sum(n in streams for n in node.inputs) == 1
     return computes and spool.keeps_bad_records
 
 

@@ -32,12 +32,12 @@ _ROUNDS = 3
 
 def table_of(node: Node, inputs: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
     """Returns the output of a transform over tables. The inputs become temporary views."""
-    assert node.relation is not None
-    relation = copy.copy(node.relation)
-    relation.operation_column = None
+    assert node.frame_transform is not None
+    transform = copy.copy(node.frame_transform)
+    transform.changes = None
     for name, frame in inputs.items():
         create_view(frame, name)
-    return join_lookups(relation.relate(inputs, session))
+    return join_lookups(transform.relate(inputs, session))
 
 
 def table_plan(table: DataFrame) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from penstock.sql.dialect.over import computed_by_window
-from penstock.sql.dialect.relation import NOTHING, Output, Relation
+from penstock.sql.dialect.relation import NOTHING, InputRelation, Output
 from penstock.sql.dialect.windows import Windows
 from penstock.sql.text.edits import DialectError, Translation
 from penstock.sql.text.query import read_query
@@ -23,13 +23,15 @@ class Bound:
     """Whether the query is computed on the rows of complete windows, batch by batch."""
     columns: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     """The columns of relations whose columns are known, by name in lower case."""
-    in_place: Mapping[str, Relation] = field(default_factory=dict)
+    in_place: Mapping[str, InputRelation] = field(default_factory=dict)
     """The views whose queries the text has in place of the views, by name in lower case."""
     hidden: Set[str] = frozenset()
     """The views whose windows a join compares, and which do not select them."""
 
 
-def bind(query: Translation, relations: Mapping[str, Relation], *, by_batch: bool = False) -> Bound:
+def bind(
+    query: Translation, relations: Mapping[str, InputRelation], *, by_batch: bool = False
+) -> Bound:
     """Returns a query with the windows of Spark. `relations` are by name in lower case.
 
     With `by_batch` the query is computed on each batch anyway. Raises DialectError at a place of

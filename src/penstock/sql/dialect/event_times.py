@@ -11,7 +11,7 @@ from typing import Self
 
 from penstock.core.text import did_you_mean
 from penstock.sql.dialect.lineage import is_aggregate
-from penstock.sql.dialect.relation import Output, Relation, Spec
+from penstock.sql.dialect.relation import InputRelation, Output, Spec
 from penstock.sql.text.edits import DialectError, Edit, Translation
 from penstock.sql.text.query import Part, Query, Select, Source, read_query
 from penstock.sql.text.quoting import quoted
@@ -27,14 +27,14 @@ class EventTimes:
     A subclass sets `outputs` of the relations of a select, from the innermost select outwards.
     """
 
-    def __init__(self, sql: Sql, query: Query, relations: Mapping[str, Relation]) -> None:
+    def __init__(self, sql: Sql, query: Query, relations: Mapping[str, InputRelation]) -> None:
         self.sql, self.query, self.relations = sql, query, relations
         self.edits: list[Edit] = []
         self.outputs: dict[Source, Output] = {}
         self._exposed: dict[Source | Query, bool] = {}
         self._grouped: dict[Select, tuple[str, Spec]] = {}
         self._ctes: dict[Source, Query] = {}
-        self.in_place: dict[str, Relation] = {}
+        self.in_place: dict[str, InputRelation] = {}
         """The views whose queries are read in place of the views, by name in lower case."""
         self.hidden: set[str] = set()
         """The views whose windows a join compares, and which do not select them."""
@@ -184,7 +184,7 @@ class EventTimes:
         has_star = any(item.is_star for item in select.items)
         return (None if has_star or spec is None else HIDDEN), spec
 
-    def _expose_view(self, source: Source, relation: Relation) -> bool:
+    def _expose_view(self, source: Source, relation: InputRelation) -> bool:
         """Reads the query of a view with its event time, in place of the view."""
         view = self._view(relation)
         if view is None or not view._expose_query(view.query):
@@ -192,7 +192,7 @@ class EventTimes:
         self._read_view(source, relation, view)
         return True
 
-    def _view(self, relation: Relation) -> Self | None:
+    def _view(self, relation: InputRelation) -> Self | None:
         """Returns the event times of the query of a view; None without a query."""
         sql = Sql(relation.text or "")
         query = read_query(sql) if relation.text is not None else None
@@ -201,7 +201,7 @@ class EventTimes:
         except DialectError:
             return None
 
-    def _read_view(self, source: Source, relation: Relation, view: EventTimes) -> None:
+    def _read_view(self, source: Source, relation: InputRelation, view: EventTimes) -> None:
         """Reads the query of a view in place of the view."""
         first, last = source.part
         alias = "" if source.alias else f" AS {quoted(source.name or relation.name)}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from penstock.sql.dialect.lineage import Outputs, is_aggregate
-from penstock.sql.dialect.relation import Relation
+from penstock.sql.dialect.relation import InputRelation
 from penstock.sql.text.query import Query, Select
 from penstock.sql.text.sql import Sql
 
 
 def computed_by_window(
-    sql: Sql, query: Query, relations: Mapping[str, Relation], outputs: Outputs
+    sql: Sql, query: Query, relations: Mapping[str, InputRelation], outputs: Outputs
 ) -> bool:
     """Returns whether a query with OVER is computed on the rows of complete windows.
 

@@ -64,21 +64,23 @@ NOTHING = Output()
 
 
 @dataclass(frozen=True)
-class Relation:
-    """A node that a query reads."""
+class InputRelation:
+    """A node as a query reads it."""
 
     name: str
     output: Output = NOTHING
     text: str | None = None
     """The query of a view, which can be read in place of the view."""
-    relations: Mapping[str, Relation] = field(default_factory=dict)
+    relations: Mapping[str, InputRelation] = field(default_factory=dict)
     """The relations of `text` by name in lower case."""
     has_watermark: bool = False
     """Whether the rows come from a stream with a watermark."""
     ends: bool = False
     """Whether the input of the pipeline ends."""
+    is_stream: bool = True
+    """Whether the node is a stream, not a static table."""
 
-    def streams(self) -> Iterator[Relation]:
+    def streams(self) -> Iterator[InputRelation]:
         """Yields the streams with a watermark that the query of a view reads, directly or not."""
         for relation in self.relations.values():
             if relation.has_watermark:

@@ -12,7 +12,7 @@ from penstock.sql.dialect.distinct import distinct_edits
 from penstock.sql.dialect.event_times import HIDDEN, EventTimes
 from penstock.sql.dialect.joins import conjuncts, join_edits, names_column, reference_edits
 from penstock.sql.dialect.lineage import merge, select_output, window_calls
-from penstock.sql.dialect.relation import Output, Relation, Spec
+from penstock.sql.dialect.relation import InputRelation, Output, Spec
 from penstock.sql.dialect.sessions import COLUMN, groups_by_column, key_edit_text, session_edits
 from penstock.sql.dialect.window_calls import (
     SPARK_WINDOWS,
@@ -41,7 +41,7 @@ Ctes = Mapping[str, tuple[Query, Output]]
 class Windows(EventTimes):
     """The edits of the windows of one query. `output` is what its rows have."""
 
-    def __init__(self, sql: Sql, query: Query, relations: Mapping[str, Relation]) -> None:
+    def __init__(self, sql: Sql, query: Query, relations: Mapping[str, InputRelation]) -> None:
         """Visits all selects of a query. Raises DialectError."""
         super().__init__(sql, query, relations)
         self.output = self._visit(query, {})
