@@ -21,7 +21,7 @@ from measure import Failed
 
 PARTITIONS = 4
 CHUNK = 100_000
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 BEGAN = int(datetime(2024, 1, 2, tzinfo=UTC).timestamp() * 1000)
 SECTIONS = np.array(["garden", "kitchen", "books", "toys", "sports", "music"])
 REFERRERS = np.array(["search", "newsletter", "direct", "social"])
@@ -99,16 +99,16 @@ def create(brokers: str, topic: str) -> None:
     """Creates an empty topic. It keeps records for ever, also with times of years ago."""
     admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0})
     topics = [NewTopic(topic, PARTITIONS, 1, config={"retention.ms": "-1"})]
-    admin.create_topics(topics)[topic].result(PATIENCE)
+    admin.create_topics(topics)[topic].result(TIMEOUT_SECONDS)
 
 
 def delete(brokers: str, topic: str) -> None:
     """Deletes a topic, and the topics of Kafka Streams for the state of its application."""
     admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0})
-    topics = admin.list_topics(timeout=PATIENCE).topics
+    topics = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
     names = [name for name in topics if name == topic or name.startswith(f"{topic}-")]
     for deleted in admin.delete_topics(names).values():
-        deleted.result(PATIENCE)
+        deleted.result(TIMEOUT_SECONDS)
 
 
 def partitions(rows: pl.DataFrame, by_user: bool) -> Iterator[int]:
@@ -140,8 +140,8 @@ def produce(brokers: str, topic: str, count: int, by_user: bool = False) -> Cont
         places = partitions(rows, by_user)
         for line, user, place in zip(lines, rows["user"], places, strict=True):
             producer.produce(topic, line, user, partition=place)
-        if producer.flush(PATIENCE):
-            raise Failed(f"the broker did not take the clicks within {PATIENCE:.0f} s")
+        if producer.flush(TIMEOUT_SECONDS):
+            raise Failed(f"the broker did not take the clicks within {TIMEOUT_SECONDS:.0f} s")
     return total
 
 

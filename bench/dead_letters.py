@@ -56,13 +56,13 @@ def check(directory: Path, rows: int, bad: int) -> None:
     lines = [line for path in (directory / "out").glob("*.json*") for line in path.open()]
     if sorted(json.loads(line)["id"] for line in lines) != sorted(set(range(rows)) - failing):
         raise Failed(f"{len(lines):,} of {rows - bad:,} rows are in the output")
-    letters = DeadLetters(directory / ".penstock" / "quotients" / "dead_letters").read()
-    payloads = sorted(json.loads(payload)["id"] for payload in letters["payload"].to_pylist())
+    dead_letters = DeadLetters(directory / ".penstock" / "quotients" / "dead_letters").read()
+    payloads = sorted(json.loads(payload)["id"] for payload in dead_letters["payload"].to_pylist())
     reasons = {
-        (letter["node"], letter["code"], letter["message"]) for letter in letters.to_pylist()
+        (letter["node"], letter["code"], letter["message"]) for letter in dead_letters.to_pylist()
     }
     if payloads != sorted(failing) or len(reasons) > 1:
-        raise Failed(f"{letters.num_rows:,} dead letters are not the {bad:,} failing rows")
+        raise Failed(f"{dead_letters.num_rows:,} dead letters are not the {bad:,} failing rows")
 
 
 def compare(runs: int) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from measure import Failed
 
 TICK = 0.002
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 USERS = 10_000
 QUEUE = 1_000_000
@@ -82,7 +82,7 @@ class Load:
             self._next += 1
         self._produce(1)
 
-    def wait(self, seconds: float = PATIENCE) -> None:
+    def wait(self, seconds: float = TIMEOUT_SECONDS) -> None:
         """Returns when all that was sent has come out. Raises Failed."""
         until = time.monotonic() + seconds
         while self._arrived < self._due:

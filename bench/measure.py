@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-PATIENCE = 120.0
+TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,16 @@ def _main(report: str, *command: str) -> int:
 
 
 def _wait_for_the_rest() -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
                 time.sleep(0.05)
         except ChildProcessError:
             return
-    raise SystemExit(f"processes are still running {PATIENCE:.0f} s after the command has ended")
+    raise SystemExit(
+        f"processes are still running {TIMEOUT_SECONDS:.0f} s after the command has ended"
+    )
 
 
 if __name__ == "__main__":

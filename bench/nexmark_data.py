@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from clicks_data import CHUNK, PARTITIONS, PATIENCE
+from clicks_data import CHUNK, PARTITIONS, TIMEOUT_SECONDS
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from measure import Failed
 
@@ -46,12 +46,12 @@ def fill(brokers: str, events: int) -> None:
                 producer.produce(topic, line, partition=place % PARTITIONS)
             if not first:
                 last.append((topic, closing(rows.row(0, named=True))))
-        if producer.flush(PATIENCE):
-            raise Failed(f"the broker did not take the events within {PATIENCE:.0f} s")
+        if producer.flush(TIMEOUT_SECONDS):
+            raise Failed(f"the broker did not take the events within {TIMEOUT_SECONDS:.0f} s")
     for topic, line in last:
         for place in range(PARTITIONS):
             producer.produce(topic, line, partition=place)
-    if producer.flush(PATIENCE):
+    if producer.flush(TIMEOUT_SECONDS):
         raise Failed("the last events could not be sent")
 
 

@@ -14,7 +14,7 @@ from typing import Self
 import psutil
 from measure import Failed
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 class Running:
@@ -36,7 +36,7 @@ class Running:
         left = list(self._members())
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(PATIENCE)
+            self._process.wait(TIMEOUT_SECONDS)
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         for each in left:

@@ -142,7 +142,7 @@ def fill(broker: Kafka, rows: int) -> int:
     for place in range(PARTITIONS):
         click = {"user": "last", "country": "last", "price": 0, "at": at}
         producer.produce(SOURCE, json.dumps(click), "last", partition=place)
-    if producer.flush(clicks_data.PATIENCE):
+    if producer.flush(clicks_data.TIMEOUT_SECONDS):
         raise Failed("the last clicks could not be sent")
     return end - AFTER // 2
 

@@ -11,14 +11,14 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE = 300.0
+TIMEOUT_SECONDS = 300.0
 PENSTOCK = [sys.executable, "-m", "penstock"]
 ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 def penstock(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*PENSTOCK, *words], cwd=directory, capture_output=True, text=True, timeout=PATIENCE
+        [*PENSTOCK, *words], cwd=directory, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
     )
 
 
@@ -62,19 +62,19 @@ class Terminal:
 
     def until(self, shown: str) -> None:
         """Reads until a text was shown."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not re.search(shown, self.text):
             assert self.read(), self.text
             assert time.monotonic() < deadline, self.text
 
     def end(self) -> int:
         """Reads to the end. Returns the exit code."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while self.read() and self.process.poll() is None:
             assert time.monotonic() < deadline, self.text
         while self.read() and self._waits(0):
             pass
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT_SECONDS)
 
     def close(self) -> None:
         """Ends the command, if it is still there, and the terminal."""

@@ -221,9 +221,9 @@ def _sample(
     for name, table in preview.tables.items():
         node = result.nodes[name]
         result.nodes[name] = CheckedNode(node.kind, node.type, node.columns, table.num_rows)
-    letters = preview.dead_letters.select(["node", "code", "message"]).to_pylist()
-    first = {(row["node"], row["code"]): row["message"] for row in reversed(letters)}
-    for (name, code), count in Counter((row["node"], row["code"]) for row in letters).items():
+    dead_letters = preview.dead_letters.select(["node", "code", "message"]).to_pylist()
+    first = {(row["node"], row["code"]): row["message"] for row in reversed(dead_letters)}
+    for (name, code), count in Counter((row["node"], row["code"]) for row in dead_letters).items():
         records = plural(count, "record")
         result.warnings.append(
             RecordError(

@@ -37,7 +37,7 @@ from victim import Victim, command_line
 
 from servers.server import Server
 
-PATIENCE = 120.0
+TIMEOUT_SECONDS = 120.0
 """Seconds without anything new after which what is missing is lost."""
 LEAD = 500
 """How many messages one sender may be ahead of another, so that kills meet all of them."""
@@ -139,7 +139,7 @@ def _kill_run(
 
 
 def _kill_receiver(victim: Victim, dice: random.Random) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT_SECONDS
     while not (receivers := _receivers(victim)):
         assert time.monotonic() < until, f"there is no receiver:\n{victim.log()[-3000:]}"
         time.sleep(0.02)
@@ -161,14 +161,14 @@ def _counted(
     directory: Path, victim: Victim, senders: Mapping[str, Sender], process: subprocess.Popen[bytes]
 ) -> dict[str, Count]:
     found = _numbers(directory, senders)
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < until and not all(
         each.acknowledged <= found[name].keys() for name, each in senders.items()
     ):
         time.sleep(0.5)
         before, found = found, _numbers(directory, senders)
         if found != before:
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + TIMEOUT_SECONDS
     process.terminate()
     victim.ends(process)
     found = _numbers(directory, senders)

@@ -25,7 +25,7 @@ PARTITIONS = 4
 WRITERS = 3
 LARGEST = 1000
 GROUP = "penstock.readings.readings"
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 class Row(NamedTuple):
@@ -159,7 +159,7 @@ class Topics:
         """How many readings the pipeline's consumer group is behind."""
         consumer = self._consumer("read_uncommitted")
         at = consumer.committed(
-            [TopicPartition("readings", n) for n in range(PARTITIONS)], PATIENCE
+            [TopicPartition("readings", n) for n in range(PARTITIONS)], TIMEOUT_SECONDS
         )
         consumer.close()
         behind = {each.partition: max(0, each.offset) for each in at}
@@ -174,7 +174,7 @@ class Topics:
         consumer = self._consumer("read_committed")
         for at, end in self._ends(topic):
             consumer.assign([TopicPartition(topic, at, OFFSET_BEGINNING)])
-            while (message := consumer.poll(PATIENCE)) is not None:
+            while (message := consumer.poll(TIMEOUT_SECONDS)) is not None:
                 if message.error() is None:
                     yield message
                     continue
@@ -189,7 +189,7 @@ class Topics:
         consumer = self._consumer("read_uncommitted")
         numbers = range(PARTITIONS)
         ends = [
-            (n, consumer.get_watermark_offsets(TopicPartition(topic, n), PATIENCE)[1])
+            (n, consumer.get_watermark_offsets(TopicPartition(topic, n), TIMEOUT_SECONDS)[1])
             for n in numbers
         ]
         consumer.close()

@@ -74,7 +74,7 @@ class Expected:
     shares: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     minutes: dict[tuple[datetime, str], tuple[int, int]] = field(default_factory=dict)
-    letters: Counter[Letter] = field(default_factory=Counter)
+    dead_letters: Counter[Letter] = field(default_factory=Counter)
     payloads: dict[str, bytes] = field(default_factory=dict)
     """Of undecodable readings, by place."""
 
@@ -128,15 +128,15 @@ def _reading(
         return _undecodable(dice, id_, place, expected)
     if failing:
         whole = 0
-        expected.letters["shares", "divide-by-zero", str(id_)] += 1
+        expected.dead_letters["shares", "divide-by-zero", str(id_)] += 1
     elif chance < 0.0035:
         parts = 3 * whole
-        expected.letters["checked", "rejected", str(id_)] += 1
+        expected.dead_letters["checked", "rejected", str(id_)] += 1
     else:
         expected.shares[share_text(id_, at, kind, 100 * parts // whole)] += 1
     if not failing and 0.0035 <= chance < 0.005:
         note = unwritable.note
-        expected.letters["note_sink", unwritable.code, str(id_)] += 1
+        expected.dead_letters["note_sink", unwritable.code, str(id_)] += 1
     elif note is not None:
         expected.notes[f"{id_} {note}"] += 1
     minute = START + (at - START) // WINDOW * WINDOW
@@ -154,6 +154,6 @@ def _undecodable(dice: random.Random, id_: int, place: str, expected: Expected) 
             ("not-utf8", b'{"id": %d, "kind": "\xff\xfe"}' % id_),
         ]
     )
-    expected.letters["readings", code, place] += 1
+    expected.dead_letters["readings", code, place] += 1
     expected.payloads[place] = line
     return line

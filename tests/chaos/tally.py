@@ -58,18 +58,18 @@ class Tally:
 
 def tallies(directory: Path, output: Output, expected: Expected) -> list[Tally]:
     """All that a run was to leave."""
-    letters = _letters(directory)
+    dead_letters = _dead_letters(directory)
     minutes = Counter({(*key, *value): 1 for key, value in expected.minutes.items()})
     payloads = Counter(expected.payloads.items())
     decoded = Counter(
-        (_record(each), each["payload"]) for each in letters if each["stage"] == "decode"
+        (_record(each), each["payload"]) for each in dead_letters if each["stage"] == "decode"
     )
-    found = Counter((each["node"], each["code"], _record(each)) for each in letters)
+    found = Counter((each["node"], each["code"], _record(each)) for each in dead_letters)
     return [
         Tally("shares", Counter(_share(row) for row in output.rows("shares")), expected.shares),
         Tally("notes", Counter(row.content for row in output.rows("notes")), expected.notes),
         Tally("minutes", Counter(_minute(row) for row in output.rows("minutes")), minutes),
-        Tally("dead letters", found, expected.letters),
+        Tally("dead letters", found, expected.dead_letters),
         Tally("undecodable payloads", decoded, payloads),
     ]
 
@@ -115,7 +115,7 @@ def _time(value: str | datetime) -> datetime:
     return at.astimezone(UTC)
 
 
-def _letters(directory: Path) -> list[dict[str, Any]]:
+def _dead_letters(directory: Path) -> list[dict[str, Any]]:
     return DeadLetters(directory / "state" / "readings" / "dead_letters").read().to_pylist()
 
 

@@ -65,8 +65,10 @@ class Place:
         return sorted(json.loads(line)["id"] for body in bodies for line in body.splitlines())
 
     def dead_letters(self) -> list[Any]:
-        letters = DeadLetters(self._root / "state" / "down" / "dead_letters").read().to_pylist()
-        return [(letter["node"], json.loads(letter["payload"])["id"]) for letter in letters]
+        dead_letters = (
+            DeadLetters(self._root / "state" / "down" / "dead_letters").read().to_pylist()
+        )
+        return [(letter["node"], json.loads(letter["payload"])["id"]) for letter in dead_letters]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ MARK = "PENSTOCK_TEST_MARK"
 LONGEST = 300.0
 PROGRESS = 120.0
 """How long a run that has nothing more to do is left alone."""
-PATIENCE = 20.0
+TIMEOUT_SECONDS = 20.0
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Victim:
 
     def left(self) -> list[str]:
         """The processes that do not end by themselves after the driver has."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while (left := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.1)
         return [" ".join(command_line(process))[:200] for process in left]

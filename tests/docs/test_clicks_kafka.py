@@ -126,15 +126,15 @@ def test_minutes_are_there_once(ran: Ran) -> None:
 
 
 def test_dead_letters_say_what_and_where(ran: Ran) -> None:
-    letters = [json.loads(message.value()) for message in ran.broker.messages("clicks-dead")]
-    found = {base64.b64decode(letter["payload"]): letter["code"] for letter in letters}
+    dead_letters = [json.loads(message.value()) for message in ran.broker.messages("clicks-dead")]
+    found = {base64.b64decode(letter["payload"]): letter["code"] for letter in dead_letters}
     assert found == {LINES[number - 1]: code for number, code in BAD.items()}
-    assert len(letters) == len(BAD)
+    assert len(dead_letters) == len(BAD)
     places = {
         (f"clicks:{message.partition()}", message.offset()): message.value()
         for message in ran.broker.messages("clicks")
     }
-    for letter in letters:
+    for letter in dead_letters:
         place = letter["origin"], letter["position"]
         assert places[place] == base64.b64decode(letter["payload"])
 

@@ -123,12 +123,14 @@ def test_summary_of_each_day_in_order(ran: Ran, flights: pl.DataFrame) -> None:
 
 
 def test_dead_letters(ran: Ran) -> None:
-    letters = (
+    dead_letters = (
         DeadLetters(ran.where / ".penstock" / "late-flights" / "dead_letters").read().to_pylist()
     )
     dirty = ran.where / DIRTY
     lines = dirty.read_bytes().splitlines()
-    found = {letter["position"]: (letter["code"], letter["payload"]) for letter in letters}
+    found = {letter["position"]: (letter["code"], letter["payload"]) for letter in dead_letters}
     assert found == {number: (code, lines[number - 1]) for number, code in BAD.items()}
-    assert len(letters) == len(BAD)
-    assert {(letter["node"], letter["origin"]) for letter in letters} == {("flights", str(dirty))}
+    assert len(dead_letters) == len(BAD)
+    assert {(letter["node"], letter["origin"]) for letter in dead_letters} == {
+        ("flights", str(dirty))
+    }

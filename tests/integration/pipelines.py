@@ -80,7 +80,7 @@ class Workspace:
         assert isinstance(frame, pl.DataFrame)
         return frame
 
-    def letters(self, pipeline: str = "pipeline") -> list[Row]:
+    def dead_letters(self, pipeline: str = "pipeline") -> list[Row]:
         """Returns the dead letters."""
         state = self.root / ".penstock" / pipeline / "dead_letters"
         return list(DeadLetters(state).read().to_pylist())

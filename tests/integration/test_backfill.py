@@ -137,9 +137,9 @@ def test_a_sink_that_overwrites_is_written_again(run: Run, tmp_path: Path) -> No
 def test_bad_records_of_other_sinks_are_not_reported_again(run: Run, tmp_path: Path) -> None:
     (tmp_path / "in" / "c.jsonl").write_text('{"id": "x"}\n{"id": 4}\n')
     run({})
-    letters = tmp_path / ".penstock/shop/dead_letters"
-    before = sorted(letters.iterdir())
+    dead_letters = tmp_path / ".penstock/shop/dead_letters"
+    before = sorted(dead_letters.iterdir())
     assert before
     run(COPY, backfill="copy")
     assert rows(tmp_path, "copy") == [2, 4, 6, 8]
-    assert sorted(letters.iterdir()) == before
+    assert sorted(dead_letters.iterdir()) == before

@@ -70,7 +70,7 @@ REASONS = {
 }
 
 
-def expected_letters(rows: list[Row]) -> dict[int, str]:
+def expected_dead_letters(rows: list[Row]) -> dict[int, str]:
     """Returns the failing node of each bad row."""
     bad: dict[int, str] = {}
     for row in rows:
@@ -86,7 +86,7 @@ def expected_letters(rows: list[Row]) -> dict[int, str]:
 
 
 def expected_counts(rows: list[Row]) -> pl.DataFrame:
-    bad = expected_letters(rows)
+    bad = expected_dead_letters(rows)
     good = pl.DataFrame([row for row in rows if row["id"] not in bad])
     number = pl.col("text").cast(pl.Int32)
     return good.group_by(
@@ -94,10 +94,10 @@ def expected_counts(rows: list[Row]) -> pl.DataFrame:
     ).agg(pl.len().alias("count"), (1 // number).cast(pl.Int64).sum().alias("ones"))
 
 
-def found_letters(workspace: Workspace) -> dict[int, str]:
+def found_dead_letters(workspace: Workspace) -> dict[int, str]:
     """Returns the failing nodes by the IDs of their input rows. Checks the other fields."""
     found: dict[int, str] = {}
-    for letter in workspace.letters():
+    for letter in workspace.dead_letters():
         assert (letter["stage"], letter["code"]) == ("transform", REASONS[letter["node"]])
         id_ = json.loads(letter["payload"])["id"]
         assert id_ not in found
@@ -108,15 +108,15 @@ def found_letters(workspace: Workspace) -> dict[int, str]:
 def test_bad_rows_above_a_window_are_dead_letters(workspace: Workspace) -> None:
     workspace.put_rows("in", ROWS[:60], files=4)
     assert workspace.run(WINDOWS, until="caught_up").ending == "caught_up"
-    assert found_letters(workspace) == expected_letters(ROWS[:60])
+    assert found_dead_letters(workspace) == expected_dead_letters(ROWS[:60])
     workspace.put("in/4.jsonl", map(dump, ROWS[60:75]))
     workspace.put("in/5.jsonl", map(dump, ROWS[75:]))
     assert workspace.run(WINDOWS).ending == "complete"
-    assert found_letters(workspace) == expected_letters(ROWS)
+    assert found_dead_letters(workspace) == expected_dead_letters(ROWS)
     assert_same_rows(workspace.result(), expected_counts(ROWS))
-    payloads = [json.loads(letter["payload"]) for letter in workspace.letters()]
+    payloads = [json.loads(letter["payload"]) for letter in workspace.dead_letters()]
     assert {"at": "2026-03-01T10:08:00Z", "id": 24, "text": "x", "by": 24} in payloads
-    messages = {letter["node"]: letter["message"] for letter in workspace.letters()}
+    messages = {letter["node"]: letter["message"] for letter in workspace.dead_letters()}
     assert messages["parsed"].startswith("The value 'x' of the type \"STRING\" cannot be cast")
     assert messages["positive"] == "Division by zero."
 
@@ -191,10 +191,10 @@ def test_state_remains_valid_when_rows_are_checked(
     assert is_checked(workspace, "unique") and is_checked(workspace, "joined")
     workspace.run(STATES, until="caught_up")
 
-    letters = [(letter, json.loads(letter["payload"])) for letter in workspace.letters()]
+    dead_letters = [(letter, json.loads(letter["payload"])) for letter in workspace.dead_letters()]
     assert sorted(
         (letter["node"], letter["stage"], letter["code"], row.get("id", row.get("k")))
-        for letter, row in letters
+        for letter, row in dead_letters
     ) == [
         ("inverse", "transform", "divide-by-zero", 3),
         ("others", "output", "cast-invalid-input", 9),

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from command_line import CommandLine
 from penstock import app
 from penstock.runtime.state.directory import StateDirectory
-from terminal import PATIENCE, PENSTOCK, Terminal, penstock
+from terminal import PENSTOCK, TIMEOUT_SECONDS, Terminal, penstock
 
 pytestmark = pytest.mark.spark
 
@@ -72,7 +72,7 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
             [*PENSTOCK, *words], cwd=tmp_path, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
-        running.append((process, threading.Timer(PATIENCE, process.kill)))
+        running.append((process, threading.Timer(TIMEOUT_SECONDS, process.kill)))
         running[-1][1].start()
         return process
 
@@ -108,7 +108,7 @@ def put_dirty(directory: Path) -> str:
 
 def until_it_runs(state: StateDirectory, batches: int = 1) -> None:
     """Waits until a run reports batches."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (state.read("status.json") or {"batches": 0})["batches"] < batches:
         assert time.monotonic() < deadline, "no batch"
         time.sleep(0.05)
@@ -225,7 +225,7 @@ def test_status_refusal_and_sigterm_of_a_running_pipeline(
     assert "error[already-running]" in again.stderr
     processes = family(run)
     run.send_signal(signal.SIGTERM)
-    _, log = run.communicate(timeout=PATIENCE)
+    _, log = run.communicate(timeout=TIMEOUT_SECONDS)
     assert run.returncode == 0
     ended = json.loads(log.splitlines()[-1])
     assert (ended["outcome"], ended["reason"]) == ("stopped", "SIGTERM")
@@ -252,7 +252,7 @@ def test_a_second_signal_stops_at_once(
     while "finishing" not in (line := run.stderr.readline()):
         assert line
     run.send_signal(signal.SIGINT)
-    _, errors = run.communicate(timeout=PATIENCE)
+    _, errors = run.communicate(timeout=TIMEOUT_SECONDS)
     assert "stopping immediately" in errors
     assert run.returncode == 0
     assert_gone(processes)
@@ -266,7 +266,7 @@ def test_a_signal_while_spark_starts(
     assert "starting" in run.stderr.readline()
     processes = family(run)
     run.send_signal(signal.SIGTERM)
-    _, errors = run.communicate(timeout=PATIENCE)
+    _, errors = run.communicate(timeout=TIMEOUT_SECONDS)
     assert run.returncode == 128 + signal.SIGTERM
     assert [line.partition("] ")[2] for line in errors.splitlines()] == [
         "stopped before the start; nothing was read"
@@ -287,7 +287,7 @@ def test_stop_of_a_running_pipeline(
         except BaseException:
             (state.root / "stop").touch()
             raise
-        outcome = running.result(PATIENCE)
+        outcome = running.result(TIMEOUT_SECONDS)
     assert (stopped.returncode, stopped.stdout) == (
         0, f"endless stopped (process {os.getpid()})\n",
     )  # fmt: skip

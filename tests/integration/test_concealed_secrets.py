@@ -68,8 +68,8 @@ def test_the_payload_of_a_dead_letter_is_not_changed(
     assert cli(tmp_path, "run", "code.sql", environment=environment).returncode == 0
     listed = cli(tmp_path, "dead", "list", "code.sql", "--json", environment=environment).stdout
     assert "ValueError: bad ********** **********" in listed
-    letters = DeadLetters(tmp_path / ".penstock/code/dead_letters").read()
-    (payload,) = letters.column("payload").to_pylist()
+    dead_letters = DeadLetters(tmp_path / ".penstock/code/dead_letters").read()
+    (payload,) = dead_letters.column("payload").to_pylist()
     assert json.loads(payload) == {"id": 1, "t": SECRET}
 
 

@@ -43,8 +43,8 @@ def replay(place: Place, *parts: str, select: set[str] | None = None) -> ReplayR
     return app.replay(place.plan(*parts), ids=select, spark=place.spark.newSession())
 
 
-def letter_of(place: Place, number: int) -> str:
-    return next(x["id"] for x in place.letters() if json.loads(x["payload"])["id"] == number)
+def dead_letter_of(place: Place, number: int) -> str:
+    return next(x["id"] for x in place.dead_letters() if json.loads(x["payload"])["id"] == number)
 
 
 def test_replay_after_reset_writes_its_rows(orders: Place) -> None:
@@ -52,7 +52,7 @@ def test_replay_after_reset_writes_its_rows(orders: Place) -> None:
     orders.run(ORDERS, DIVIDE, TWO_SINKS, fresh=True)
     assert replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS).replayed == 2
     assert ids(orders.rows()) == sorted([1, 2, 3, 4] * 2)
-    assert orders.letters() == []
+    assert orders.dead_letters() == []
 
 
 def test_replayed_text_that_is_not_utf8_keeps_its_bytes(
@@ -64,12 +64,12 @@ def test_replayed_text_that_is_not_utf8_keeps_its_bytes(
     cast = f'transforms:\n  unit: {{type: sql, sql: "{sql}"}}\n'
     out = "sinks:\n  out: {type: files, from: unit, path: out%s}\n"
     assert place.run(ORDERS, cast, out % "").ending == "complete"
-    assert [letter["code"] for letter in place.letters()] == ["not-utf8"] * 2
+    assert [letter["code"] for letter in place.dead_letters()] == ["not-utf8"] * 2
     replay(place, ORDERS, cast, out % "")
-    assert [(x["code"], x["attempt"]) for x in place.letters()] == [("not-utf8", 2)] * 2
+    assert [(x["code"], x["attempt"]) for x in place.dead_letters()] == [("not-utf8", 2)] * 2
     assert replay(place, ORDERS, cast, out % ", invalid_utf8: replace").replayed == 2
     assert [row["t"] for row in place.rows()] == ["a\ufffd"] * 2
-    assert place.letters() == []
+    assert place.dead_letters() == []
 
 
 class Killed(BaseException):
@@ -83,10 +83,10 @@ def test_killed_replay_is_finished_before_another_selection(
         patch.setattr(ReplayRecord, "mark_written", kill)
         with pytest.raises(Killed):
             replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS)
-    assert len(orders.letters()) == 2
-    select = {letter_of(orders, 4)}
+    assert len(orders.dead_letters()) == 2
+    select = {dead_letter_of(orders, 4)}
     result = replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS, select=select)
-    assert (result.finished, result.replayed, orders.letters()) == (2, 0, [])
+    assert (result.finished, result.replayed, orders.dead_letters()) == (2, 0, [])
     assert ids(orders.rows()) == ids(orders.rows("copy")) == [1, 2, 3, 4]
 
 
@@ -96,7 +96,7 @@ def test_replay_killed_between_its_sinks_writes_each_row_once(
     with monkeypatch.context() as patch:
         patch.setattr("penstock.runtime.dead_letters.replay.make_sink_task", kill_second())
         with pytest.raises(Killed):
-            replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS, select={letter_of(orders, 2)})
+            replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS, select={dead_letter_of(orders, 2)})
     result = replay(orders, ORDERS, DIVIDE_OR_NULL, TWO_SINKS)
     assert (result.finished, result.replayed) == (1, 1)
     assert ids(orders.rows()) == ids(orders.rows("copy")) == [1, 2, 3, 4]
@@ -112,7 +112,7 @@ def test_interrupted_replay_that_fails_again_is_an_error(
     with pytest.raises(StateError) as caught:
         replay(orders, ORDERS, DIVIDE, TWO_SINKS)
     assert caught.value.code == "unfinished-replay"
-    assert len(orders.letters()) == 2
+    assert len(orders.dead_letters()) == 2
 
 
 def kill(*_: Any) -> None:
@@ -167,11 +167,11 @@ def fail_moves(monkeypatch: pytest.MonkeyPatch, count: int) -> list[int]:
     failures: list[int] = []
     move = Collector._move
 
-    def fail_first(self: Collector, query: str, number: int, letters: Any) -> None:
+    def fail_first(self: Collector, query: str, number: int, dead_letters: Any) -> None:
         if len(failures) < count:
             failures.append(number)
             raise Transient("could not reach the sink")
-        move(self, query, number, letters)
+        move(self, query, number, dead_letters)
 
     monkeypatch.setattr(Collector, "_move", fail_first)
     return failures
@@ -209,23 +209,27 @@ def test_rows_that_fail_again_are_found_in_one_pass(
 ) -> None:
     """Letters of a source and of SQL, which fail in the second transform after the source."""
     place = Place(tmp_path, penstock_spark)
-    letters = [json.dumps({**order(number, n=number % 2), "price": "x"}) for number in range(8)]
-    place.give("a", *letters, *(order(number, n=0) for number in range(8, 20)))
+    dead_letters = [
+        json.dumps({**order(number, n=number % 2), "price": "x"}) for number in range(8)
+    ]
+    place.give("a", *dead_letters, *(order(number, n=0) for number in range(8, 20)))
     chain = (
         "transforms:\n  all: {type: sql, sql: 'SELECT * FROM orders'}\n"
         "  unit: {type: sql, sql: 'SELECT id, price / n AS unit FROM all'}\n"
     )
     place.run(ORDERS, chain, sink("unit"))
-    assert len(place.letters()) == 20
+    assert len(place.dead_letters()) == 20
     attempts = []
     attempt = Replay._attempt
     monkeypatch.setattr(
-        Replay, "_attempt", lambda self, letters: (attempts.append(letters), attempt(self, letters))
+        Replay,
+        "_attempt",
+        lambda self, dead_letters: (attempts.append(dead_letters), attempt(self, dead_letters)),
     )
     text = ORDERS.replace("price DOUBLE", "price STRING")
     result = replay(place, text, chain.replace("price / n", "length(price) / n"), sink("unit"))
     assert (result.replayed, result.failed, len(attempts)) == (4, 16, 1)
-    assert {(letter["code"], letter["attempt"]) for letter in place.letters()} == {
+    assert {(letter["code"], letter["attempt"]) for letter in place.dead_letters()} == {
         ("divide-by-zero", 2)
     }
     assert ids(place.rows()) == [1, 3, 5, 7]

@@ -18,7 +18,7 @@ from penstock.connectors.files import FilesSource, FilesSourceConfig
 from penstock.engine.catalyst.columns import to_spark
 from penstock.engine.sources.datasource import PenstockDataSource
 from penstock.engine.sources.source import SourceTask
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk import Context
 from penstock.sdk.forked import CRASHED
 
@@ -111,7 +111,7 @@ def files_with_a_crash(tmp_path: Path, crashing: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("make_source", "letter_of_crash"),
+    ("make_source", "dead_letter_of_crash"),
     [(topic_with_a_crash, (b"crash", 41)), (files_with_a_crash, (None, 1))],
     ids=["payload", "file"],
 )
@@ -120,7 +120,7 @@ def test_content_that_crashes_a_worker_becomes_a_dead_letter(
     penstock_spark: SparkSession,
     crashing: Any,
     make_source: Callable[[Path, Any], Any],
-    letter_of_crash: tuple[bytes | None, int],
+    dead_letter_of_crash: tuple[bytes | None, int],
 ) -> None:
     source = make_source(tmp_path, crashing)
     source.columns = COLUMNS
@@ -150,4 +150,7 @@ def test_content_that_crashes_a_worker_becomes_a_dead_letter(
     assert sorted(collected) == [n for n in range(100) if n != 41]
     (file,) = (tmp_path / "spool").glob("*/*.arrow")
     (letter,) = pa.ipc.open_file(file).read_all().to_pylist()
-    assert (letter["code"], letter["payload"], letter["position"]) == (CRASHED, *letter_of_crash)
+    assert (letter["code"], letter["payload"], letter["position"]) == (
+        CRASHED,
+        *dead_letter_of_crash,
+    )

@@ -9,7 +9,7 @@ import pytest
 from penstock.connectors.memory import MemorySink, MemorySinkConfig, _unpack
 from penstock.engine.sinks.sink import SinkTask
 from penstock.engine.sinks.sink_rows import write_rows
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk import BatchId, Context
 
 if TYPE_CHECKING:

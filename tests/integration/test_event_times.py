@@ -49,8 +49,8 @@ def test_every_row_is_in_a_window_or_a_dead_letter(
     outcome = app.run(plan, spark=penstock_spark.newSession())
     assert (outcome.ending, outcome.errors) == ("complete", {})
     assert sorted(memory.tables["edges_of_time"].column("v").to_pylist()) == [3, 4, 5]
-    letters = DeadLetters(plan.state / "dead_letters").read()
-    assert letters.column("code").to_pylist() == ["event-time-out-of-range"] * 3
+    dead_letters = DeadLetters(plan.state / "dead_letters").read()
+    assert dead_letters.column("code").to_pylist() == ["event-time-out-of-range"] * 3
 
 
 LATE = """\

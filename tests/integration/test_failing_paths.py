@@ -51,9 +51,9 @@ def pipeline(sql: str, source: str = SOURCE, sink: str = "memory") -> str:
 
 def failures(workspace: Workspace, node: str, stage: str) -> Counter[str]:
     """Returns the number of dead letters by code; all are of this node and stage."""
-    letters = workspace.letters()
-    assert {(letter["node"], letter["stage"]) for letter in letters} == {(node, stage)}
-    return Counter(letter["code"] for letter in letters)
+    dead_letters = workspace.dead_letters()
+    assert {(letter["node"], letter["stage"]) for letter in dead_letters} == {(node, stage)}
+    return Counter(letter["code"] for letter in dead_letters)
 
 
 @pytest.fixture

@@ -54,9 +54,9 @@ def pipeline(source: str, queries: dict[str, str]) -> str:
 
 def groups(workspace: Workspace, node: str) -> list[tuple[str, Row]]:
     """Returns the codes and the rows of the dead letters of a node, in order."""
-    letters = [letter for letter in workspace.letters() if letter["node"] == node]
-    assert {letter["stage"] for letter in letters} == {"output"}
-    found = [(letter["code"], json.loads(letter["payload"])) for letter in letters]
+    dead_letters = [letter for letter in workspace.dead_letters() if letter["node"] == node]
+    assert {letter["stage"] for letter in dead_letters} == {"output"}
+    found = [(letter["code"], json.loads(letter["payload"])) for letter in dead_letters]
     return sorted(found, key=lambda each: (each[0], each[1].get("k", 0)))
 
 

@@ -52,7 +52,7 @@ def places(workspace: Workspace) -> Counter[tuple[str, str | None, int | None]]:
     """Returns the number of letters by node, file name and position."""
     return Counter(
         (each["node"], each["origin"] and Path(each["origin"]).name, each["position"])
-        for each in workspace.letters()
+        for each in workspace.dead_letters()
     )
 
 
@@ -150,7 +150,7 @@ def test_rows_above_a_window_have_places_in_runs_with_and_without_checks(
 ) -> None:
     workspace.put("in/a.jsonl", [row(1), row(2, text="x"), row(3, n=0), row(2, text="x")])
     workspace.run(WINDOWS, until="caught_up")
-    first = workspace.letters()
+    first = workspace.dead_letters()
     workspace.put("in/b.jsonl", [row(4), row(2, text="x"), row(5, text="0")])
     workspace.run(WINDOWS)
 
@@ -161,7 +161,7 @@ def test_rows_above_a_window_have_places_in_runs_with_and_without_checks(
         ("timed", "a.jsonl", 3): 1,
         ("counts", "b.jsonl", 3): 1,
     }
-    assert workspace.letters()[: len(first)] == first
+    assert workspace.dead_letters()[: len(first)] == first
 
 
 KINDS_OF_FILES = """\
@@ -218,17 +218,17 @@ def test_a_batch_that_is_repeated_and_a_replay_keep_ids_and_places(
     with monkeypatch.context() as patch:
         patch.setattr(BatchEvents, "on_end", interrupt)
         workspace.run(DIVIDED)
-    assert interrupted and workspace.letters() == []
+    assert interrupted and workspace.dead_letters() == []
     workspace.run(DIVIDED)
-    before, path = workspace.letters(), workspace.root / workspace.file
+    before, path = workspace.dead_letters(), workspace.root / workspace.file
     assert places(workspace) == {("positive", "a.jsonl", 2): 1, ("positive", "a.jsonl", 3): 1}
 
     result = app.replay(app.plan(path), spark=penstock_spark.newSession())
     assert (result.replayed, result.failed) == (0, 2)
-    assert [{**each, "attempt": 1} for each in workspace.letters()] == before
+    assert [{**each, "attempt": 1} for each in workspace.dead_letters()] == before
     path = workspace.write(DIVIDED.replace("100 / n", "100 / (n + 1)"))
     result = app.replay(app.plan(path), spark=penstock_spark.newSession())
-    assert (result.replayed, workspace.letters()) == (2, [])
+    assert (result.replayed, workspace.dead_letters()) == (2, [])
     assert sorted(workspace.result()["id"]) == [1, 2, 2]
 
 

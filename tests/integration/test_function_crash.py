@@ -46,12 +46,14 @@ def test_rows_that_end_the_worker(workspace: Workspace) -> None:
     workspace.run(PIPELINE)
     rows = workspace.result()
     assert sorted(rows["id"]) == [0, 1, 3, 5, 7, 8, 9, 11]
-    letters = {letter["payload"]: letter for letter in workspace.letters()}
-    assert letters[b'{"id": 6}']["code"] == CODE
-    assert letters[b'{"id": 6}']["message"] == "the function ended its process with exit code 7"
-    assert "exit code 3" in letters[b'{"id": 2}']["message"]
-    assert letters[b'{"id": 10}']["message"].endswith("closed the files of its process")
-    assert "signal SIGSEGV" in letters[b'{"id": 4}']["message"]
+    dead_letters = {letter["payload"]: letter for letter in workspace.dead_letters()}
+    assert dead_letters[b'{"id": 6}']["code"] == CODE
+    assert (
+        dead_letters[b'{"id": 6}']["message"] == "the function ended its process with exit code 7"
+    )
+    assert "exit code 3" in dead_letters[b'{"id": 2}']["message"]
+    assert dead_letters[b'{"id": 10}']["message"].endswith("closed the files of its process")
+    assert "signal SIGSEGV" in dead_letters[b'{"id": 4}']["message"]
 
 
 OPENED = """\

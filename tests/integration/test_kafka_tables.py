@@ -82,8 +82,8 @@ def test_a_table_is_copied(kafka: Kafka, tmp_path: Path, penstock_spark: SparkSe
     plan = run()
     changed = {b"1": None, b"22": {"id": 22, "name": "b"}, b"3": None, b"9": None}
     assert {**table(kafka, kept), b"44": None} == {**changed, b"44": None}
-    letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
-    assert {letter["code"] for letter in letters} == {"wrong-type"}
+    dead_letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
+    assert {letter["code"] for letter in dead_letters} == {"wrong-type"}
     codes = [json.loads(message.value())["op"] for message in kafka.messages(events)]
     assert sorted(codes) == ["d"] * 4 + ["u"] * 7
     keyless = kafka.messages(names)

@@ -102,7 +102,7 @@ class Place:
         topic, isolation = self.topic("out"), IsolationLevel.READ_COMMITTED
         return sum(self.broker.end(topic, isolation, partition) for partition in range(3))
 
-    def letters(self) -> list[dict[str, Any]]:
+    def dead_letters(self) -> list[dict[str, Any]]:
         return rows(self.broker, self.topic("dead"))
 
     def group(self) -> dict[int, int]:
@@ -131,9 +131,12 @@ def test_stopped_and_resumed(place: Place, delivery: str) -> None:
     bad = {0, 1000, 2000, 3000}
     assert Counter(row["id"] for row in found) == Counter({*range(TOTAL + 10)} - bad)
     assert all(row["twice"] == 2 * row["id"] for row in found)
-    letters = place.letters()
-    assert Counter(letter["code"] for letter in letters) == {"not-json": 1, "divide-by-zero": 4}
-    (undecoded,) = [letter for letter in letters if letter["stage"] == "decode"]
+    dead_letters = place.dead_letters()
+    assert Counter(letter["code"] for letter in dead_letters) == {
+        "not-json": 1,
+        "divide-by-zero": 4,
+    }
+    (undecoded,) = [letter for letter in dead_letters if letter["stage"] == "decode"]
     assert undecoded["origin"].startswith(place.topic("in"))
     ends = Counter(each.partition() for each in place.broker.messages(place.topic("in")))
     assert place.group() == {partition: ends[partition] for partition in range(3)}
@@ -154,7 +157,7 @@ def test_inspect_commits_no_offsets(place: Place) -> None:
     assert [(row["id"], row["partition"], row["offset"]) for row in seen] == [
         (number, 1, number) for number in range(5)
     ]
-    assert place.broker.messages(place.topic("out")) == place.letters() == []
+    assert place.broker.messages(place.topic("out")) == place.dead_letters() == []
     assert _groups(place.broker) == groups
     assert set(place.group().values()) == {-1001}
 

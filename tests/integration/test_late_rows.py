@@ -63,13 +63,13 @@ class Ran:
         assert outcome is not None and outcome.errors == {}, outcome
         self.numbers = handle.metrics.snapshot()
         self.by_spark = sum(late.by_spark for late in handle.metrics.late.values())
-        letters = DeadLetters(handle.plan.state / "dead_letters").read().to_pylist()
-        self.letters = [letter for letter in letters if letter["code"] == "late"]
+        dead_letters = DeadLetters(handle.plan.state / "dead_letters").read().to_pylist()
+        self.dead_letters = [letter for letter in dead_letters if letter["code"] == "late"]
 
     @property
     def ids(self) -> list[int]:
         """The IDs of the rows of dead letters."""
-        return sorted(json.loads(letter["payload"])["id"] for letter in self.letters)
+        return sorted(json.loads(letter["payload"])["id"] for letter in self.dead_letters)
 
 
 def pipeline(sources: str, transforms: str, sink: str = "w") -> str:
@@ -108,7 +108,7 @@ def test_each_late_row_of_a_window_is_counted(tmp_path: Path, penstock_spark: Sp
     assert ran.numbers["nodes"]["s"]["late_rows"] == 5
     counted = sum(row["n"] for row in memory.tables["late_out"].to_pylist())
     assert counted + 5 + 1 == sum(map(len, HOURS))
-    first = min(ran.letters, key=lambda letter: json.loads(letter["payload"])["id"])
+    first = min(ran.dead_letters, key=lambda letter: json.loads(letter["payload"])["id"])
     assert (first["node"], first["stage"], first["query"]) == ("s", "output", "w")
     assert json.loads(first["payload"])["note"] == "n8"
     assert first["message"] == (
@@ -166,7 +166,7 @@ def test_each_query_has_its_own_late_rows(tmp_path: Path, penstock_spark: SparkS
     expected = {n: SHAPES[shape][1:] for n, shape in names.items()}
     expected |= {"w": ([8, 9, 10, 12, 13], 5), "w_updates": ([8, 9, 10, 12, 13], 5)}
     found = {
-        n: (sorted(json.loads(x["payload"])["id"] for x in ran.letters if x["query"] == n),
+        n: (sorted(json.loads(x["payload"])["id"] for x in ran.dead_letters if x["query"] == n),
             query["late_rows"])
         for n, query in ran.numbers["queries"].items()
     }  # fmt: skip
@@ -304,7 +304,7 @@ def test_the_watermark_of_two_sources_is_the_lower_one(
             id_ for number, rows in enumerate(batches) for id_, _, time in rows
             if time and minutes(time) + ends <= marks[number]
         )  # fmt: skip
-        payloads = [json.loads(x["payload"]) for x in ran.letters if x["node"] == name]
+        payloads = [json.loads(x["payload"]) for x in ran.dead_letters if x["node"] == name]
         assert late and sorted(row["id"] for row in payloads) == late
         assert ran.numbers["queries"]["w"]["late_rows_by_node"][name] == len(late)
     if query == "join":
@@ -375,7 +375,7 @@ def test_late_rows_of_a_computed_event_time(tmp_path: Path, penstock_spark: Spar
     ran = Ran(tmp_path, penstock_spark, pipeline(raw, TRANSFORM + window(query)))
     assert ran.ids == [8, 9, 10, 12, 13]
     assert ran.numbers["queries"]["w"]["late_rows_by_node"] == {"p": 5}
-    assert {(letter["node"], letter["stage"]) for letter in ran.letters} == {("p", "output")}
+    assert {(letter["node"], letter["stage"]) for letter in ran.dead_letters} == {("p", "output")}
     plan = app.plan(tmp_path / "p.yaml")
     result = app.replay(plan, force=True, spark=penstock_spark.newSession())
     assert (result.replayed, result.failed) == (5, 0)
@@ -393,7 +393,7 @@ def test_late_rows_that_only_spark_can_count(tmp_path: Path, penstock_spark: Spa
         app.start(tmp_path / "p.yaml", spark=penstock_spark.newSession()).wait(60)
     text = pipeline(source().replace("dead_letter", "drop"), window(query))
     ran = Ran(tmp_path, penstock_spark, text)
-    assert not ran.letters and not ran.numbers["queries"]["w"]["late_rows_exact"]
+    assert not ran.dead_letters and not ran.numbers["queries"]["w"]["late_rows_exact"]
     # Two rows of 10:00, and two of 11:00, are one row after Spark's partial aggregation.
     assert ran.numbers["late_rows"] == 2
     assert "about 2 late rows" in format_counts(ran.numbers)

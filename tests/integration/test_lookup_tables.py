@@ -176,7 +176,7 @@ def test_bad_lines_of_each_content_are_dead_letters(
     outcome = handles[0].wait(60)
     assert outcome is not None and outcome.errors == {}
     assert cities(workspace) == [(1, 1), (2, 2)]
-    payloads = {letter["payload"] for letter in workspace.letters()}
+    payloads = {letter["payload"] for letter in workspace.dead_letters()}
     assert payloads == {b"bob,Rome", b"eve,Oslo"}
 
 

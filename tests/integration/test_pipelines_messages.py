@@ -107,7 +107,7 @@ def test_nested_json_of_kafka_to_upserts_of_sliding_windows(
         pl.col("start").str.to_datetime("%FT%TZ").dt.replace_time_zone("UTC")
     )
     assert_same_rows(written, expected)
-    assert [letter["payload"] for letter in workspace.letters()] == [b"{"]
+    assert [letter["payload"] for letter in workspace.dead_letters()] == [b"{"]
 
 
 def _order(number: int, seconds: int, chance: random.Random) -> Row:
@@ -172,7 +172,7 @@ def test_a_webhook_with_a_bearer_token(
         pl.len().alias("n"), pl.col("value").max().alias("highest")
     )
     assert_same_rows(workspace.result("devices_out"), devices)
-    assert [letter["code"] for letter in workspace.letters()] == ["wrong-type"]
+    assert [letter["code"] for letter in workspace.dead_letters()] == ["wrong-type"]
 
 
 def _post(port: int, token: str | None, events: list[Row]) -> int | None:

@@ -78,7 +78,7 @@ def test_a_directory_that_grows(workspace: Workspace) -> None:
     workspace.run(READINGS, until="caught_up")
     assert_same_rows(workspace.result("high_out"), high)
     assert_same_rows(workspace.result("means_out"), closed_windows(rows))
-    assert workspace.letters() == []
+    assert workspace.dead_letters() == []
 
 
 def test_a_changed_pipeline(workspace: Workspace) -> None:

@@ -117,8 +117,8 @@ def test_files_of_other_headers_and_encodings(workspace: Workspace) -> None:
         pl.when(number < 150).then(pl.lit("plain")).otherwise(pl.lit("german")).alias("origin"),
     )
     assert_same_rows(workspace.result(), expected)
-    letters = {(letter["node"], letter["code"]) for letter in workspace.letters()}
-    assert letters == {("plain", "wrong-type"), ("german", "wrong-type")}
+    dead_letters = {(letter["node"], letter["code"]) for letter in workspace.dead_letters()}
+    assert dead_letters == {("plain", "wrong-type"), ("german", "wrong-type")}
 
 
 def test_a_file_with_a_wrong_header_is_read_after_its_correction(workspace: Workspace) -> None:

@@ -62,7 +62,7 @@ def _sink(number: int, query: Query) -> str:
 
 
 def written(directory: Path, number: int) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yields the rows of a sink with their weights: a row that is taken back has the weight -1."""
+    """Yields the rows of a sink with their weights: a row that is retracted has the weight -1."""
     table = f"out{number}"
     for row in memory.tables[table].to_pylist() if table in memory.tables else ():
         yield row, 1

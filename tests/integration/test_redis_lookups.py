@@ -178,8 +178,10 @@ def test_values_that_cannot_be_decoded_are_dead_letters(
     assert rows(workspace) == [
         (10, None, None), (11, "Bob", None), (12, None, None), (20, None, None),
     ]  # fmt: skip
-    letters = {(each["node"], each["origin"], each["code"]) for each in workspace.letters()}
-    assert letters == {("users", f"{prefix}:ann", "wrong-type")}
+    dead_letters = {
+        (each["node"], each["origin"], each["code"]) for each in workspace.dead_letters()
+    }
+    assert dead_letters == {("users", f"{prefix}:ann", "wrong-type")}
 
 
 def test_a_run_continues_after_a_failure_of_the_server(

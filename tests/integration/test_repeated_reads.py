@@ -234,8 +234,8 @@ def test_rows_are_the_answer_of_duckdb(tmp_path: Path, penstock_spark: SparkSess
     found = dict(zip(answers, map(written, names), strict=True))
     assert all(expected.values())
     assert found == expected
-    letters = DeadLetters(tmp_path / ".penstock" / "p" / "dead_letters").read()
-    assert letters.num_rows == 1
+    dead_letters = DeadLetters(tmp_path / ".penstock" / "p" / "dead_letters").read()
+    assert dead_letters.num_rows == 1
     for checkpoint in (tmp_path / ".penstock" / "p" / "checkpoints").iterdir():
         assert OffsetLog(checkpoint).end_offsets(0).keys() <= {"t", "u"}
 

@@ -43,9 +43,9 @@ def test_operations_are_applied_in_source_order(
     table = memory.tables[tmp_path.name]
     assert table.column_names == ["id", "name"]
     assert {row["id"]: row["name"] for row in table.to_pylist()} == {1: "a2", 3: "c2", 4: "d2"}
-    letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
-    assert [(each["node"], each["code"]) for each in letters] == [("out", "unknown-operation")]
-    assert json.loads(letters[0]["payload"]) == {"op": "x", "id": 2, "name": "bad"}
+    dead_letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
+    assert [(each["node"], each["code"]) for each in dead_letters] == [("out", "unknown-operation")]
+    assert json.loads(dead_letters[0]["payload"]) == {"op": "x", "id": 2, "name": "bad"}
 
 
 def test_the_last_row_of_a_key_is_written_once(
@@ -145,8 +145,8 @@ def test_a_filter_of_changes_deletes(
     table = memory.tables[tmp_path.name]
     assert table.column_names == ["id", "name"]
     assert {row["id"]: row["name"] for row in table.to_pylist()} == KEPT
-    letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
-    assert [letter["code"] for letter in letters] == ["unknown-operation"]
+    dead_letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
+    assert [letter["code"] for letter in dead_letters] == ["unknown-operation"]
 
 
 def test_changes_in_a_script(tmp_path: Path, penstock_spark: SparkSession) -> None:
@@ -455,10 +455,10 @@ def test_an_unknown_operation_is_a_dead_letter(
     assert (outcome.ending, outcome.errors) == ("complete", {})
     found = [row["id"] for row in memory.tables[tmp_path.name].to_pylist()]
     assert found == ([4] if updating else [0, 1, 2, 3])
-    letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
+    dead_letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
     node = ("rows" if of_source else "read") if updating else "out"
-    assert {(each["node"], each["code"]) for each in letters} == {(node, "unknown-operation")}
-    payloads = sorted(json.loads(each["payload"])["id"] for each in letters)
+    assert {(each["node"], each["code"]) for each in dead_letters} == {(node, "unknown-operation")}
+    payloads = sorted(json.loads(each["payload"])["id"] for each in dead_letters)
     assert payloads == [0, 1, 2, 3, 9]
 
 

@@ -79,7 +79,7 @@ class Place:
         files = sorted((self.root / directory).glob("*.jsonl"))
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
-    def letters(self) -> list[dict[str, Any]]:
+    def dead_letters(self) -> list[dict[str, Any]]:
         state = StateDirectory(self.root / ".penstock" / "orders")
         return list(DeadLetters(state.dead_letters).read().to_pylist())
 
@@ -231,10 +231,10 @@ def test_a_complete_stream_without_windows_goes_on(place: Place) -> None:
 def test_fresh_logs_the_removed_state(place: Place) -> None:
     place.give("a", order(1), "not json")
     place.run(ORDERS, HOURLY, sink("hourly"))
-    assert len(place.letters()) == 1
+    assert len(place.dead_letters()) == 1
     assert place.run(ORDERS, HOURLY, sink("hourly"), fresh=True).ending == "complete"
     assert "removed offsets and open windows of hourly, dead letters" in place.notes[-1]
-    assert len(place.letters()) == 1
+    assert len(place.dead_letters()) == 1
 
 
 def test_another_window_is_an_error(place: Place) -> None:
@@ -337,7 +337,7 @@ def test_bad_records_go_to_the_dead_letters(place: Place) -> None:
     place.give("a", *DIRTY)
     assert place.run(ORDERS, STEPS, sink("step")).ending == "complete"
     assert ids(place.rows()) == [1, 5]
-    found = {(x["node"], x["stage"], x["code"], x["position"]) for x in place.letters()}
+    found = {(x["node"], x["stage"], x["code"], x["position"]) for x in place.dead_letters()}
     assert found == {
         ("orders", "decode", "not-json", 2),
         ("orders", "decode", "wrong-type", 4),
@@ -352,12 +352,12 @@ def test_replay_enters_where_a_record_failed(place: Place) -> None:
     spark = place.spark.newSession()
     again = app.replay(place.plan(ORDERS, STEPS, sink("step")), spark=spark)
     assert (again.replayed, again.failed) == (0, 4)
-    assert {letter["attempt"] for letter in place.letters()} == {2}
+    assert {letter["attempt"] for letter in place.dead_letters()} == {2}
     mended = STEPS.replace("price / n", "try_divide(price, n)").replace("== 4", "== 44")
     sent = app.replay(place.plan(ORDERS, mended, sink("step")), spark=spark)
     assert (sent.replayed, sent.failed) == (2, 2)
     assert ids(place.rows()) == [1, 2, 4, 5]
-    assert {letter["code"] for letter in place.letters()} == {"not-json", "wrong-type"}
+    assert {letter["code"] for letter in place.dead_letters()} == {"not-json", "wrong-type"}
 
 
 def test_a_letter_without_payload_is_skipped(place: Place) -> None:
@@ -365,9 +365,9 @@ def test_a_letter_without_payload_is_skipped(place: Place) -> None:
     (place.root / "in" / "a.parquet").write_bytes(b"no parquet")
     source = ORDERS.replace("*.jsonl", "*.parquet")
     place.run(source, sink("orders"))
-    (before,) = place.letters()
+    (before,) = place.dead_letters()
     again = app.replay(place.plan(source, sink("orders")), spark=place.spark.newSession())
-    (after,) = place.letters()
+    (after,) = place.dead_letters()
     assert (again.replayed, again.failed) == (0, 0)
     assert [(node.node, node.count) for node in again.skipped] == [("orders", 1)]
     assert "payload" in again.skipped[0].reason
@@ -387,7 +387,7 @@ def test_dead_letters_may_go_to_a_sink(place: Place) -> None:
     place.give("a", *DIRTY)
     elsewhere = "dead_letter: {type: files, path: dead, format: json}\n"
     place.run(ORDERS, STEPS, sink("step"), elsewhere)
-    assert place.letters() == []
+    assert place.dead_letters() == []
     assert sorted(row["code"] for row in place.rows("dead")) == [
         "divide-by-zero", "not-json", "rejected", "wrong-type",
     ]  # fmt: skip
@@ -398,14 +398,14 @@ def test_other_ways_with_bad_records(place: Place, on_error: str, exit_code: int
     place.give("a", order(1), "not json")
     source = ORDERS + f"    on_error: {on_error}\n"
     assert place.run(source, sink("orders")).exit_code == exit_code
-    assert place.letters() == []
+    assert place.dead_letters() == []
     assert ids(place.rows()) == ([1] if on_error == "drop" else [])
 
 
 def test_two_queries_report_a_bad_record_once(place: Place) -> None:
     place.give("a", order(1), "not json", order(2))
     place.run(ORDERS, TWO)
-    assert [letter["code"] for letter in place.letters()] == ["not-json"]
+    assert [letter["code"] for letter in place.dead_letters()] == ["not-json"]
 
 
 def test_too_many_dead_letters_stop_the_pipeline(place: Place) -> None:

@@ -88,10 +88,10 @@ def test_every_row_arrives_once(
     found = [line for name in bucket.names("lake") for line in bucket.get(name).splitlines()]
     assert sorted(json.loads(line)["id"] for line in found) == list(range(FILES * ROWS))
     state = StateDirectory(plan.state)
-    letters = DeadLetters(state.dead_letters).read().to_pylist()
-    origins = sorted(letter["origin"] for letter in letters)
+    dead_letters = DeadLetters(state.dead_letters).read().to_pylist()
+    origins = sorted(letter["origin"] for letter in dead_letters)
     assert origins == [f"{bucket.url}/in/{number}.jsonl" for number in range(FILES)]
-    shown = f"{explain(plan)!r} {format_error(error)} {letters}"
+    shown = f"{explain(plan)!r} {format_error(error)} {dead_letters}"
     assert s3.secret_key not in shown
     texts = [p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()]
     assert not any(s3.secret_key.encode() in text for text in texts)

@@ -158,7 +158,7 @@ def rows(directory: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in files for line in path.read_text().splitlines()]
 
 
-def letters(directory: Path) -> dict[tuple[str, str, int], str]:
+def dead_letters(directory: Path) -> dict[tuple[str, str, int], str]:
     """Returns the messages of dead letters by node, code and ID of their payload."""
     table = DeadLetters(StateDirectory(directory / ".penstock" / "shop").dead_letters).read()
     found = {
@@ -175,7 +175,7 @@ def test_failing_rows_are_dead_letters_without_a_search_row_by_row(
     monkeypatch.setattr(separation, "ROWS_PER_FILE", 20)
     monkeypatch.setattr(Bisection, "remove_failing_rows", lambda *_: pytest.fail("bisected"))
     assert cli(directory, "run", "shop.yaml").returncode == 0
-    found = letters(directory)
+    found = dead_letters(directory)
     by_zero = range(0, 300, 10)
     no_number = [number for number in range(300) if "9" in str(number) and number % 10]
     assert set(found) == {
@@ -203,7 +203,7 @@ def test_rows_that_cannot_be_separated_are_bisected(
     text = PIPELINE.replace("rows: 300", "rows: 11")
     (directory / "shop.yaml").write_text(text)
     assert cli(directory, "run", "shop.yaml").returncode == 0
-    assert set(letters(directory)) == {
+    assert set(dead_letters(directory)) == {
         ("quotients", "divide-by-zero", 0),
         ("quotients", "divide-by-zero", 10),
         ("kept", "rejected", 7),
@@ -228,8 +228,8 @@ def test_a_stop_ends_the_search(
     monkeypatch.setattr(BatchEvents, "on_search", stop_and_search)
     outcome = run()
     assert (outcome.ending, outcome.errors) == ("stopped", {})
-    assert letters(directory) == {}
+    assert dead_letters(directory) == {}
     monkeypatch.undo()
     outcome = run()
     assert (outcome.ending, outcome.errors) == ("complete", {})
-    assert len(letters(directory)) == 30 + 1 + 54
+    assert len(dead_letters(directory)) == 30 + 1 + 54

@@ -18,7 +18,7 @@ from command_line import CommandLine
 from penstock.cli.shell.warm_up import warm_up
 from penstock.core.errors import PenstockError
 from penstock.runtime.state.directory import StateDirectory
-from terminal import PATIENCE, PENSTOCK, Terminal
+from terminal import PENSTOCK, TIMEOUT_SECONDS, Terminal
 
 pytestmark = pytest.mark.spark
 
@@ -167,7 +167,7 @@ def test_a_query_warms_up_the_session(penstock_spark: SparkSession, tmp_path: Pa
     started: Future[SparkSession] = Future()
     started.set_result(penstock_spark)
     state = StateDirectory(tmp_path / "warm-up")
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     with warm_up(started, tmp_path):
         while not state.read("complete"):
             assert time.monotonic() < deadline

@@ -78,8 +78,8 @@ def test_bad_lines_are_dead_letters_once(tmp_path: Path, penstock_spark: SparkSe
     assert (outcome.ending, outcome.errors) == ("complete", {})
     (written,) = (tmp_path / "out").glob("*.json*")
     assert json.loads(written.read_text()) == {"floor": 7, "n": 1}
-    letters = DeadLetters(plan.state / "dead_letters").read()
-    assert sorted(letters.column("node").to_pylist()) == ["floors", "names"]
+    dead_letters = DeadLetters(plan.state / "dead_letters").read()
+    assert sorted(dead_letters.column("node").to_pylist()) == ["floors", "names"]
 
 
 def test_an_updating_query_keeps_the_rows_of_its_first_batch(

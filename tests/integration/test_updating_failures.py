@@ -84,10 +84,10 @@ def put_orders(workspace: Workspace, *batches: list[Row], first: int = 0) -> Non
         workspace.put(f"orders/{number}.jsonl", map(dump, batch))
 
 
-def letters(workspace: Workspace) -> dict[str, list[tuple[object, str]]]:
+def dead_letters(workspace: Workspace) -> dict[str, list[tuple[object, str]]]:
     """Returns the dead letters of each node: their IDs or cities, and their codes."""
     found: dict[str, list[tuple[object, str]]] = {}
-    for letter in workspace.letters():
+    for letter in workspace.dead_letters():
         row = json.loads(letter["payload"])
         found.setdefault(letter["node"], []).append(
             (row.get("id", row.get("city")), letter["code"])
@@ -123,7 +123,7 @@ def test_rows_fail_below_the_state(workspace: Workspace) -> None:
     assert table(workspace, "casts") == [(1, 2), (4, 1)]
     assert table(workspace, "joined") == [(1, None), (3, 7), (4, 7), (5, 8), (6, None)]
     assert table(workspace, "halves") == [(1, 1), (10, 1), (2, 1), (5, 1)]
-    assert letters(workspace) == {
+    assert dead_letters(workspace) == {
         "sums": [(2, BY_ZERO)],
         "totals": [("Oslo", BY_ZERO)],
         "casts": [(2, BY_ZERO), (3, NO_NUMBER)],
@@ -157,7 +157,7 @@ def test_rows_fail_between_updating_transforms(workspace: Workspace) -> None:
     assert table(workspace, "casts") == [(2, 4), (4, 5)]
     assert table(workspace, "kept") == [("Rome", 2, "x")]
     by_city = [("Rome", BY_ZERO)]
-    assert letters(workspace) == {
+    assert dead_letters(workspace) == {
         "large": by_city,
         "ratios": by_city,
         "kept": by_city,
@@ -180,7 +180,7 @@ RATIO = "10 DIV (sum(x) - 6)"
 
 
 def test_groups_fail(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row of a failing group is taken back, and added when the group no longer fails."""
+    """The row of a failing group is retracted, and added when the group no longer fails."""
     queries = {
         "sums": f"SELECT city, {RATIO} AS q FROM orders GROUP BY city",
         "totals": "SELECT sum(q) AS total FROM sums",
@@ -231,7 +231,7 @@ def test_groups_fail(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> N
     ]  # fmt: skip
     assert tables[-1]["joined"] == [(1, -2), (2, None), (3, None), (5, None)]
     oslo, rome = ("Oslo", BY_ZERO), ("Rome", BY_ZERO)
-    assert letters(workspace) == {
+    assert dead_letters(workspace) == {
         "sums": [oslo, rome],
         "distinct": [oslo, rome],
         "large": [oslo, rome, rome],
@@ -241,8 +241,8 @@ def test_groups_fail(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> N
         "places": [(1, BY_ZERO), (3, BY_ZERO)],
         "joined": [(4, BY_ZERO)],
     }
-    assert {letter["stage"] for letter in workspace.letters()} == {"output"}
-    payloads = [json.loads(letter["payload"]) for letter in workspace.letters()]
+    assert {letter["stage"] for letter in workspace.dead_letters()} == {"output"}
+    payloads = [json.loads(letter["payload"]) for letter in workspace.dead_letters()]
     assert {"city": "Oslo", "sum(x)": 6} in payloads
 
 

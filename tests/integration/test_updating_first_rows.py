@@ -15,7 +15,7 @@ from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import scala_items
 from penstock.engine.updating.batch import UpdatingBatch, leaves_of, rdd_of
 from penstock.engine.updating.files import OperatorStateDirectory
-from penstock.engine.updating.operator import Input, TouchedRows
+from penstock.engine.updating.operator import AffectedFrame, Input
 from penstock.engine.updating.plan import IncrementalPlan
 from penstock.engine.updating.rows import WEIGHT
 from penstock.engine.updating.template import table_plan
@@ -47,11 +47,11 @@ class Counting(UpdatingBatch):
 
     counts: list[int] = field(default_factory=list)
 
-    def touch(
+    def affected_rows(
         self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
-    ) -> tuple[TouchedRows, bool]:
+    ) -> tuple[AffectedFrame, bool]:
         self.counts += [self._catalyst.frame(each.changes.plan).count() for each in inputs]
-        return super().touch(operator, inputs, replaces=replaces)
+        return super().affected_rows(operator, inputs, replaces=replaces)
 
 
 @dataclass

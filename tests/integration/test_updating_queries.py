@@ -182,7 +182,7 @@ def _changes(
 
 
 def _fold(folded: Counter[tuple[Any, ...]], changes: list[tuple[Any, ...]]) -> None:
-    """Applies changes to a multiset of rows. Each row that is taken back must be there."""
+    """Applies changes to a multiset of rows. Each row that is retracted must be there."""
     for row in changes:
         *values, operation = row
         if operation in ("i", "u"):

@@ -39,6 +39,6 @@ def test_rows_before_the_maximum_are_late(workspace: Workspace, bound: str, late
     for number, (second, n) in enumerate(rows):
         workspace.put(f"rows/{number}.jsonl", [dump({"ts": at(second), "n": n})])
     workspace.run(PIPELINE.format(bound=bound))
-    assert len(workspace.letters()) == late
+    assert len(workspace.dead_letters()) == late
     assert workspace.result()["n"].sum() == len(rows) - late
     assert workspace.result()["a"].max() == at(240)

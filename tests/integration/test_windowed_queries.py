@@ -126,7 +126,7 @@ def check(workspace: Workspace, name: str, files: list[list[Row]]) -> None:
     all_rows = [row for rows in files for row in rows]
     query = f"SELECT {', '.join(found.columns)} FROM ({answer})"
     assert comparable(found.rows()) == expected(all_rows, query)
-    assert workspace.letters() == []
+    assert workspace.dead_letters() == []
 
 
 def expected(rows: list[Row], sql: str) -> Counter[tuple[Any, ...]]:

@@ -64,13 +64,13 @@ def list_(
     """
     from penstock.runtime.dead_letters.selection import Selection, counts, newest
 
-    plan, _, letters = _select(files, overrides, Selection(node, code))
-    by_code, latest = counts(letters), newest(letters, max(limit, 0))
+    plan, _, dead_letters = _select(files, overrides, Selection(node, code))
+    by_code, latest = counts(dead_letters), newest(dead_letters, max(limit, 0))
     if json:
         facts = [_to_dict(letter) for letter in latest]
-        print_json({"total": letters.num_rows, "counts": by_code, "letters": facts})
+        print_json({"total": dead_letters.num_rows, "counts": by_code, "letters": facts})
         return
-    print(f"{plan.name}: {plural(letters.num_rows, 'dead letter')}")
+    print(f"{plan.name}: {plural(dead_letters.num_rows, 'dead letter')}")
     if not by_code:
         return
     print()
@@ -110,8 +110,8 @@ def show(
             "expected the file of the pipeline and an id", code="usage",
             hint="List the ids with penstock dead list FILE.",
         )  # fmt: skip
-    _, _, letters = _select([Path(file) for file in files], overrides, Selection(id=identity))
-    matches = letters.to_pylist()
+    _, _, dead_letters = _select([Path(file) for file in files], overrides, Selection(id=identity))
+    matches = dead_letters.to_pylist()
     if len(matches) > 1:
         ids = ", ".join(letter["id"] for letter in matches[:5])
         raise UserError(
@@ -154,13 +154,13 @@ def replay(
     from penstock.runtime.dead_letters.selection import Selection, counts
 
     selection = Selection(node, code, id)
-    plan, _, letters = _select(files, overrides, selection)
+    plan, _, dead_letters = _select(files, overrides, selection)
     if dry_run:
-        print(f"{plan.name}: {plural(letters.num_rows, 'dead letter')} would be replayed")
-        print_table(("", "", ""), [(c.node, c.code, f"{c.count:,}") for c in counts(letters)])
+        print(f"{plan.name}: {plural(dead_letters.num_rows, 'dead letter')} would be replayed")
+        print_table(("", "", ""), [(c.node, c.code, f"{c.count:,}") for c in counts(dead_letters)])
         return 0
-    ids = frozenset(letters.column("id").to_pylist()) if selection else None
-    result = app.replay(plan, ids=ids, force=force) if letters.num_rows else ReplayResult()
+    ids = frozenset(dead_letters.column("id").to_pylist()) if selection else None
+    result = app.replay(plan, ids=ids, force=force) if dead_letters.num_rows else ReplayResult()
     if json:
         print_json(result)
     else:
@@ -186,12 +186,12 @@ def remove(
     """
     from penstock.runtime.dead_letters.selection import Selection
 
-    plan, store, letters = _select(files, overrides, Selection(node, code, id))
-    count = plural(letters.num_rows, "dead letter")
-    if letters.num_rows and not yes and not _confirmed(f"Remove {count} permanently?"):
+    plan, store, dead_letters = _select(files, overrides, Selection(node, code, id))
+    count = plural(dead_letters.num_rows, "dead letter")
+    if dead_letters.num_rows and not yes and not _confirmed(f"Remove {count} permanently?"):
         print("removed nothing")
         return 1
-    store.remove({*letters.column("id").to_pylist()})
+    store.remove({*dead_letters.column("id").to_pylist()})
     print(f"{plan.name}: removed {count}")
     return 0
 
@@ -210,8 +210,8 @@ def _select(
             file=sys.stderr,
         )
     store = PipelineControl.of(plan).dead_letters()
-    letters = store.read().drop_columns(["definition"])
-    return plan, store, selection.select(letters, plan.nodes)
+    dead_letters = store.read().drop_columns(["definition"])
+    return plan, store, selection.select(dead_letters, plan.nodes)
 
 
 def _confirmed(question: str) -> bool:

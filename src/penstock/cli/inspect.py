@@ -68,13 +68,13 @@ def inspect(
     if json:
         columns = [] if table is None else _columns(table)
         records = [] if table is None else parsed_rows(table)
-        letters = preview.dead_letters.num_rows
+        dead_letters = preview.dead_letters.num_rows
         print_json(
             {
                 "node": node,
                 "columns": columns,
                 "rows": records,
-                "dead_letters": letters,
+                "dead_letters": dead_letters,
                 "errors": errors,
             }
         )
@@ -83,7 +83,7 @@ def inspect(
             printer(node, table)
             if not table.num_rows:
                 _print_empty(plan, node, timeout)
-        _print_letters(preview.dead_letters)
+        _print_dead_letters(preview.dead_letters)
         if preview.error:
             print(format_error(preview.error), file=sys.stderr)
     return preview.error.policy.exit_code if preview.error else 0
@@ -150,9 +150,9 @@ def _print_empty(plan: Plan, node: str, timeout: float) -> None:
     print(text if plan.bounded else f"{text} within {duration_text(timeout)}")
 
 
-def _print_letters(letters: pa.Table) -> None:
+def _print_dead_letters(dead_letters: pa.Table) -> None:
     from penstock.runtime.dead_letters.selection import counts
 
-    for row in counts(letters):
+    for row in counts(dead_letters):
         records = plural(row.count, "record")
         print(f"{records} failed at {row.node}: {row.code}", file=sys.stderr)

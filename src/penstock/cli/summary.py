@@ -67,7 +67,7 @@ def dead_letter_hint(plan: Plan, count: int, files: Sequence[Path]) -> str | Non
     """Returns the location of the dead letters of a run; None without dead letters."""
     if not count:
         return None
-    letters = plural(count, "dead letter")
+    dead_letters = plural(count, "dead letter")
     if plan.dead_letter is not None:
-        return f"{letters}, written to the dead_letter sink (type: {plan.dead_letter.type})"
-    return f"{letters}; run: penstock dead list {shlex.join(map(str, files))}"
+        return f"{dead_letters}, written to the dead_letter sink (type: {plan.dead_letter.type})"
+    return f"{dead_letters}; run: penstock dead list {shlex.join(map(str, files))}"

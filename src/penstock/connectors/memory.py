@@ -24,7 +24,7 @@ from penstock.sdk import (
     ReplayableSource,
     Sink,
     Writer,
-    isolate,
+    bisect_failures,
 )
 from penstock.sdk.columns.row_json import row_text
 from penstock.sdk.columns.rows import batch_of, infer_rows
@@ -147,7 +147,7 @@ class MemorySource(ReplayableSource[MemorySourceConfig]):
     ) -> Iterator[tuple[pa.RecordBatch, pa.Int64Array]]:
         selected = (self.config.rows or [])[start:stop]
         schema = self._columns()
-        for low, high, result in isolate(
+        for low, high, result in bisect_failures(
             len(selected), lambda low, high: batch_of(selected[low:high], schema)
         ):
             if isinstance(result, RecordError):

@@ -18,7 +18,7 @@ from penstock.engine.batch_observer import BatchObserver, Written
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.columns import sink_schema
 from penstock.engine.catalyst.executed_plan import ExecutedPlan, PhysicalRows
-from penstock.engine.catalyst.fallible import is_fallible
+from penstock.engine.catalyst.fallible_expressions import is_fallible
 from penstock.engine.catalyst.reusable_plan import ReusablePlan
 from penstock.engine.checkpoints.batch_record import BatchRecordFile, Partitioning
 from penstock.engine.checkpoints.offset_log import OffsetLog

@@ -234,7 +234,7 @@ def _without_lost_changes(
 ) -> Pushdown:
     """Returns the pushdown of a source without conditions that rows in use may not meet.
 
-    A change that does not meet a condition takes back the row before. The state of an updating
+    A change that does not meet a condition retracts the row before. The state of an updating
     query has all columns of its changes.
     """
     if source.operation is not None and query.updating:

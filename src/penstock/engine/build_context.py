@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from penstock.engine.tasks.spool import Spool, Stage
+from penstock.engine.tasks.dead_letter_writer import Spool, Stage
 from penstock.plan.model import Node, Plan, Query
 
 

@@ -14,13 +14,13 @@ import pyarrow as pa
 from penstock.core.errors import PenstockError, PlanError, flatten_errors
 from penstock.core.names import written_name
 from penstock.core.text import did_you_mean
-from penstock.plan.changes import source_operation, with_operation
 from penstock.plan.lookups import check_stream, prepare_lookup
+from penstock.plan.operation_columns import source_operation, with_operation
 from penstock.sdk import Capability, Component, Context, Format, Sink, Source, registry
-from penstock.sdk.changes import OPERATION_COLUMN
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.columns.type_names import sql_name
+from penstock.sdk.operations import OPERATION_COLUMN
 from penstock.sdk.registry import Kind
 from penstock.spec.fields import fields_at
 from penstock.spec.model_validation import validate_model

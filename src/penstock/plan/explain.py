@@ -124,7 +124,7 @@ def explain(
     `state_store` and `memory` are those of this machine, and default to those of the pipeline file.
     """
     runtime = plan.spec.runtime
-    letters = plan.dead_letter
+    dead_letters = plan.dead_letter
     return Explanation(
         pipeline=plan.name,
         bounded=plan.bounded,
@@ -135,7 +135,7 @@ def explain(
         state=str(plan.state),
         state_store=state_store or runtime.state_store,
         memory=memory or runtime.memory,
-        dead_letters=letters.label if letters else str(plan.state / "dead_letters"),
+        dead_letters=dead_letters.label if dead_letters else str(plan.state / "dead_letters"),
         replaced=tuple(
             ReplacedOption(
                 ".".join(map(str, each.route)),

@@ -14,11 +14,11 @@ from penstock.core.location import Location
 from penstock.core.names import written_name
 from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan import rules
-from penstock.plan.changes import configure_sinks, inherit
 from penstock.plan.components import Components
 from penstock.plan.dialect import translate_queries
 from penstock.plan.functions import functions_of, resolve
 from penstock.plan.model import Node, Plan
+from penstock.plan.operation_columns import configure_sinks, inherit
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
 from penstock.plan.sink_keys import key_rows_of_sinks
 from penstock.plan.unbounded_state import find_unbounded_state

@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from penstock.core.errors import OptionError, PlanError
 from penstock.core.text import did_you_mean
-from penstock.plan.changes import (
+from penstock.plan.functions import used_functions
+from penstock.plan.lookups import lookups_read_with_changes
+from penstock.plan.model import Node, Plan
+from penstock.plan.operation_columns import (
     different_operations,
     unrepeatable_changes,
     unsupported_changes,
     unsupported_state,
 )
-from penstock.plan.functions import used_functions
-from penstock.plan.lookups import lookups_read_with_changes
-from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
 from penstock.plan.reached_watermarks import windows_have_watermarks
 from penstock.plan.updating import find_hidden_windows
@@ -204,7 +204,7 @@ def changes_are_repeatable(plan: Plan) -> Iterator[PlanError]:
 
 
 def changes_meet_the_same_rows(plan: Plan) -> Iterator[PlanError]:
-    """Checks that an updating transform does not take back rows that it joined with a lookup."""
+    """Checks that an updating transform does not retract rows that it joined with a lookup."""
     updating = [node.name for node in plan.of("transform") if node.updating and node.is_named]
     above = upstream(updating, plan.nodes)
     for node, name in lookups_read_with_changes(plan):

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from penstock.core.errors import OptionError, PlanError
-from penstock.plan.changes import inherit
 from penstock.plan.model import Node, Plan
+from penstock.plan.operation_columns import inherit
 from penstock.plan.queries import is_final, updates_as_stream, upstream
 from penstock.sdk import Capability
 

@@ -20,7 +20,7 @@ from penstock.engine.catalyst.columns import mark_json, sink_schema
 from penstock.engine.catalyst.variants import variants_to_json
 from penstock.engine.checks.column_types import column_types
 from penstock.engine.start import StartedQuery, Until, start
-from penstock.engine.tasks.spool import DEAD_LETTER
+from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER
 from penstock.plan.model import Plan, Query
 from penstock.plan.rewrite import isolate_state
 from penstock.runtime.capture import Capture, capture_nodes

@@ -14,14 +14,14 @@ from penstock.core.retry import Retry
 from penstock.core.secret import Secret
 from penstock.core.units import ByteSize, Duration, PositiveDuration
 from penstock.journal import Journal, Message
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
-from penstock.sdk.changes import Changes, Operation
 from penstock.sdk.clients import ClientPool
 from penstock.sdk.component import Component, Context
 from penstock.sdk.config import Config, UserPath
 from penstock.sdk.format import FileFormat, FileWriter, Format
-from penstock.sdk.isolate import isolate
 from penstock.sdk.lookup import LookupSource
+from penstock.sdk.operations import Changes, Operation
 from penstock.sdk.receiving import ReceivingConfig, ReceivingSource
 from penstock.sdk.record import PAYLOAD, Conjunct, Decoded, Encoded, Failure, Read, Records
 from penstock.sdk.retries import report_retry
@@ -41,5 +41,5 @@ __all__ = [
     "Operation", "Permanent", "PlanError", "PositiveDuration", "Read", "Receipt", "ReceivingConfig",
     "ReceivingSource", "RecordError", "Records", "Rejected", "Relation", "ReplayableSource",
     "Retry", "SchemaChanges", "Secret", "Sink", "Source", "StartAt", "State", "Transform",
-    "Transient", "UserPath", "Writer", "compare_schemas", "isolate", "report_retry",
+    "Transient", "UserPath", "Writer", "bisect_failures", "compare_schemas", "report_retry",
 ]  # fmt: skip

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import PlanError
-from penstock.sdk.changes import OPERATION_COLUMN
 from penstock.sdk.component import C, Component
+from penstock.sdk.operations import OPERATION_COLUMN
 from penstock.sdk.record import Decoded, DecodeFailure, Encoded, Read, Records, Rows
 
 START_BYTES = 4096

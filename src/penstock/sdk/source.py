@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from penstock.core.errors import DecodeError
 from penstock.sdk.capability import Capability
-from penstock.sdk.changes import OPERATION_COLUMN, Operation
 from penstock.sdk.component import C, Component, Level
 from penstock.sdk.format import Format
+from penstock.sdk.operations import OPERATION_COLUMN, Operation
 from penstock.sdk.record import Read
 
 Offset = Mapping[str, Any]

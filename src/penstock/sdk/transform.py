@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
-from penstock.sdk.changes import Changes
 from penstock.sdk.clients import config_digest
 from penstock.sdk.component import C, Component
+from penstock.sdk.operations import Changes
 from penstock.sdk.sql_text import SqlText
 from penstock.sql.dialect.relation import InputRelation
 from penstock.sql.relation import Relation

@@ -35,8 +35,10 @@ def check_cases(source_map: SourceMap, missing: MissingParts | None = None) -> I
 def _check_dead_letters(
     source_map: SourceMap, test: Route, kinds: dict[str, str], missing: MissingParts | None
 ) -> Iterator[SpecError]:
-    letters = source_map.find((*test, "dead_letters"))
-    for index in range(len(letters.data) if letters is not None and letters.is_list else 0):
+    dead_letters = source_map.find((*test, "dead_letters"))
+    for index in range(
+        len(dead_letters.data) if dead_letters is not None and dead_letters.is_list else 0
+    ):
         for route, value in find_texts(source_map, (*test, "dead_letters", index, "node")):
             if value.data not in kinds and not (missing and missing.may_have(value.data)):
                 where = source_map.value(route)

@@ -11,18 +11,18 @@ from pydantic import BaseModel, ValidationError
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean, did_you_mean_one_of
-from penstock.spec.expected import (
+from penstock.spec.fields import Field, choices_at, fields_at
+from penstock.spec.findings import Finding, find_errors
+from penstock.spec.location_text import describe_location, dotted
+from penstock.spec.source_map import Route, SourceMap, SourceValue
+from penstock.spec.suggestions import closest_node, closest_option
+from penstock.spec.value_descriptions import (
     allowed_values,
     describe_expected,
     describe_found,
     mask_substitutions,
     suggest_fix,
 )  # fmt: skip
-from penstock.spec.fields import Field, choices_at, fields_at
-from penstock.spec.findings import Finding, find_errors
-from penstock.spec.location_text import describe_location, dotted
-from penstock.spec.source_map import Route, SourceMap, SourceValue
-from penstock.spec.suggestions import closest_node, closest_option
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -104,7 +104,7 @@ class Runtime(StrictModel):
     updating_ttl: PositiveDuration | None = None
     """The time after which an updating query removes a key that gets no rows.
 
-    The rows of the key are taken back from all results. A row that arrives again unchanged renews
+    The rows of the key are retracted from all results. A row that arrives again unchanged renews
     its key. The key is `primary_key` for changes, otherwise that of the first operator that keeps
     the rows. By default rows stay for ever. Rows are removed while other rows arrive, up to a
     twentieth of the time later.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from penstock.core.names import quote_name
 from penstock.sql.completeness import selected_times
-from penstock.sql.kept_columns import computed_rows
 from penstock.sql.keyed_rows import KeyedRows
+from penstock.sql.primary_keys import computed_rows
 
 
 @dataclass(frozen=True)

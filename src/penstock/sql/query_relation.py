@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
-from penstock.sql.changes import filters_by_chance
+from penstock.sql.change_rewrite import filters_by_chance
 from penstock.sql.column_lineage import ColumnLineage
 from penstock.sql.completeness import needs_whole_input, time_columns
 from penstock.sql.dialect.bind import Bound
 from penstock.sql.dialect.relation import InputRelation
 from penstock.sql.equalities import joins_without_equality
 from penstock.sql.facts import Facts
-from penstock.sql.kept_columns import keyed_rows
 from penstock.sql.keyed_rows import KeyedRows
+from penstock.sql.primary_keys import keyed_rows
 from penstock.sql.relation import Relation, State
 from penstock.sql.table_joins import keeps_constant_rows, keeps_table_rows, merges_table_rows
 

@@ -15,7 +15,7 @@ from penstock.core.errors import PenstockError, PlanError
 from penstock.core.text import did_you_mean
 from penstock.spec.case_models import ExpectedRows, Rows
 from penstock.spec.source_map import Route
-from penstock.testing.definition import CaseDefinition
+from penstock.testing.case_definition import CaseDefinition
 from penstock.testing.difference import Difference, Row, compare_rows
 from penstock.testing.report import format_result
 from penstock.testing.result import (

@@ -16,7 +16,7 @@ from rich.text import Text
 from penstock.core.error_report import format_error
 from penstock.core.text import plural, printable, shorten
 from penstock.spec.case_models import ExpectedError
-from penstock.testing.definition import CaseDefinition
+from penstock.testing.case_definition import CaseDefinition
 from penstock.testing.difference import Difference, Row
 from penstock.testing.result import DeadLetterDifference, Result, payload_text
 
@@ -159,7 +159,9 @@ def _render_dead_letters(case: CaseDefinition, difference: DeadLetterDifference)
         cells = [Text(printable(text or "")) for text in texts]
         table.add_row("unexpected", *cells, "", style=_UNEXPECTED)
     counts = ((difference.missing, "missing"), (difference.unexpected, "unexpected"))
-    summary = ", ".join(f"{len(letters)} {state}" for letters, state in counts if letters)
+    summary = ", ".join(
+        f"{len(dead_letters)} {state}" for dead_letters, state in counts if dead_letters
+    )
     return Group(Text.assemble(("dead letters", "bold"), f": {summary}"), _indent(table, 2))
 
 

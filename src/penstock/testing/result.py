@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from penstock.core.errors import PenstockError, UserError, flatten_errors
 from penstock.spec.case_models import ExpectedDeadLetter, ExpectedError
-from penstock.testing.definition import CaseDefinition
+from penstock.testing.case_definition import CaseDefinition
 from penstock.testing.difference import Difference, Row, match_rows
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.sdk.changes import Operation
+from penstock.sdk.operations import Operation
 
 Row = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from penstock.sdk import Config, DataFrameTransform, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sql import determinism
 from penstock.sql.column_lineage import SelectedColumns
-from penstock.sql.kept_columns import aliased
+from penstock.sql.primary_keys import aliased
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,7 +12,7 @@ from penstock.core.errors import OptionError
 from penstock.sdk import Changes, Config, Relation
 from penstock.sdk.sql_text import SqlText, read_sql_text
 from penstock.sdk.transform import QueryTransform
-from penstock.sql.changes import rewrite_for_changes
+from penstock.sql.change_rewrite import rewrite_for_changes
 from penstock.sql.dialect.bind import Bound, bind
 from penstock.sql.dialect.relation import InputRelation
 from penstock.sql.dialect.user_aggregates import collect_rows

@@ -17,9 +17,9 @@ from penstock.runtime.dead_letters.replay_record import ReplayResult, SkippedNod
 LETTERS = pa.table({"id": ["3f1", "3f2"], "payload": [b"a", b"b"], "header": [None, None]})
 
 
-def select(monkeypatch: pytest.MonkeyPatch, letters: pa.Table) -> None:
+def select(monkeypatch: pytest.MonkeyPatch, dead_letters: pa.Table) -> None:
     plan: Any = SimpleNamespace(name="shop")
-    monkeypatch.setattr(dead, "_select", lambda *_: (plan, None, letters))
+    monkeypatch.setattr(dead, "_select", lambda *_: (plan, None, dead_letters))
 
 
 def test_an_ambiguous_id_is_an_error(

@@ -21,7 +21,7 @@ from penstock.core import log
 from penstock.core.error_report import format_error
 from penstock.core.errors import PenstockError, Rejected
 from penstock.core.text import printable
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.runtime.dead_letters.store import Collector
 from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import BatchId

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.core.errors import RecordError
-from penstock.engine.tasks.spool import DEAD_LETTER, Spool, assign_unique_ids
+from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER, Spool, assign_unique_ids
 
 
 def test_equal_rows_have_ids_without_a_common_prefix(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_equal_rows_have_ids_without_a_common_prefix(tmp_path: Path) -> None:
     writer = Spool("p", "q", "t", "transform", directory=str(tmp_path)).begin(0, 0)
     for _ in range(20):
         writer.add(b'{"id": 1}', RecordError("Division by zero."))
-    letters = pa.Table.from_pylist(writer._rows, schema=DEAD_LETTER)
-    ids = assign_unique_ids(letters).column("id").to_pylist()
-    assert assign_unique_ids(letters).column("id").to_pylist() == ids
+    dead_letters = pa.Table.from_pylist(writer._rows, schema=DEAD_LETTER)
+    ids = assign_unique_ids(dead_letters).column("id").to_pylist()
+    assert assign_unique_ids(dead_letters).column("id").to_pylist() == ids
     assert all(a[:8] != b[:8] for a, b in combinations(ids, 2))

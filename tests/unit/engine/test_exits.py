@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.core.errors import PlanError
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.function import Step
-from penstock.engine.tasks.spool import Spool
 from penstock.runtime.dead_letters.store import read_file
 from penstock.sdk.component import Context
 from penstock.transforms.python import Python, PythonConfig

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.engine.lookups.key_lookup import KeyLookup, OpenTable
 from penstock.engine.lookups.lookup_cache import LookupCache
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk import Capability, Config, LookupSource, Permanent, Read, Rejected, Transient
 
 ROWS = pa.schema([("shop", pa.string()), ("id", pa.int64()), ("name", pa.string())])
@@ -70,8 +70,8 @@ def open_table(tmp_path: Path, ttl: float = 0.0, max_bytes: int = 1 << 20) -> Op
 
 
 def look_up(table: OpenTable, batch: int, *keys: tuple[str | None, int | None]) -> list[Any]:
-    letters = table.lookup.spool.begin(batch, 0)
-    table.begin(letters, isolated=False)
+    dead_letters = table.lookup.spool.begin(batch, 0)
+    table.begin(dead_letters, isolated=False)
     rows = [dict(zip(("shop", "id"), key, strict=True)) for key in keys]
     found = table.rows_of(pa.RecordBatch.from_pylist(rows, table.lookup.keys))
     return [row and row["name"] for row in found.to_pylist()]
@@ -94,12 +94,12 @@ def test_distinct_keys_are_looked_up_in_chunks(tmp_path: Path) -> None:
 
 def test_a_key_that_is_not_utf8_has_no_row(tmp_path: Path) -> None:
     table = open_table(tmp_path)
-    letters = table.lookup.spool.begin(1, 0)
-    table.begin(letters, isolated=False)
+    dead_letters = table.lookup.spool.begin(1, 0)
+    table.begin(dead_letters, isolated=False)
     shops = pa.array([b"\xff", b"a"], pa.binary()).view(pa.string())
     keys = pa.RecordBatch.from_arrays([shops, pa.array([1, 1])], schema=table.lookup.keys)
     assert [row and row["name"] for row in table.rows_of(keys).to_pylist()] == [None, "one"]
-    assert (letters.count, CALLS) == (1, [[("a", 1)]])
+    assert (dead_letters.count, CALLS) == (1, [[("a", 1)]])
 
 
 def test_rows_are_kept_for_a_batch_without_a_ttl(tmp_path: Path) -> None:
@@ -175,6 +175,6 @@ def test_a_bad_row_is_a_dead_letter_and_no_row(tmp_path: Path) -> None:
     table = open_table(tmp_path)
     STORED["a", 2] = "bad"
     assert look_up(table, 1, ("a", 1), ("a", 2), ("b", 1)) == ["one", None, "three"]
-    assert table._letters.count == 1
+    assert table._dead_letters.count == 1
     assert look_up(table, 1, ("a", 2)) == [None]
-    assert table._letters.count == 0
+    assert table._dead_letters.count == 0

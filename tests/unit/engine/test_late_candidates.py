@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.engine.late.late_rows import lateness
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.late_candidates import LateCapture, read_candidates, select_candidates
-from penstock.engine.tasks.spool import Spool
 from penstock.sdk.record import PAYLOAD
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -61,11 +61,11 @@ def test_a_record_with_several_rows_has_no_payload() -> None:
 def test_candidates_of_all_partitions_are_read_in_order(tmp_path: Path) -> None:
     spool = Spool("p", "q", "s", "decode", directory=str(tmp_path))
     for partition in (10, 2):
-        letters = spool.begin(3, partition)
+        dead_letters = spool.begin(3, partition)
         rows = batch([NOON] * partition)
-        letters.candidates.append(select_candidates(rows, LateCapture("", "at").select(
+        dead_letters.candidates.append(select_candidates(rows, LateCapture("", "at").select(
             rows, micros(NOON))))  # fmt: skip
-        letters.close()
+        dead_letters.close()
     Spool("p", "q", "s_s", "decode", directory=str(tmp_path)).begin(3, 0).close()
     found = read_candidates(tmp_path / "3", "s", ("decode", "output"))
     assert found is not None and found.column("id").to_pylist() == [*range(2), *range(10)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.engine.sources.source_readers import IDLE, UNREAD
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.watermarks import partition_watermarks
 from penstock.engine.watermarks.partition_watermarks import (
     PartitionedSource,
@@ -68,9 +68,9 @@ class Query:
         (self.checkpoint / "offsets" / str(self.batch)).write_text(text)
         for number, (name, minute) in enumerate(rows.items()):
             spool = Spool("p", "q", "clicks", "decode", directory=str(self.spool))
-            letters = spool.begin(self.batch, number)
-            letters.observe({name: minute * MINUTE})
-            letters.close()
+            dead_letters = spool.begin(self.batch, number)
+            dead_letters.observe({name: minute * MINUTE})
+            dead_letters.close()
         self.watermarks.advance("q", self.batch)
         found = self.tracker.values.get(partitions_id(ID))
         return None if found is None else found / 60_000

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from test_source_task import SMALL, task
 
-from penstock.engine.failures.letter_files import Place, read_batch, write_places
+from penstock.engine.failures.dead_letter_files import Place, read_batch, write_places
 from penstock.engine.failures.placed_rows import (
     PLACE,
     Contents,
@@ -20,7 +20,7 @@ from penstock.engine.failures.placed_rows import (
     knows_places,
     parse,
 )
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk import RecordError
 from penstock.sdk.columns.row_json import row_payload
 

@@ -11,7 +11,7 @@ from pyspark import TaskContext
 
 from penstock.core.errors import StateError
 from penstock.engine.spark_session.shared_state import verify_state
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 
 
 class Task:

@@ -13,7 +13,7 @@ from penstock.core.errors import Permanent
 from penstock.engine.sinks.sink import SinkTask, write
 from penstock.engine.sinks.sink_failures import ATTEMPTS, SinkReport, clear_failures, read_failure
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk import BatchId, Config, Receipt, Sink, Transient, Writer, report_retry
 
 ROWS = pa.RecordBatch.from_pydict({"id": [1]})

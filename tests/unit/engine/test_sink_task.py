@@ -14,7 +14,7 @@ import pytest
 from penstock.engine.batch_observer import Written
 from penstock.engine.sinks.sink import SinkTask, write
 from penstock.engine.sinks.sink_preparation import prepare
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.formats.json.plain import JsonConfig, PlainJson
 from penstock.formats.text import Text, TextConfig
 from penstock.plan.model import Node
@@ -203,14 +203,14 @@ def test_text_that_is_not_utf8_is_a_dead_letter(tmp_path: Path, nested: bool) ->
     assert write(task, BatchId("q", 0), 0, iter([rows])) == {"rows": 3, "bad": 2}
     values = [row["name"] for row, _ in ChangeWriter.written]
     assert [value["t"] if nested else value for value in values] == ["a", None, "ü"]
-    letters = pa.ipc.open_file(next(tmp_path.rglob("*.arrow"))).read_all().to_pylist()
+    dead_letters = pa.ipc.open_file(next(tmp_path.rglob("*.arrow"))).read_all().to_pylist()
     hint = "Keep the value as BINARY, or set invalid_utf8: replace of the sink."
-    assert [(letter["code"], letter["message"]) for letter in letters] == [
+    assert [(letter["code"], letter["message"]) for letter in dead_letters] == [
         ("not-utf8", f'column "name" is not UTF-8: byte 0xff at byte 1. {hint}'),
         ("not-utf8", f'column "name" is not UTF-8: byte 0xc3 at byte 2. {hint}'),
     ]
     payload = b'{"name": {"t": "b\\udcc3"}}' if nested else b'{"name": "b\\udcc3"}'
-    assert letters[1]["payload"] == payload
+    assert dead_letters[1]["payload"] == payload
 
 
 def test_text_that_is_not_utf8_is_replaced_on_request() -> None:
@@ -235,13 +235,13 @@ def test_operations_travel_beside_the_rows(tmp_path: Path) -> None:
         ({"name": "rejected"}, Operation.DELETE),
         ({"name": "e"}, Operation.UPDATE),
     ]
-    letters = pa.ipc.open_file(next(tmp_path.rglob("*.arrow"))).read_all()
-    assert letters.column("code").to_pylist() == [
+    dead_letters = pa.ipc.open_file(next(tmp_path.rglob("*.arrow"))).read_all()
+    assert dead_letters.column("code").to_pylist() == [
         "unknown-operation",
         "unknown-operation",
         "rejected",
     ]
-    assert json.loads(letters.column("payload")[2].as_py()) == {"op": "d", "name": "rejected"}
+    assert json.loads(dead_letters.column("payload")[2].as_py()) == {"op": "d", "name": "rejected"}
 
 
 def test_rows_without_the_operation_column_are_inserts() -> None:

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from penstock.connectors.memory import MemorySourceConfig
 from penstock.engine.sources.source import MIN_BYTES, MIN_ROWS, SourceTask, rebatch
+from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.event_time import LATEST
-from penstock.engine.tasks.spool import DeadLetterWriter, Spool
 from penstock.formats.json import Json, JsonConfig
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Capability, Conjunct, Offset, Read, ReplayableSource
@@ -53,9 +53,9 @@ def task(*payloads: str, **more: Any) -> SourceTask:
 
 
 def read(given: SourceTask) -> tuple[list[dict[str, Any]], DeadLetterWriter]:
-    letters = given.spool.begin(0, 0)
-    rows = [row for batch in given.read(0, letters) for row in batch.to_pylist()]
-    return rows, letters
+    dead_letters = given.spool.begin(0, 0)
+    rows = [row for batch in given.read(0, dead_letters) for row in batch.to_pylist()]
+    return rows, dead_letters
 
 
 def at(hour: int) -> str:
@@ -65,24 +65,24 @@ def at(hour: int) -> str:
 def test_rows_that_do_not_meet_the_conjuncts_are_left_out_and_counted() -> None:
     given = task('{"n":1}', '{"n":9}', "{}", '{"n":2}', "x")
     assert [row["place"] for row in read(given)[0]] == [0, 1, 2, 3]
-    rows, letters = read(replace(given, pushdown=SMALL))
+    rows, dead_letters = read(replace(given, pushdown=SMALL))
     assert [(row["n"], row["place"]) for row in rows] == [(1, 0), (2, 3)]
-    assert (letters.read, letters.count) == (4, 1)
+    assert (dead_letters.read, dead_letters.count) == (4, 1)
 
 
 def test_a_record_that_cannot_be_decoded_is_bad_whatever_the_query_needs() -> None:
     given = task(
         '{"n":9,"at":"never"}', '{"n":1}', pushdown=Pushdown(frozenset({"n"}), SMALL.conjuncts)
     )
-    rows, letters = read(given)
-    assert len(rows) == letters.count == 1
+    rows, dead_letters = read(given)
+    assert len(rows) == dead_letters.count == 1
 
 
 def test_the_latest_row_moves_the_watermark() -> None:
     payloads = [f'{{"n":{n},"at":"{at(hour)}"}}' for n, hour in ((1, 3), (8, 7), (9, 7), (9, 5))]
     given = task(*payloads, '{"n":7}', pushdown=SMALL, event_time="at")
-    rows, letters = read(given)
-    assert [row["n"] for row in rows] == [1, 8] and letters.read == 5
+    rows, dead_letters = read(given)
+    assert [row["n"] for row in rows] == [1, 8] and dead_letters.read == 5
     assert rows[1]["at"] == dt.datetime(2024, 1, 1, 7, tzinfo=dt.UTC)
     assert read(task('{"n":7}', "{}", pushdown=SMALL, event_time="at"))[0] == []
 
@@ -124,15 +124,15 @@ def test_event_times_out_of_range_are_bad_records() -> None:
         "8999-12-31T23:59:59Z", "9000-01-01T00:00:00Z", "0000-01-01T00:00:00Z",
     ]  # fmt: skip
     given = task(*(f'{{"n":1,"at":"{time}"}}' for time in times), "{}", event_time="at")
-    rows, letters = read(replace(given, latest_time=LATEST))
-    assert [row["place"] for row in rows] == [2, 3, 4, 7] and letters.count == 4
+    rows, dead_letters = read(replace(given, latest_time=LATEST))
+    assert [row["place"] for row in rows] == [2, 3, 4, 7] and dead_letters.count == 4
 
 
 def test_a_dead_letter_of_an_event_time_holds_the_record(tmp_path: Path) -> None:
     given = task('{"n":1,"at":"1900-01-01T00:00:00Z"}', event_time="at", latest_time=LATEST)
     spool = replace(given.spool, on_error="dead_letter", directory=str(tmp_path))
-    _, letters = read(replace(given, spool=spool))
-    (letter,) = letters._rows
+    _, dead_letters = read(replace(given, spool=spool))
+    (letter,) = dead_letters._rows
     assert letter["code"] == "event-time-out-of-range" and letter["position"] == 0
     assert letter["payload"] == b'{"n":1,"at":"1900-01-01T00:00:00Z"}'
 
@@ -162,9 +162,9 @@ def test_payloads_with_a_record_on_each_line(tmp_path: Path) -> None:
     given = task('{"n": 1}\n{"n": 2}\n\n', "", '{"n": "x"}\r\n{"n": 3}\r\nno')
     given.source.format = Json(JsonConfig(framing="lines"))
     given = replace(given, spool=Spool("p", "q", "numbers", "decode", directory=str(tmp_path)))
-    rows, letters = read(given)
+    rows, dead_letters = read(given)
     assert [(row["n"], row["place"]) for row in rows] == [(1, 0), (2, 0), (3, 2)]
-    letters.close()
+    dead_letters.close()
     (kept,) = (pa.ipc.open_file(path).read_all() for path in tmp_path.rglob("*.arrow"))
     assert kept.column("payload").to_pylist() == [b'{"n": "x"}', b"no"]
     assert kept.column("position").to_pylist() == [2, 2]
@@ -180,6 +180,6 @@ def test_rows_with_an_unknown_operation_are_bad_records() -> None:
     source = Topic(MemorySourceConfig(payloads=['{"op":"i"}', '{"op":"U"}', "{}", '{"op":"d"}']))
     source.format, source.columns = Json(JsonConfig()), columns
     spool = Spool("p", "q", "changes", "decode", "drop")
-    rows, letters = read(SourceTask(source, columns, {}, spool, operation="op"))
+    rows, dead_letters = read(SourceTask(source, columns, {}, spool, operation="op"))
     assert [row["op"] for row in rows] == ["i", "d"]
-    assert (letters.read, letters.count) == (2, 2)
+    assert (dead_letters.read, dead_letters.count) == (2, 2)

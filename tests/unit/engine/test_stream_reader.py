@@ -33,19 +33,19 @@ class Letters:
 
 
 @pytest.fixture
-def letters(monkeypatch: pytest.MonkeyPatch) -> Letters:
+def dead_letters(monkeypatch: pytest.MonkeyPatch) -> Letters:
     monkeypatch.setattr(source_readers.spark_task, "batch_number", lambda: 3)
     monkeypatch.setattr(source_readers.spark_task, "is_retry", lambda: False)
     return Letters()
 
 
-def reader(letters: Letters) -> StreamReader:
+def reader(dead_letters: Letters) -> StreamReader:
     def read(partition: Any, opened: Letters, is_retry: bool) -> Iterator[pa.RecordBatch]:
-        assert opened is letters
+        assert opened is dead_letters
         yield from [ROWS] * 3
 
     source = SimpleNamespace(partitions=lambda start, end: [start["n"], end["n"]])
-    spool = SimpleNamespace(begin=lambda batch, partition: letters)
+    spool = SimpleNamespace(begin=lambda batch, partition: dead_letters)
     task: Any = SimpleNamespace(source=source, spool=spool, read=read, sentinel=lambda: "sentinel")
     return StreamReader(task)
 
@@ -55,24 +55,24 @@ def reader(letters: Letters) -> StreamReader:
     [({}, {}, 0), ({}, {CLOSED: True}, 1), ({CLOSED: True}, {CLOSED: True}, 0)],
 )
 def test_the_sentinel_row_is_read_once(
-    letters: Letters, start: dict[str, Any], end: dict[str, Any], sentinels: int
+    dead_letters: Letters, start: dict[str, Any], end: dict[str, Any], sentinels: int
 ) -> None:
-    parts = reader(letters).partitions({"n": 1, **start}, {"n": 2, **end})
+    parts = reader(dead_letters).partitions({"n": 1, **start}, {"n": 2, **end})
     values = [(part.value, part.number) for part in parts if isinstance(part, SourcePartition)]
     assert values == [(1, 0), (2, 1)]
     assert sum(isinstance(part, SentinelPartition) for part in parts) == sentinels
 
 
-def test_the_dead_letters_of_a_whole_partition_are_complete(letters: Letters) -> None:
-    assert list(reader(letters).read(SourcePartition(1, 0))) == [ROWS] * 3
-    assert letters.closed == [True]
+def test_the_dead_letters_of_a_whole_partition_are_complete(dead_letters: Letters) -> None:
+    assert list(reader(dead_letters).read(SourcePartition(1, 0))) == [ROWS] * 3
+    assert dead_letters.closed == [True]
 
 
-def test_the_dead_letters_of_a_partition_that_is_not_read_to_its_end(letters: Letters) -> None:
-    rows = reader(letters).read(SourcePartition(1, 0))
+def test_the_dead_letters_of_a_partition_that_is_not_read_to_its_end(dead_letters: Letters) -> None:
+    rows = reader(dead_letters).read(SourcePartition(1, 0))
     assert next(rows) == ROWS
     rows.close()
-    assert letters.closed == [False]
+    assert dead_letters.closed == [False]
 
 
 def test_an_offset_of_the_source_has_no_keys_of_the_reader() -> None:

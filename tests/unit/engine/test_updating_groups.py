@@ -12,7 +12,7 @@ import pytest
 
 from penstock.engine.updating import files as state_files
 from penstock.engine.updating.files import MAX_CHAIN, BucketFiles, StateVersion
-from penstock.engine.updating.groups import GroupMerge, TouchedGroups
+from penstock.engine.updating.groups import AffectedGroups, GroupMerge
 from penstock.engine.updating.rows import HASH_2, KEY, WEIGHT, RowState
 
 MERGE = GroupMerge({"total": "sum", "low": "min", "high": "max"})
@@ -41,30 +41,30 @@ def values(rows: pa.Table) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[name] for name in names) for row in rows.to_pylist()), key=str)
 
 
-def apply(state: RowState, rows: pa.Table) -> TouchedGroups:
-    touched = MERGE.touch(state, rows)
+def apply(state: RowState, rows: pa.Table) -> AffectedGroups:
+    affected = MERGE.affected_rows(state, rows)
     state.add(rows)
-    return touched
+    return affected
 
 
 def test_columns_merge_by_their_functions() -> None:
     state = RowState(merge=MERGE)
     apply(state, changes(("a", 1, "1.50", "m", 2.0), ("b", 1, None, None, None)))
-    touched = apply(state, changes(("a", 2, "0.25", "k", 1.0), ("c", 1, "9.00", "z", 0.0)))
-    assert values(touched.before) == [(1, "a", Decimal("1.50"), "m", 2.0)]
-    assert values(touched.after) == [
+    affected = apply(state, changes(("a", 2, "0.25", "k", 1.0), ("c", 1, "9.00", "z", 0.0)))
+    assert values(affected.before) == [(1, "a", Decimal("1.50"), "m", 2.0)]
+    assert values(affected.after) == [
         (1, "c", Decimal("9.00"), "z", 0.0),
         (3, "a", Decimal("1.75"), "k", 2.0),
     ]
-    assert touched.after.schema == SCHEMA
+    assert affected.after.schema == SCHEMA
 
 
 def test_a_group_without_rows_disappears() -> None:
     state = RowState(merge=MERGE)
     apply(state, changes(("a", 2, "3.00", None, None)))
-    touched = apply(state, changes(("a", -2, "-3.00", None, None)))
-    assert values(touched.before) == [(2, "a", Decimal("3.00"), None, None)]
-    assert touched.after.num_rows == 0
+    affected = apply(state, changes(("a", -2, "-3.00", None, None)))
+    assert values(affected.before) == [(2, "a", Decimal("3.00"), None, None)]
+    assert affected.after.num_rows == 0
     assert state.size == 0
 
 
@@ -72,16 +72,16 @@ def test_a_group_without_rows_is_kept_until_its_sums_are_zero() -> None:
     state = RowState(merge=MERGE)
     apply(state, changes(("a", 0, "-4.00", None, None)))
     assert state.size == 1
-    touched = apply(state, changes(("a", 1, "5.00", None, None)))
-    assert touched.before.num_rows == 0
-    assert values(touched.after) == [(1, "a", Decimal("1.00"), None, None)]
+    affected = apply(state, changes(("a", 1, "5.00", None, None)))
+    assert affected.before.num_rows == 0
+    assert values(affected.after) == [(1, "a", Decimal("1.00"), None, None)]
 
 
 def test_a_group_whose_columns_stay_the_same_is_unchanged() -> None:
     state = RowState(merge=MERGE)
     apply(state, changes(("a", 1, None, "m", 2.0), ("b", 1, "1.00", "m", 2.0)))
-    touched = apply(state, changes(("a", 1, None, "n", 1.0), ("b", 1, "0.00", "m", None)))
-    assert touched.before.num_rows == touched.after.num_rows == 0
+    affected = apply(state, changes(("a", 1, None, "n", 1.0), ("b", 1, "0.00", "m", None)))
+    assert affected.before.num_rows == affected.after.num_rows == 0
 
 
 @pytest.mark.parametrize(
@@ -91,16 +91,16 @@ def test_a_group_whose_columns_stay_the_same_is_unchanged() -> None:
 def test_a_changed_column_changes_the_group(stored: str | None, added: str) -> None:
     state = RowState(merge=MERGE)
     apply(state, changes(("a", 1, stored, None, None)))
-    touched = apply(state, changes(("a", 1, added, None, None)))
-    assert touched.before.num_rows == touched.after.num_rows == 1
+    affected = apply(state, changes(("a", 1, added, None, None)))
+    assert affected.before.num_rows == affected.after.num_rows == 1
 
 
 def test_groups_with_one_key_are_distinct() -> None:
     state = RowState(merge=MERGE)
     apply(state, changes(("ab", 1, "1.00", None, None)))
-    touched = apply(state, changes(("ac", 1, "2.00", None, None)))
-    assert touched.before.num_rows == 0
-    assert values(touched.after) == [(1, "ac", Decimal("2.00"), None, None)]
+    affected = apply(state, changes(("ac", 1, "2.00", None, None)))
+    assert affected.before.num_rows == 0
+    assert values(affected.after) == [(1, "ac", Decimal("2.00"), None, None)]
     assert state.size == 2
 
 

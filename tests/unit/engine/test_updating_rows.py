@@ -53,15 +53,15 @@ def test_rows_of_touched_keys_before_and_after_random_changes(seed: int) -> None
             for _ in range(chance.randrange(1, 30))
         ]
         batch = changes(rows, order=number * 100)
-        touched = state.touch(batch)
+        affected = state.affected_rows(batch)
         state.add(batch)
         keys = {key for (key, _), _ in rows}
         before = Counter({row: n for row, n in expected.items() if row[0] in keys and n})
         for row, weight in rows:
             expected[row] += weight
         after = Counter({row: n for row, n in expected.items() if row[0] in keys and n})
-        assert count(touched.rows, touched.before.tolist()) == before
-        assert count(touched.rows, touched.after.tolist()) == after
+        assert count(affected.rows, affected.before.tolist()) == before
+        assert count(affected.rows, affected.after.tolist()) == after
     table = state.table()
     assert table is not None
     stored = count(table, table.column(WEIGHT).to_pylist())
@@ -89,9 +89,9 @@ def test_equal_rows_keep_the_order_of_the_first_and_the_time_of_the_last() -> No
 def test_touched_rows_are_in_the_order_of_arrival() -> None:
     state = RowState()
     state.add(changes([((1, "c"), 1), ((1, "a"), 1)], order=1))
-    touched = state.touch(changes([((1, "b"), 1), ((1, "c"), -1)], order=10))
-    assert touched.rows.column("value").to_pylist() == ["c", "a", "b"]
-    assert (touched.before.tolist(), touched.after.tolist()) == ([1, 1, 0], [0, 1, 1])
+    affected = state.affected_rows(changes([((1, "b"), 1), ((1, "c"), -1)], order=10))
+    assert affected.rows.column("value").to_pylist() == ["c", "a", "b"]
+    assert (affected.before.tolist(), affected.after.tolist()) == ([1, 1, 0], [0, 1, 1])
 
 
 def test_keys_expire_after_their_newest_row() -> None:

@@ -11,8 +11,8 @@ import pytest
 from penstock.core.exits import exception_text, exits_as_exceptions
 from penstock.engine.functions.coroutines import NoResult, call_concurrently
 from penstock.engine.functions.evaluate import Evaluation
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.function import Step
-from penstock.engine.tasks.spool import Spool
 from penstock.plan.functions.model import Function, Parameter
 from penstock.runtime.dead_letters.store import read_file
 from penstock.sdk.component import Context

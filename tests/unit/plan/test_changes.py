@@ -371,7 +371,7 @@ def test_changes_without_a_row_are_taken_back(tmp_path: Path, sql: str, updating
     assert changed_by(tmp_path, transform, sink={"type": "print"}).updating is updating
     if updating:
         source = {"primary_key": []}
-        with pytest.raises(PenstockError, match="takes back rows"):
+        with pytest.raises(PenstockError, match="retracts rows"):
             changed_by(tmp_path, transform, sink={"type": "print"}, source=source)
 
 

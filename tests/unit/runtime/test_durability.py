@@ -11,7 +11,7 @@ import pytest
 
 from penstock.connectors.files.local import LocalStorage
 from penstock.core.errors import Rejected
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.journal.writer import Journal
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.store import Collector
@@ -58,11 +58,11 @@ def in_order(events: list[Event], *expected: Event) -> bool:
 
 def reject(state: StateDirectory, recomputed_for: str = "") -> None:
     directory = str(state.spool / "q")
-    letters = Spool(
+    dead_letters = Spool(
         "p", "q", "out", "sink", directory=directory, recomputed_for=recomputed_for
     ).begin(0, 0)
-    letters.add(b"{}", Rejected("too large"))
-    letters.close()
+    dead_letters.add(b"{}", Rejected("too large"))
+    dead_letters.close()
 
 
 def make_collector(state: StateDirectory) -> Collector:
@@ -90,10 +90,10 @@ def test_dead_letters_are_on_disk_before_the_spool_is_deleted(
     reject(state)
     events.clear()
     make_collector(state).collect("q", 0)
-    letters = "state/dead_letters"
+    dead_letters = "state/dead_letters"
     assert in_order(
-        events, ("fsync", "state"), ("fsync", f"{letters}/*"),
-        ("rename", f"{letters}/q-00000000.arrow"), ("fsync", letters),
+        events, ("fsync", "state"), ("fsync", f"{dead_letters}/*"),
+        ("rename", f"{dead_letters}/q-00000000.arrow"), ("fsync", dead_letters),
         ("rename", "state/spool/q/.removed"), ("fsync", "state/spool/q"),
     )  # fmt: skip
 

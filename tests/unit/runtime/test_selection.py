@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.core.errors import UserError
-from penstock.engine.tasks.spool import DEAD_LETTER
+from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER
 from penstock.runtime.dead_letters.selection import Count, Selection, counts, newest
 
 

@@ -12,7 +12,7 @@ import pytest
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.core.errors import RecordError, StateError
 from penstock.core.files.private_files import create_directory
-from penstock.engine.tasks.spool import DEAD_LETTER, Spool
+from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER, Spool
 from penstock.journal.writer import Journal
 from penstock.runtime.dead_letters.store import DeadLetters
 from penstock.runtime.state.directory import StateDirectory, now
@@ -100,8 +100,8 @@ def test_files_are_private(state: StateDirectory, tmp_path: Path) -> None:
 
 def write_all_files(state: StateDirectory) -> None:
     """Writes dead letters, a journal, a discovery log, state of a node and a stop request."""
-    letters = DEAD_LETTER.empty_table()
-    DeadLetters(state.dead_letters).put("a", letters)
+    dead_letters = DEAD_LETTER.empty_table()
+    DeadLetters(state.dead_letters).put("a", dead_letters)
     writer = Spool("p", "q", "n", "sink", directory=str(state.spool / "q")).begin(1, 0)
     writer.add(b"1", RecordError("x"))
     writer.read = 1

@@ -15,7 +15,7 @@ from penstock.formats.parquet import Parquet, ParquetConfig
 from penstock.sdk.columns.conform import conform_each
 from penstock.sdk.columns.conversion import Conversion, TextConversion
 from penstock.sdk.columns.ddl import arrow_schema
-from penstock.sdk.columns.text_values import TimeForm
+from penstock.sdk.columns.scalar_parsing import TimeForm
 from penstock.sdk.record import Read
 
 US, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from penstock.sdk.columns.conform import WrongType, conform_each
 from penstock.sdk.columns.conversion import Conversion
-from penstock.sdk.columns.text_values import TimeForm
+from penstock.sdk.columns.scalar_parsing import TimeForm
 
 BAD = "no value"
 US, LOCAL, NS, MS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.sdk.changes import add_operation, whole_updates
+from penstock.sdk.operations import add_operation, whole_updates
 
 
 def batch(*operations: str) -> pa.RecordBatch:

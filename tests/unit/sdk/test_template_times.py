@@ -13,9 +13,9 @@ from penstock.connectors.kafka.config import KafkaSinkConfig
 from penstock.connectors.kafka.records import RecordMapping
 from penstock.formats.csv import Csv, CsvConfig
 from penstock.formats.json import Json, JsonConfig
+from penstock.sdk.columns.display import json_of, leaf_text
 from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.columns.template import Template
-from penstock.sdk.columns.value_text import json_of, leaf_text
 
 NOON = dt.datetime(2024, 1, 2, 12)
 SECOND, DAY = 1_000_000, 86_400_000_000

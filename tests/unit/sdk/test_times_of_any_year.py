@@ -12,8 +12,8 @@ import pytest
 from pyarrow import ipc
 
 from penstock.connectors.files.directories import _directory_values
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.function import Step
-from penstock.engine.tasks.spool import Spool
 from penstock.formats.arrow import Arrow, ArrowConfig
 from penstock.sdk import Read
 from penstock.sdk.columns.row_json import row_payload

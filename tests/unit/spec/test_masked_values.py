@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.spec.expected import mask_substitutions
 from penstock.spec.source_map import SourceValue, Substitution
+from penstock.spec.value_descriptions import mask_substitutions
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.core.errors import PlanError
-from penstock.sql.changes import filters_by_chance, rewrite_for_changes
+from penstock.sql.change_rewrite import filters_by_chance, rewrite_for_changes
 from penstock.sql.facts import parse_facts
 
 PASSES = (

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc
 
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.function import Step
-from penstock.engine.tasks.spool import Spool
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.transforms.python import Python, PythonConfig
 
@@ -42,9 +42,9 @@ def test_a_value_that_would_be_changed_is_a_dead_letter(
     tmp_path: Path, type_: str, value: str
 ) -> None:
     code = f"{{'v': {value} if rows['id'] == 2 else None}}"
-    rows, letters = run(tmp_path, code, f"v {type_}")
+    rows, dead_letters = run(tmp_path, code, f"v {type_}")
     assert rows == [{"v": None}, {"v": None}]
-    assert len(letters) == 1 and '"v"' in letters[0]
+    assert len(dead_letters) == 1 and '"v"' in dead_letters[0]
 
 
 def test_values_are_converted_without_loss(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ def test_values_are_converted_without_loss(tmp_path: Path) -> None:
         " 's': 'x', 'f': 1, 'e': Decimal('1.5')}"
     )
     schema = "n BIGINT, d DATE, t TIMESTAMP, m MAP<STRING, BIGINT>, s STRING, f DOUBLE, e DOUBLE"
-    rows, letters = run(tmp_path, code, schema)
-    assert letters == []
+    rows, dead_letters = run(tmp_path, code, schema)
+    assert dead_letters == []
     assert rows[0]["t"].isoformat() == "2024-01-01T00:00:00+00:00"
     assert rows[0] | {"t": 0, "d": str(rows[0]["d"])} == {
         "n": 2, "d": "2024-01-01", "t": 0, "m": [("a", 1)], "s": "x", "f": 1.0, "e": 1.5
@@ -63,9 +63,9 @@ def test_values_are_converted_without_loss(tmp_path: Path) -> None:
 
 def test_names_are_matched_by_case_and_foreign_ones_are_errors(tmp_path: Path) -> None:
     code = "{'n': 1, 'X': 'v'} if rows['id'] == 1 else {'other': 1} if rows['id'] == 2 else {}"
-    rows, letters = run(tmp_path, code, "N BIGINT, x STRING")
+    rows, dead_letters = run(tmp_path, code, "N BIGINT, x STRING")
     assert rows == [{"N": 1, "x": "v"}, {"N": None, "x": None}]
-    assert len(letters) == 1 and "a row has none of the columns, but other" in letters[0]
+    assert len(dead_letters) == 1 and "a row has none of the columns, but other" in dead_letters[0]
 
 
 def test_a_row_whose_names_all_differ_by_case(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_a_row_whose_names_all_differ_by_case(tmp_path: Path) -> None:
 
 def test_a_list_has_the_keys_of_all_its_rows(tmp_path: Path) -> None:
     code = "[{'n': i, **({'X': 'v'} if i > 1 else {})} for i in rows['id'].to_pylist()]"
-    rows, letters = run(tmp_path, code, "n BIGINT, x STRING", per="batch")
-    assert letters == []
+    rows, dead_letters = run(tmp_path, code, "n BIGINT, x STRING", per="batch")
+    assert dead_letters == []
     assert rows == [{"n": 1, "x": None}, {"n": 2, "x": "v"}, {"n": 3, "x": "v"}]
 
 

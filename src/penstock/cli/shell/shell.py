@@ -269,14 +269,14 @@ def _wait(handle: RunHandle, first_rows: int | None) -> Outcome:
             stopping = True
 
 
-def _print_dead_letters(letters: pa.Table) -> None:
+def _print_dead_letters(dead_letters: pa.Table) -> None:
     """Prints the number of dead letters, and the first reasons."""
-    if not letters.num_rows:
+    if not dead_letters.num_rows:
         return
-    print(plural(letters.num_rows, "record") + " failed:", file=sys.stderr)
+    print(plural(dead_letters.num_rows, "record") + " failed:", file=sys.stderr)
     reasons = dict.fromkeys(
         f"  {letter['node']}: {letter['message']}"
-        for letter in letters.select(["node", "message"]).to_pylist()
+        for letter in dead_letters.select(["node", "message"]).to_pylist()
     )
     for reason in list(reasons)[:MAX_REASONS]:
         print(printable(reason), file=sys.stderr)

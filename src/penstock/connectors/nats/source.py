@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from penstock.connectors.nats.config import NatsSourceConfig
-from penstock.connectors.nats.queue_consumer import QueueConsumerSource
+from penstock.connectors.nats.queue_receiver import QueueConsumerSource
+from penstock.connectors.nats.receiver import SubscriberSource
 from penstock.connectors.nats.stream import BucketSource, StreamSource
-from penstock.connectors.nats.subscriber import SubscriberSource
 from penstock.sdk import Component, Context, ReceivingSource, Source
 
 

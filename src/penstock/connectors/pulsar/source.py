@@ -33,7 +33,7 @@ from penstock.connectors.pulsar.reader import (
     position_at_time,
     read_range,
 )
-from penstock.connectors.pulsar.subscription import SubscriptionSource
+from penstock.connectors.pulsar.receiver import SubscriptionSource
 from penstock.core.errors import DecodeError, Permanent
 from penstock.sdk import (
     Capability,

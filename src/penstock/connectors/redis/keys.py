@@ -13,7 +13,15 @@ from penstock.connectors.redis.config import RedisSourceConfig
 from penstock.connectors.redis.errors import row_error, translate_errors
 from penstock.core.errors import OptionError, PlanError, raise_all
 from penstock.core.names import written_name
-from penstock.sdk import PAYLOAD, Capability, Context, DecodeError, LookupSource, Read, isolate
+from penstock.sdk import (
+    PAYLOAD,
+    Capability,
+    Context,
+    DecodeError,
+    LookupSource,
+    Read,
+    bisect_failures,
+)
 from penstock.sdk.columns.conversion import TextConversion, cast
 from penstock.sdk.columns.names import find_name
 from penstock.sdk.columns.template import Template
@@ -143,7 +151,7 @@ class KeySource(LookupSource[RedisSourceConfig]):
             )
 
         batches, kept = [], []
-        for start, stop, result in isolate(len(numbers), convert, _decode_error):
+        for start, stop, result in bisect_failures(len(numbers), convert, _decode_error):
             if isinstance(result, pa.RecordBatch):
                 batches.append(result)
                 kept += numbers[start:stop]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from penstock.connectors.redis.config import RedisSourceConfig, reads_keys
-from penstock.connectors.redis.consumer_group import ConsumerGroupSource
 from penstock.connectors.redis.keys import KeySource
 from penstock.connectors.redis.list import ListSource
 from penstock.connectors.redis.pubsub import PubSubSource
+from penstock.connectors.redis.receiver import ConsumerGroupSource
 from penstock.connectors.redis.stream import StreamSource
 from penstock.sdk import Capability, Component, Context, Source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.engine.catalyst.fallible import is_function_call
+from penstock.engine.catalyst.fallible_expressions import is_function_call
 from penstock.engine.catalyst.java_names import names_of_client
 from penstock.engine.catalyst.spark_plan import map_children, scala_items
 

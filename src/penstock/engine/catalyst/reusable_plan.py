@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from penstock.engine.catalyst.fallible import OPAQUE
+from penstock.engine.catalyst.fallible_expressions import OPAQUE
 from penstock.engine.catalyst.java_names import java_names
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 

@@ -18,7 +18,7 @@ from penstock.engine.sinks.sink_rows import discard
 from penstock.engine.updating.row_parts import row_parts
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import upstream
-from penstock.sdk import isolate
+from penstock.sdk import bisect_failures
 from penstock.sdk.columns.row_json import row_payload
 
 MAX_FAILURES = 1000
@@ -52,7 +52,7 @@ class Bisection:
         """
         table = self.root.toArrow().combine_chunks()
         failing: list[int] = []
-        for start, _, result in isolate(
+        for start, _, result in bisect_failures(
             table.num_rows, lambda a, b: self._attempt(table.slice(a, b - a)), to_record_error
         ):
             if isinstance(result, RecordError):

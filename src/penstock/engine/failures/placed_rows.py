@@ -60,9 +60,9 @@ class PlacedRows:
 
     def _read(self, partition: int) -> Iterator[pa.RecordBatch]:
         task, number = self._task(), partition * _ROWS_OF_PARTITION
-        letters = task.spool.begin(None, partition)
+        dead_letters = task.spool.begin(None, partition)
         isolated = spark_task.is_retry()
-        for rows in task.read(self.partitions[partition], letters, isolated):
+        for rows in task.read(self.partitions[partition], dead_letters, isolated):
             numbers = pa.array(np.arange(number, number + rows.num_rows), pa.int64())
             number += rows.num_rows
             *columns, origins, positions = rows.columns

@@ -24,7 +24,7 @@ from penstock.engine.catalyst.variants import mark_variants, variants_to_json
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.failures.carried_places import carry
-from penstock.engine.failures.letter_files import Place, read_batch, write_places
+from penstock.engine.failures.dead_letter_files import Place, read_batch, write_places
 from penstock.engine.failures.placed_rows import (
     MATCH,
     NUMBER,
@@ -44,7 +44,7 @@ from penstock.plan.model import Node, Query
 
 MAX_ROWS = 10_000
 """The number of failing rows of a node in a batch whose places are found."""
-_Letter = Mapping[str, Any]
+_DeadLetter = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -69,27 +69,27 @@ class FailingRowPlaces:
             return
         folder = self.builder.spool / self.query.name / str(number)
         places: dict[str, Place] = {}
-        for path, letters in self._by_path(folder).items():
+        for path, dead_letters in self._by_path(folder).items():
             source, *above = (self.builder.plan.nodes[name] for name in path)
             rows = self._read_again(source, session, number)
             for node in above:
                 if rows is not None:
                     rows = carry(self.builder, self.query, node, rows)
             if rows is not None:
-                places |= _match(rows, letters)
+                places |= _match(rows, dead_letters)
         if places:
             write_places(folder, places)
 
-    def _by_path(self, folder: Path) -> dict[tuple[str, ...], list[list[_Letter]]]:
+    def _by_path(self, folder: Path) -> dict[tuple[str, ...], list[list[_DeadLetter]]]:
         """Returns the letters of each node, by the nodes that have computed its input."""
-        grouped: dict[tuple[str, ...], list[list[_Letter]]] = defaultdict(list)
+        grouped: dict[tuple[str, ...], list[list[_DeadLetter]]] = defaultdict(list)
         if next(folder.rglob("[!.]*.arrow"), None) is None:
             return grouped
-        letters = read_batch(folder)
-        for name in pc.unique(letters["node"]).to_pylist():
+        dead_letters = read_batch(folder)
+        for name in pc.unique(dead_letters["node"]).to_pylist():
             node = self.builder.plan.nodes[name]
             path = self._path(node)
-            failing = letters.filter(_fails_in_sql(node, letters)).slice(0, MAX_ROWS)
+            failing = dead_letters.filter(_fails_in_sql(node, dead_letters)).slice(0, MAX_ROWS)
             if path is not None and failing.num_rows:
                 grouped[path].append(failing.to_pylist())
         return grouped
@@ -139,28 +139,30 @@ class FailingRowPlaces:
         return None if start is None or end is None else (start, end)
 
 
-def _fails_in_sql(node: Node, letters: pa.Table) -> pa.ChunkedArray:
+def _fails_in_sql(node: Node, dead_letters: pa.Table) -> pa.ChunkedArray:
     """Returns whether each letter holds an input row of a node on which SQL of the node fails."""
     stage = "output" if node.kind == "source" else "transform"
-    equal = pc.and_(pc.equal(letters["node"], node.name), pc.equal(letters["stage"], stage))
-    on_time = pc.not_equal(letters["code"], LATE)
-    return pc.and_(pc.and_(equal, on_time), pc.is_null(letters["origin"]))
+    equal = pc.and_(
+        pc.equal(dead_letters["node"], node.name), pc.equal(dead_letters["stage"], stage)
+    )
+    on_time = pc.not_equal(dead_letters["code"], LATE)
+    return pc.and_(pc.and_(equal, on_time), pc.is_null(dead_letters["origin"]))
 
 
-def _match(rows: DataFrame, nodes: Sequence[Sequence[_Letter]]) -> dict[str, Place]:
+def _match(rows: DataFrame, nodes: Sequence[Sequence[_DeadLetter]]) -> dict[str, Place]:
     """Returns the places of letters by ID. `rows` are the input of their nodes, with places."""
     columns = sink_schema(rows.drop(PLACE).schema)
-    parsed = [list(_with_columns(letters, columns)) for letters in nodes]
-    contents = Contents.of([[row for _, row in letters] for letters in parsed], columns)
+    parsed = [list(_with_columns(dead_letters, columns)) for dead_letters in nodes]
+    contents = Contents.of([[row for _, row in dead_letters] for dead_letters in parsed], columns)
     matching = Matching(columns, contents)
     found = map_in_arrow(variants_to_json(rows), matching, to_spark(MATCH)).toArrow()
     places: dict[bytes, list[Place]] = defaultdict(list)
     for match in found.sort_by(NUMBER).to_pylist():
         places[match["content"]].append(Place(match["origin"], match["position"]))
     result = {}
-    for letters in parsed:
+    for dead_letters in parsed:
         remaining = {content: iter(each) for content, each in places.items()}
-        for identity, row in letters:
+        for identity, row in dead_letters:
             content = digest(content_of(row, columns))
             place = next(remaining.get(content, iter(())), None)
             if place is not None:
@@ -169,10 +171,10 @@ def _match(rows: DataFrame, nodes: Sequence[Sequence[_Letter]]) -> dict[str, Pla
 
 
 def _with_columns(
-    letters: Sequence[_Letter], columns: pa.Schema
+    dead_letters: Sequence[_DeadLetter], columns: pa.Schema
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the IDs and the rows of letters that have all columns."""
-    for letter in letters:
+    for letter in dead_letters:
         row = parse(letter["payload"])
         if row.keys() >= set(columns.names):
             yield letter["id"], row

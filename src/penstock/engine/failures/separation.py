@@ -26,7 +26,7 @@ from penstock.engine.row_checks.data_errors import require_data_error
 from penstock.engine.row_checks.result_rows import ResultRows, aggregations, divide
 from penstock.engine.row_checks.row_checks import Check, find_checks, number_rows
 from penstock.engine.sinks.sink_rows import computed
-from penstock.engine.tasks.spool import Stage
+from penstock.engine.tasks.dead_letter_writer import Stage
 from penstock.engine.updating.checkpoint import checkpoint
 from penstock.engine.updating.checks import (
     UpdatingChecks,

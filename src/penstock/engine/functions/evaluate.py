@@ -18,7 +18,7 @@ from penstock.engine.functions.coroutines import NoResult, call_concurrently
 from penstock.engine.functions.load import describe, load_function
 from penstock.engine.tasks.crashes import call_forked, crash_mark
 from penstock.plan.functions.model import Function
-from penstock.sdk import isolate
+from penstock.sdk import bisect_failures
 from penstock.sdk.columns.conform import leaf_types
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.rows import array_of
@@ -51,7 +51,7 @@ class Evaluation:
             return call_forked(lambda: self._evaluate(part))
 
         parts = []
-        for _, _, result in isolate(len(arrays[0]), attempt):
+        for _, _, result in bisect_failures(len(arrays[0]), attempt):
             if isinstance(result, RecordError):
                 error = pa.array([self._message(result.message)])
                 result = self._results(pa.nulls(1, self.type), error)
@@ -187,7 +187,7 @@ class Evaluation:
 
         parts: list[pa.Array] = []
         errors: list[str | None] = [None] * count
-        for start, _, result in isolate(count, attempt, to_error):
+        for start, _, result in bisect_failures(count, attempt, to_error):
             if isinstance(result, RecordError):
                 errors[start] = self._message(result.message)
                 parts.append(pa.nulls(1, self.type))

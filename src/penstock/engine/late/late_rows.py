@@ -23,15 +23,15 @@ from penstock.core.text import plural
 from penstock.engine.catalyst.columns import to_spark
 from penstock.engine.late.late_paths import ROW, TIME, LatePath, NotExact, find_late_paths
 from penstock.engine.row_checks.data_errors import to_record_error
+from penstock.engine.tasks.dead_letter_writer import Spool, Stage
 from penstock.engine.tasks.late_candidates import (
     RECORD,
     event_times,
     late_watermark,
     read_candidates,
 )
-from penstock.engine.tasks.spool import Spool, Stage
 from penstock.plan.model import Node, Query
-from penstock.sdk import isolate
+from penstock.sdk import bisect_failures
 from penstock.sdk.columns.row_json import row_payload
 
 CODE = "late"
@@ -138,7 +138,7 @@ class LateRows:
             part = frame.filter((col(ROW) >= start) & (col(ROW) < stop))
             return path.apply(frame if stop - start == count else part).toArrow()
 
-        outcomes = [outcome for _, _, outcome in isolate(count, attempt, to_record_error)]
+        outcomes = [outcome for _, _, outcome in bisect_failures(count, attempt, to_record_error)]
         results = [outcome for outcome in outcomes if isinstance(outcome, pa.Table)]
         return pa.concat_tables(results or [attempt(0, 0)]).combine_chunks()
 

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.build_context import BuildContext
 from penstock.engine.late.late_rows import STAGES, LateNode, LateRows, find_exact_paths
+from penstock.engine.tasks.dead_letter_writer import Spool, Stage
 from penstock.engine.tasks.late_candidates import LateCapture
-from penstock.engine.tasks.spool import Spool, Stage
 from penstock.plan.model import Node, Query
 
 

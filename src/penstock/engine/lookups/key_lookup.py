@@ -17,8 +17,8 @@ from penstock.core.error_codec import encode_errors
 from penstock.core.errors import ConnectError, Rejected, Transient
 from penstock.engine.lookups.lookup_cache import Key, LookupCache
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.tasks.isolated import decode_isolated
-from penstock.engine.tasks.spool import DeadLetterWriter, Spool
+from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
+from penstock.engine.tasks.decode_in_fork import decode_in_fork
 from penstock.sdk import Capability, LookupSource, Read
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.json_columns import find_invalid_json
@@ -52,13 +52,13 @@ class KeyLookup:
     @encode_errors
     def __call__(self, arrays: Iterator[pa.StructArray]) -> Iterator[pa.StructArray]:
         """Yields the row of each key, null without a row."""
-        letters = self.spool.begin(spark_task.batch_number(), spark_task.partition())
+        dead_letters = self.spool.begin(spark_task.batch_number(), spark_task.partition())
         table = _TABLES.get(self)
-        table.begin(letters, isolated=spark_task.is_retry())
+        table.begin(dead_letters, isolated=spark_task.is_retry())
         for array in arrays:
             yield table.rows_of(pa.RecordBatch.from_struct_array(array))
-        letters.partition = f"{letters.partition}-{letters.digest()}"
-        letters.close()
+        dead_letters.partition = f"{dead_letters.partition}-{dead_letters.digest()}"
+        dead_letters.close()
 
 
 class OpenTable:
@@ -71,10 +71,10 @@ class OpenTable:
         self._client: Any = None
         self._is_open = False
 
-    def begin(self, letters: DeadLetterWriter, *, isolated: bool) -> None:
+    def begin(self, dead_letters: DeadLetterWriter, *, isolated: bool) -> None:
         """Begins a task. With `isolated` a decoder that crashes does not end this process."""
-        self._letters, self._isolated = letters, isolated
-        self._cache.begin(letters.batch)
+        self._dead_letters, self._isolated = dead_letters, isolated
+        self._cache.begin(dead_letters.batch)
 
     def close(self) -> None:
         """Closes the client, if there is one. Errors are ignored."""
@@ -91,7 +91,7 @@ class OpenTable:
         """
         invalid = find_invalid_text(keys)
         for number, error in invalid.items():
-            self._letters.add(row_payload(keys, number), error)
+            self._dead_letters.add(row_payload(keys, number), error)
         tuples = _tuples(replace_invalid_text(keys) if invalid else keys, keys.schema.names)
         tuples = [(None,) if at in invalid else key for at, key in enumerate(tuples)]
         distinct = [key for key in dict.fromkeys(tuples) if None not in key]
@@ -137,7 +137,7 @@ class OpenTable:
         else:
             rows, index = self._matched(keys, found)
         for record in read.bad:
-            self._letters.add(record.payload, record.error, record.origin, 0)
+            self._dead_letters.add(record.payload, record.error, record.origin, 0)
         rows = rows.rename_columns(self.lookup.rows.names)
         asked = keys.take(pa.array(index, pa.int64()))
         for field in self.lookup.keys:
@@ -146,7 +146,7 @@ class OpenTable:
         rows = conform(rows, self.lookup.rows)
         bad = find_invalid_json(rows)
         for number, error in bad.items():
-            self._letters.add(row_payload(rows, number), error)
+            self._dead_letters.add(row_payload(rows, number), error)
         if bad:
             kept = [number for number in range(rows.num_rows) if number not in bad]
             rows, index = rows.take(pa.array(kept, pa.int64())), [index[place] for place in kept]
@@ -179,11 +179,11 @@ class OpenTable:
                 for field in source.columns
             ]
         )
-        decode = decode_isolated if self._isolated else type(source.format).rows
+        decode = decode_in_fork if self._isolated else type(source.format).rows
         decoded = decode(source.format, found.column("payload"), columns)
         origins, positions = found.column("origin"), found.column("position").to_pylist()
         for index, text, part, error in decoded.failures:
-            self._letters.add(text, error, origins[index].as_py(), 0, part)
+            self._dead_letters.add(text, error, origins[index].as_py(), 0, part)
         numbers = range(len(positions)) if decoded.index is None else decoded.index.to_pylist()
         kept = self._single(found, list(numbers))
         payloads = pa.array([numbers[place] for place in kept], pa.int64())
@@ -199,7 +199,7 @@ class OpenTable:
         for number in np.flatnonzero(counts > 1).tolist():
             payload, origin = (found.column(name)[number].as_py() for name in PAYLOAD.names[:2])
             error = Rejected(f"expected one row, found {counts[number]}", code="several-rows")
-            self._letters.add(payload, error, origin, 0)
+            self._dead_letters.add(payload, error, origin, 0)
         return [place for place, number in enumerate(numbers) if counts[number] == 1]
 
     def _matched(

@@ -172,10 +172,10 @@ class LookupTask:
         end = source.latest_offset(start)
         batches: list[pa.RecordBatch] = []
         if end != start:
-            letters = task.spool.begin(version, "table")
+            dead_letters = task.spool.begin(version, "table")
             for partition in source.partitions(start, end):
-                batches += task.read(partition, letters, isolated)
-            letters.close()
+                batches += task.read(partition, dead_letters, isolated)
+            dead_letters.close()
         return pa.Table.from_batches(batches, schema=task.rows), end
 
     def _write_content(self, state: LookupState, rows: pa.Table, changes: pa.Table) -> None:

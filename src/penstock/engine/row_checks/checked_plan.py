@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import struct, when
 
-from penstock.engine.catalyst.fallible import OPAQUE, find_failures
+from penstock.engine.catalyst.fallible_expressions import OPAQUE, find_failures
 from penstock.engine.catalyst.function_calls import innermost_calls, replace_call
 from penstock.engine.catalyst.java_names import java_names
 from penstock.engine.catalyst.spark_plan import (

@@ -32,7 +32,7 @@ from penstock.engine.row_checks.checked_plan import (
 )
 from penstock.engine.row_checks.failing_rows import NUMBER, FailingRows, FailingRowsWriter
 from penstock.engine.row_checks.result_rows import ResultRows, aggregations, divide
-from penstock.engine.tasks.spool import Spool, Stage
+from penstock.engine.tasks.dead_letter_writer import Spool, Stage
 from penstock.plan.model import Node
 
 

@@ -19,7 +19,7 @@ from penstock.core.error_codec import encode_errors
 from penstock.engine.catalyst.columns import mark_json
 from penstock.engine.sinks.sink_failures import SinkReport
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.tasks.spool import DeadLetterWriter, Spool
+from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.write_limits import (
     UNLIMITED,
     RateLimiter,
@@ -28,9 +28,9 @@ from penstock.engine.tasks.write_limits import (
     split_by_bytes,
 )
 from penstock.sdk import BatchId, Capability, Failure, Format, Sink, Writer
-from penstock.sdk.changes import Operation, split_operations, unknown_operations, whole_updates
 from penstock.sdk.columns.row_json import row_payload
 from penstock.sdk.columns.utf8 import InvalidUtf8, find_invalid_text, replace_invalid_text
+from penstock.sdk.operations import Operation, split_operations, unknown_operations, whole_updates
 from penstock.sdk.record import Encoded
 
 RECEIPT = pa.schema([pa.field("receipt", pa.string(), nullable=False)])
@@ -127,27 +127,29 @@ def write(
     report = SinkReport.begin(task.spool, partition, spark_task.attempt())
     with report.calls():
         sink, client = task.client()
-    letters = task.spool.begin(batch.number, partition)
+    dead_letters = task.spool.begin(batch.number, partition)
     limiter = RateLimiter(task.limits.rate)
     writer: Writer | None = None
     written = _Count()
     try:
-        valid = _with_valid_text(rebatch(batches, task.limits.rows), task.invalid_utf8, letters)
+        valid = _with_valid_text(
+            rebatch(batches, task.limits.rows), task.invalid_utf8, dead_letters
+        )
         for rows in whole_updates(valid, task.operation):
             if not rows.num_rows:
                 continue
-            part = _Rows.split(rows, task.operation, letters)
+            part = _Rows.split(rows, task.operation, dead_letters)
             if sink.keeps_operations:
                 part = _Rows(part.original, None, part.original)
             limiter.await_turn(part.rows.num_rows)
             with report.calls():
                 writer = writer or sink.writer(client, batch, partition, part.rows.schema)
-                written += _write_rows(sink, writer, part, letters, task.limits.bytes)
+                written += _write_rows(sink, writer, part, dead_letters, task.limits.bytes)
             report.clear()
         with report.calls():
             receipt = dict(writer.commit()) if writer else None
         report.clear()
-        letters.close()
+        dead_letters.close()
     except BaseException:
         if writer is not None:
             writer.abort()
@@ -156,11 +158,11 @@ def write(
     if receipt is None:
         return None
     size = {} if written.bytes is None else {"bytes": written.bytes}
-    return {**receipt, "rows": written.rows, "bad": letters.count, **size}
+    return {**receipt, "rows": written.rows, "bad": dead_letters.count, **size}
 
 
 def _with_valid_text(
-    batches: Iterator[pa.RecordBatch], action: InvalidUtf8, letters: DeadLetterWriter
+    batches: Iterator[pa.RecordBatch], action: InvalidUtf8, dead_letters: DeadLetterWriter
 ) -> Iterator[pa.RecordBatch]:
     """Yields rows whose text is UTF-8. Other rows become dead letters, or text is replaced."""
     for rows in batches:
@@ -169,7 +171,7 @@ def _with_valid_text(
             rows = replace_invalid_text(rows)
         elif invalid:
             for index, error in invalid.items():
-                letters.add(row_payload(rows, index), error)
+                dead_letters.add(row_payload(rows, index), error)
             valid = [index for index in range(rows.num_rows) if index not in invalid]
             rows = rows.take(pa.array(valid, pa.int64()))
         yield rows
@@ -196,13 +198,15 @@ class _Rows:
     original: pa.RecordBatch
 
     @classmethod
-    def split(cls, rows: pa.RecordBatch, column: str | None, letters: DeadLetterWriter) -> _Rows:
+    def split(
+        cls, rows: pa.RecordBatch, column: str | None, dead_letters: DeadLetterWriter
+    ) -> _Rows:
         """Splits off the operation column. Rows with an unknown operation become dead letters."""
         if column is None or column not in rows.schema.names:
             return cls(rows, None, rows)
         known, errors = unknown_operations(rows, column)
         for index, error in errors:
-            letters.add(row_payload(rows, index), error)
+            dead_letters.add(row_payload(rows, index), error)
         if errors:
             rows = rows.filter(known)
         return cls(*split_operations(rows, column), rows)
@@ -222,14 +226,14 @@ def _write_rows(
     sink: Sink[Any],
     writer: Writer,
     rows: _Rows,
-    letters: DeadLetterWriter,
+    dead_letters: DeadLetterWriter,
     max_bytes: int | None,
 ) -> _Count:
     payloads = None
     if Capability.BYTES in sink.capabilities and sink.format is not None:
         encoded = _encode(sink, sink.format, rows)
         for index, error in encoded.failures:
-            letters.add(row_payload(rows.original, index), error)
+            dead_letters.add(row_payload(rows.original, index), error)
         payloads = encoded.payloads
         if encoded.index is not None:
             rows = rows.take(encoded.index)
@@ -242,7 +246,7 @@ def _write_rows(
         else:
             failures = writer.write(part.rows, bodies, part.operations)
         for index, error in failures:
-            letters.add(row_payload(part.original, index), error)
+            dead_letters.add(row_payload(part.original, index), error)
         rejected = [index for index, _ in failures]
         count = part.rows.num_rows - len(rejected)
         written += _Count(count, None if bodies is None else _size(bodies, rejected))

@@ -17,7 +17,7 @@ from pathlib import Path
 from penstock.core.error_codec import decode, encode
 from penstock.core.errors import Bug, PenstockError, Transient
 from penstock.core.files.private_files import create_directory, open_private
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk.retries import reported_retries
 
 FOLDER = "failing_sinks"

@@ -23,7 +23,7 @@ from penstock.engine.catalyst.variants import variants_to_json
 from penstock.engine.checkpoints.batch_record import Partitioning
 from penstock.engine.sinks.sink import RECEIPT_DDL, PartitionWriter, SinkTask
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.write_limits import WriteLimits
 from penstock.plan.model import Node
 from penstock.sdk import BatchId, Operation, Sink

@@ -33,7 +33,7 @@ from penstock.engine.sinks.sink import SinkTask, write
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.sources.source_readers import BatchReader, StreamReader
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.stream_batch import StreamBatch
 from penstock.sdk import (
     BatchId,
@@ -47,8 +47,8 @@ from penstock.sdk import (
     Source,
     registry,
 )
-from penstock.sdk.changes import add_operation
 from penstock.sdk.columns.ddl import arrow_schema
+from penstock.sdk.operations import add_operation
 from penstock.sdk.registry import Kind
 
 NAME = "penstock"

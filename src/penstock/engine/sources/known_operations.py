@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from penstock.core.error_codec import encode_errors
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.tasks.spool import Spool
-from penstock.sdk.changes import unknown_operations
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.sdk.columns.row_json import row_payload
+from penstock.sdk.operations import unknown_operations
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class KnownOperations:
 
     @encode_errors
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        letters = self.spool.begin(spark_task.batch_number(), spark_task.partition())
+        dead_letters = self.spool.begin(spark_task.batch_number(), spark_task.partition())
         for rows in batches:
             known, errors = unknown_operations(rows, self.column)
             for index, error in errors:
-                letters.add(row_payload(rows, index), error)
+                dead_letters.add(row_payload(rows, index), error)
             yield rows.filter(known) if errors else rows
-        letters.close()
+        dead_letters.close()

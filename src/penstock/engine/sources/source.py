@@ -16,18 +16,18 @@ import pyarrow.compute as pc
 from penstock.core.errors import Bug, RecordError
 from penstock.engine.sources.sentinel import sentinel
 from penstock.engine.sources.tombstones import decode_with_deletes
+from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
+from penstock.engine.tasks.decode_in_fork import decode_in_fork, decode_record_in_fork
 from penstock.engine.tasks.event_time import find_out_of_range, latest_by_partition, out_of_range
-from penstock.engine.tasks.isolated import decode_isolated, decode_record_isolated
 from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
-from penstock.engine.tasks.spool import DeadLetterWriter, Spool
 from penstock.formats.json.plain import PlainJson
 from penstock.plan.pushdown import EVERYTHING, Pushdown
 from penstock.sdk import Capability, Read, ReplayableSource
-from penstock.sdk.changes import unknown_operations
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.json_columns import find_invalid_json
 from penstock.sdk.columns.predicates import matching
 from penstock.sdk.columns.row_json import row_payload
+from penstock.sdk.operations import unknown_operations
 from penstock.sdk.record import PAYLOAD
 
 MIN_ROWS = 8_000
@@ -84,51 +84,51 @@ class SourceTask:
         return task
 
     def read(
-        self, partition: Any, letters: DeadLetterWriter, isolated: bool = False
+        self, partition: Any, dead_letters: DeadLetterWriter, isolated: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of a partition of the source. Adds bad records to `letters`,
+        """Yields the rows of a partition of the source. Adds bad records to `dead_letters`,
         and counts valid rows there.
 
         With `isolated` a payload or file that crashes its decoder is a bad record. Otherwise the
         crash ends this process.
         """
-        return rebatch(self._read(partition, letters, isolated))
+        return rebatch(self._read(partition, dead_letters, isolated))
 
     def _read(
-        self, partition: Any, letters: DeadLetterWriter, isolated: bool
+        self, partition: Any, dead_letters: DeadLetterWriter, isolated: bool
     ) -> Iterator[pa.RecordBatch]:
         read = replace(self._read_request(), isolated=isolated)
         decodes = Capability.BYTES in self.source.capabilities
-        watermark = self.late.watermark(letters.batch) if self.late is not None else None
+        watermark = self.late.watermark(dead_letters.batch) if self.late is not None else None
         for batch in self.source.read(partition, read):
-            rows, index = self._decode(batch, letters, isolated) if decodes else (batch, None)
-            self._move_bad_records(read, letters)
+            rows, index = self._decode(batch, dead_letters, isolated) if decodes else (batch, None)
+            self._move_bad_records(read, dead_letters)
             if rows.num_rows:
                 rows = self._conform(rows)
                 payloads = batch if decodes else None
                 if not isinstance(self.source.format, PlainJson):
                     bad = find_invalid_json(rows)
-                    kept = self._reject(rows, bad, payloads, index, letters)
+                    kept = self._reject(rows, bad, payloads, index, dead_letters)
                     index = _without(index, bad, rows.num_rows) if bad else index
                     rows = kept
                 if self.late is not None and watermark is not None:
                     indexes = self.late.select(rows, watermark)
                     if len(indexes):
                         candidates = select_candidates(rows, indexes, payloads, index)
-                        letters.candidates.append(candidates)
+                        dead_letters.candidates.append(candidates)
                 if self.operation is not None:
                     _, errors = unknown_operations(rows, self.operation)
-                    kept = self._reject(rows, dict(errors), payloads, index, letters)
+                    kept = self._reject(rows, dict(errors), payloads, index, dead_letters)
                     index = _without(index, dict(errors), rows.num_rows) if errors else index
                     rows = kept
                 if self.latest_time is not None:
-                    rows = self._reject_times(rows, payloads, index, letters)
+                    rows = self._reject_times(rows, payloads, index, dead_letters)
                 rows = self._apply_pushdown(rows, read)
             if rows.num_rows:
-                letters.read += rows.num_rows
+                dead_letters.read += rows.num_rows
                 yield self._null_unused(rows) if self.null_unused_columns else rows
-        self._move_bad_records(read, letters)
-        letters.read += read.skipped
+        self._move_bad_records(read, dead_letters)
+        dead_letters.read += read.skipped
 
     def decode_again(
         self,
@@ -149,7 +149,7 @@ class SourceTask:
                 return self.source.decode(payload, origin, position)
             return self.source.decode_with_header(payload, origin, position, header)
 
-        rows = decode_record_isolated(decode) if isolated else decode()
+        rows = decode_record_in_fork(decode) if isolated else decode()
         known = self.source.record_metadata(origin, position) if origin is not None else {}
         fields = list(self.rows)[rows.num_columns :]
         for field, name in zip(fields, self.metadata.values(), strict=True):
@@ -210,21 +210,21 @@ class SourceTask:
         rows: pa.RecordBatch,
         payloads: pa.RecordBatch | None,
         index: pa.Array | None,
-        letters: DeadLetterWriter,
+        dead_letters: DeadLetterWriter,
     ) -> pa.RecordBatch:
-        """Returns the rows whose event time is in range, and adds the others to `letters`."""
+        """Returns the rows whose event time is in range, and adds the others to `dead_letters`."""
         assert self.event_time is not None and self.latest_time is not None
         times = rows.column(self.event_time)
-        letters.untimed += times.null_count
+        dead_letters.untimed += times.null_count
         bad = find_out_of_range(times, self.latest_time)
         if self.partition_idle is not None and payloads is not None:
             origins = payloads.column("origin")
             origins = origins if index is None else origins.take(index)
             valid = _valid(rows.num_rows, bad)
             times, origins = times.filter(valid), origins.filter(valid)
-            letters.observe(latest_by_partition(times, origins, self.source.partition_of))
+            dead_letters.observe(latest_by_partition(times, origins, self.source.partition_of))
         errors = {number: out_of_range(self.event_time, times[number]) for number in bad}
-        return self._reject(rows, errors, payloads, index, letters)
+        return self._reject(rows, errors, payloads, index, dead_letters)
 
     def _reject(
         self,
@@ -232,36 +232,36 @@ class SourceTask:
         errors: Mapping[int, RecordError],
         payloads: pa.RecordBatch | None,
         index: pa.Array | None,
-        letters: DeadLetterWriter,
+        dead_letters: DeadLetterWriter,
     ) -> pa.RecordBatch:
-        """Returns the rows without errors, and adds the others to `letters`.
+        """Returns the rows without errors, and adds the others to `dead_letters`.
 
         Row `i` is of payload `index[i]`. Without `payloads` a dead letter holds the row as JSON.
         """
         for number, error in errors.items():
             if payloads is None:
-                letters.add(row_payload(rows, number), error)
+                dead_letters.add(row_payload(rows, number), error)
                 continue
             payload_index = number if index is None else index[number].as_py()
             record = (payloads.column(name)[payload_index].as_py() for name in PAYLOAD.names)
             payload, origin, position = record
-            letters.add(payload, error, origin, position, None if index is None else number)
+            dead_letters.add(payload, error, origin, position, None if index is None else number)
         return rows.filter(_valid(rows.num_rows, errors)) if errors else rows
 
     def _decode(
-        self, batch: pa.RecordBatch, letters: DeadLetterWriter, isolated: bool
+        self, batch: pa.RecordBatch, dead_letters: DeadLetterWriter, isolated: bool
     ) -> tuple[pa.RecordBatch, pa.Array | None]:
         """Returns the rows of payloads, and the index of the payload of each row (None: equal)."""
         assert self.source.format is not None
         assert self.source.columns is not None
-        decode = decode_isolated if isolated else type(self.source.format).rows
+        decode = decode_in_fork if isolated else type(self.source.format).rows
         if self.source.deletes_by_key:
             decoded = decode_with_deletes(self.source, batch, decode)
         else:
             decoded = decode(self.source.format, batch.column("payload"), self.source.columns)
         for index, text, part, error in decoded.failures:
             origin, position = batch.column("origin")[index], batch.column("position")[index]
-            letters.add(text, error, origin.as_py(), position.as_py(), part)
+            dead_letters.add(text, error, origin.as_py(), position.as_py(), part)
         rows = decoded.rows
         for name in self.metadata.values():
             column = batch.column(name)
@@ -273,9 +273,9 @@ class SourceTask:
     def _conform(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return conform(rows.rename_columns(self.rows.names), self.rows)
 
-    def _move_bad_records(self, read: Read, letters: DeadLetterWriter) -> None:
+    def _move_bad_records(self, read: Read, dead_letters: DeadLetterWriter) -> None:
         for record in read.bad:
-            letters.add(
+            dead_letters.add(
                 record.payload, record.error, record.origin, record.position, record.part,
                 record.header,
             )  # fmt: skip

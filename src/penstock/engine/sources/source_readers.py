@@ -137,13 +137,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield self.task.sentinel()
             return
         assert isinstance(partition, SourcePartition)
-        letters = self.task.spool.begin(spark_task.batch_number(), partition.number)
+        dead_letters = self.task.spool.begin(spark_task.batch_number(), partition.number)
         try:
-            yield from self.task.read(partition.value, letters, spark_task.is_retry())
+            yield from self.task.read(partition.value, dead_letters, spark_task.is_retry())
         except GeneratorExit:  # a LIMIT needs no further rows
-            letters.close(complete=False)
+            dead_letters.close(complete=False)
             raise
-        letters.close()
+        dead_letters.close()
 
     @encode_errors
     def commit(self, end: dict[str, Any]) -> None:
@@ -171,9 +171,9 @@ class BatchReader(DataSourceReader):
     @encode_errors
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SourcePartition)
-        letters = self.task.spool.begin(None, partition.number)
-        yield from self.task.read(partition.value, letters, spark_task.is_retry())
-        letters.close()
+        dead_letters = self.task.spool.begin(None, partition.number)
+        yield from self.task.read(partition.value, dead_letters, spark_task.is_retry())
+        dead_letters.close()
 
 
 def source_offset(offset: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,9 +189,9 @@ def read_all(task: SourceTask) -> Iterator[pa.RecordBatch]:
     source = task.source
     try:
         start = source.initial_offset()
-        letters = task.spool.begin(0, "static")
+        dead_letters = task.spool.begin(0, "static")
         for partition in source.partitions(start, source.latest_offset(start)):
-            yield from task.read(partition, letters, isolated=True)
-        letters.close()
+            yield from task.read(partition, dead_letters, isolated=True)
+        dead_letters.close()
     finally:
         source.close()

@@ -15,8 +15,8 @@ from penstock.engine.catalyst.columns import exchange_schema
 from penstock.engine.sources.sentinel import END_OF_TIME
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.tasks.event_time import LATEST
-from penstock.plan.changes import adds_operations
 from penstock.plan.model import Node, Query
+from penstock.plan.operation_columns import adds_operations
 from penstock.sdk import ReplayableSource, Source
 from penstock.spec.node_models import SourceSpec
 

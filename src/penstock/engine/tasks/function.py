@@ -14,10 +14,10 @@ from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.engine.tasks import task as spark_task
 from penstock.engine.tasks.crashes import call_forked, crash_mark
+from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
-from penstock.engine.tasks.spool import DeadLetterWriter, Spool
 from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
-from penstock.sdk import Transform, isolate
+from penstock.sdk import Transform, bisect_failures
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
@@ -45,21 +45,21 @@ class Step:
         self, batches: Iterator[pa.RecordBatch], number: int | None, partition: int | str
     ) -> Iterator[pa.RecordBatch]:
         """Yields the output for the batches of a partition."""
-        letters = self.spool.begin(number, partition)
+        dead_letters = self.spool.begin(number, partition)
         watermark = self.late.watermark(number) if self.late is not None else None
         with OPEN_TRANSFORMS.using(self.transform, self.run_id, self._open) as transform:
             for batch in batches:
                 if self.event_time is not None:
-                    letters.untimed += batch.column(self.event_time).null_count
+                    dead_letters.untimed += batch.column(self.event_time).null_count
                 if self.input is not None:
                     batch = pa.RecordBatch.from_arrays(batch.columns, schema=self.input)
                 if self.late is not None and watermark is not None:
                     indexes = self.late.select(batch, watermark)
                     if len(indexes):
-                        letters.candidates.append(select_candidates(batch, indexes))
+                        dead_letters.candidates.append(select_candidates(batch, indexes))
                 if batch.num_rows:
-                    yield from self._apply(transform, batch, letters)
-            letters.close()
+                    yield from self._apply(transform, batch, dead_letters)
+            dead_letters.close()
 
     def _open(self, function: Callable[[], None]) -> None:
         """Calls a function that opens the transform, which may end its process."""
@@ -69,7 +69,7 @@ class Step:
             function()
 
     def _apply(
-        self, transform: Transform[Any], batch: pa.RecordBatch, letters: DeadLetterWriter
+        self, transform: Transform[Any], batch: pa.RecordBatch, dead_letters: DeadLetterWriter
     ) -> Iterator[pa.RecordBatch]:
         def attempt(start: int, stop: int) -> list[pa.RecordBatch]:
             with exits_as_exceptions():
@@ -80,10 +80,10 @@ class Step:
             return call_forked(lambda: attempt(start, stop))
 
         with crash_mark(self.spool.node) as crashed:
-            results = list(isolate(batch.num_rows, attempt_forked if crashed else attempt))
+            results = list(bisect_failures(batch.num_rows, attempt_forked if crashed else attempt))
         for start, _, result in results:
             if isinstance(result, RecordError):
-                letters.add(row_payload(batch, start), result)
+                dead_letters.add(row_payload(batch, start), result)
             else:
                 yield from (rows for rows in result if rows.num_rows)
 

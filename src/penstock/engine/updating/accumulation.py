@@ -80,7 +80,7 @@ class Accumulation:
         """Returns the accumulation with its groups at these positions, in this order."""
         return self if is_identity(order) else replace(self, order=order)
 
-    def touch(self, files: BucketFiles, buckets: int) -> DataFrame:
+    def affected_rows(self, files: BucketFiles, buckets: int) -> DataFrame:
         """Returns the output of `UpdateGroups`, whose computation writes the state."""
         changes = self._partial_rows(buckets)
         fields = changes.schema.fields
@@ -122,17 +122,17 @@ class Accumulation:
             *groups.columns,
         )
 
-    def changes(self, touched: DataFrame, *, had_state: bool) -> Weighted:
-        """Returns the results of the groups after the batch, and takes back those before it."""
+    def changes(self, affected: DataFrame, *, had_state: bool) -> Weighted:
+        """Returns the results of the groups after the batch, and retracts those before it."""
         if not self.keys:
-            touched = self._with_empty(touched, had_state=had_state)
+            affected = self._with_empty(affected, had_state=had_state)
         targets, values = list(self.keys), [col(f"{_GROUP}{i}") for i in range(len(self.keys))]
         for aggregate, buffer in self.functions:
             for attribute in scala_items(function_of(aggregate).aggBufferAttributes()):
                 targets.append(attribute)
                 values.append(buffer[attribute.name()].cast(attribute.dataType().sql()))
         columns = [value.alias(f"c{index}") for index, value in enumerate(values)]
-        plan = analyzed_plan(touched.select(*columns, col(PHASE).cast("int").alias(WEIGHT)))
+        plan = analyzed_plan(affected.select(*columns, col(PHASE).cast("int").alias(WEIGHT)))
         *found, weight = scala_items(plan.output())
         plan = self.catalyst.project(plan, [*self.catalyst.rename(found, targets), weight])
         results = [(a, function_of(a).evaluateExpression()) for a, _ in self.functions]
@@ -142,13 +142,13 @@ class Accumulation:
         ]
         return Weighted(self.catalyst.project(plan, [*items, weight]), weight)
 
-    def _with_empty(self, touched: DataFrame, *, had_state: bool) -> DataFrame:
+    def _with_empty(self, affected: DataFrame, *, had_state: bool) -> DataFrame:
         """Returns the partial rows of an aggregate without groups, which always has a result."""
         phases = (ADDED, REMOVED) if had_state else (ADDED,)
         rows = [
-            touched.where(col(PHASE) == phase).agg(
+            affected.where(col(PHASE) == phase).agg(
                 lit(phase).cast("byte").alias(PHASE),
-                *(any_value(col(name)).alias(name) for name in touched.columns if name != PHASE),
+                *(any_value(col(name)).alias(name) for name in affected.columns if name != PHASE),
             )
             for phase in phases
         ]

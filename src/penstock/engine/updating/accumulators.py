@@ -1,8 +1,8 @@
 """Aggregate functions that accumulate: their partial columns, and Spark's buffer from these.
 
 A partial column is the sum, minimum or maximum of an expression over the rows of a group. Sums of
-integers and decimals are exact, and contain rows that are taken back with a negative sign. Minima,
-maxima and sums of floating-point numbers accumulate only if no row is taken back. The result is
+integers and decimals are exact, and contain rows that are retracted with a negative sign. Minima,
+maxima and sums of floating-point numbers accumulate only if no row is retracted. The result is
 Spark's own expression over the buffer of the function: it has Spark's type, rounding and overflow.
 """
 

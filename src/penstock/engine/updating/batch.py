@@ -19,7 +19,7 @@ from penstock.engine.updating.changelog import to_changes, to_weighted_rows
 from penstock.engine.updating.checkpoint import ADAPTIVE, changed_setting
 from penstock.engine.updating.emptiness import has_rows_without_input
 from penstock.engine.updating.files import BucketFiles, OperatorStateDirectory, StateVersion
-from penstock.engine.updating.operator import Input, TouchedRows, schema_of, touch
+from penstock.engine.updating.operator import AffectedFrame, Input, affected_rows, schema_of
 from penstock.engine.updating.plan import IncrementalPlan, check_operators
 from penstock.engine.updating.protocols import Selection
 from penstock.engine.updating.rows import WEIGHT
@@ -29,7 +29,7 @@ from penstock.engine.updating.template import table_of, table_plan
 from penstock.engine.updating.weighted import Weighted, weighted_leaf
 from penstock.plan.model import Node, Plan
 from penstock.plan.queries import upstream
-from penstock.sdk.changes import OPERATION_COLUMN
+from penstock.sdk.operations import OPERATION_COLUMN
 
 BUCKETS = 16
 """The number of buckets of keys, which stays the same for the life of a state."""
@@ -149,21 +149,21 @@ class UpdatingBatch:
         return not all(self.plan.nodes[member].deterministic for member in members)
 
     def _replaced(self, node: Node, changes: DataFrame) -> DataFrame:
-        """Returns the rows that changes add and take back in the table with the primary key."""
+        """Returns the rows that changes add and retract in the table with the primary key."""
         catalyst = self._catalyst
         plan = analyzed_plan(_empty(changes.drop(WEIGHT), self.session))
         input_ = weighted_leaf(catalyst, changes, plan)
         names = changes.columns
         attributes = scala_items(plan.output())
         key = [attributes[names.index(column)] for column in node.primary_key]
-        touched, _ = self.touch(f"{node.name}-rows", [Input(input_, key)], replaces=True)
-        rows = touched.changes(0)
+        affected, _ = self.affected_rows(f"{node.name}-rows", [Input(input_, key)], replaces=True)
+        rows = affected.changes(0)
         return catalyst.frame(catalyst.project(rows.plan, [*attributes, rows.weight]))
 
-    def touch(
+    def affected_rows(
         self, operator: str, inputs: Sequence[Input], *, replaces: bool = False
-    ) -> tuple[TouchedRows, bool]:
-        """Returns the rows of the keys that changes touch, and whether the operator had state.
+    ) -> tuple[AffectedFrame, bool]:
+        """Returns the rows of the keys that changes affect, and whether the operator had state.
 
         Raises StateError if the state has other columns.
         """
@@ -175,9 +175,9 @@ class UpdatingBatch:
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
         expiry = self._expiry(inputs, replaces=replaces)
         task = UpdateState(files, self.number, self.time, expiry, replaces)
-        touched = touch(self._catalyst, inputs, task, self.version.buckets)
-        self._operators[operator] = files, touched.frame
-        return touched, operator in self.version.chains
+        affected = affected_rows(self._catalyst, inputs, task, self.version.buckets)
+        self._operators[operator] = files, affected.frame
+        return affected, operator in self.version.chains
 
     @property
     def expires(self) -> bool:
@@ -197,9 +197,9 @@ class UpdatingBatch:
         key, *_ = self._positions(operator, accumulation.schema)
         files = BucketFiles.of(self.directory.path, operator, self.number, self.version)
         accumulation = accumulation.arranged(key)
-        touched = accumulation.touch(files, self.version.buckets)
-        self._operators[operator] = files, touched
-        return accumulation.changes(touched, had_state=operator in self.version.chains)
+        affected = accumulation.affected_rows(files, self.version.buckets)
+        self._operators[operator] = files, affected
+        return accumulation.changes(affected, had_state=operator in self.version.chains)
 
     def _positions(self, operator: str, schema: OperatorSchema) -> list[list[int]]:
         """Returns the positions of an operator's columns in the order of its state."""
@@ -213,7 +213,7 @@ class UpdatingBatch:
     def _expiry(self, inputs: Sequence[Input], *, replaces: bool) -> Expiry | None:
         """Returns the expiry of the rows of an operator; None if its rows do not expire.
 
-        Rows expire in the first operator that keeps them, and are taken back in all later ones.
+        Rows expire in the first operator that keeps them, and are retracted in all later ones.
         """
         ttl = self.plan.spec.runtime.updating_ttl
         sides = tuple(i for i, each in enumerate(inputs) if replaces or each.changes.inserts_only)

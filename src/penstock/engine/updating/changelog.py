@@ -24,7 +24,7 @@ from penstock.engine.catalyst.logical_plans import named
 from penstock.engine.updating.hashing import hashes
 from penstock.engine.updating.rows import HASH_1, HASH_2, WEIGHT
 from penstock.sdk import Operation
-from penstock.sdk.changes import OPERATION_COLUMN
+from penstock.sdk.operations import OPERATION_COLUMN
 
 _ROW, _RANK, _REMOVED, _ADDED, _TIMES = (
     f"_penstock_{name}" for name in ("row", "rank", "removed", "added", "times")
@@ -50,7 +50,7 @@ def as_inserts(rows: DataFrame, operation: str | None) -> DataFrame:
 def to_changes(rows: DataFrame, primary_key: Sequence[str], operation: str) -> DataFrame:
     """Returns weighted rows as changes, with the operation as the last column.
 
-    A row that is added and taken back is no change. With a primary key, a row that is taken back
+    A row that is added and retracted is no change. With a primary key, a row that is retracted
     and one with the same key that is added are an update: `ub` and `u`, one after the other in a
     partition.
     """
@@ -92,7 +92,7 @@ def _hashes(rows: DataFrame) -> tuple[Column, Column]:
 
 
 def _consolidate(rows: DataFrame) -> DataFrame:
-    """Returns each row as often as it is added, or taken back, in all."""
+    """Returns each row as often as it is added, or retracted, in all."""
     values = [named(name) for name in rows.columns if name != WEIGHT]
     one, other = _hashes(rows)
     groups = (

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-from penstock.engine.catalyst.fallible import find_failures
+from penstock.engine.catalyst.fallible_expressions import find_failures
 from penstock.engine.catalyst.logical_plans import Catalyst, named
 from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.row_checks.checked_plan import ROW, without_ctes
@@ -136,7 +136,7 @@ def added_rows(rows: DataFrame, operation: str | None) -> DataFrame:
 
 
 def added_numbers(rows: DataFrame) -> pa.Int64Array:
-    """Returns the numbers of weighted rows that are added, except those also taken back."""
+    """Returns the numbers of weighted rows that are added, except those also retracted."""
     fields = [field for field in rows.schema.fields if field.name not in (WEIGHT, ROW)]
     content = hashes([named(field.name) for field in fields], [field.dataType for field in fields])
     columns = rows.select(*content, WEIGHT, ROW).toArrow().columns

@@ -1,7 +1,7 @@
 """Files of the state of updating operators: changes and snapshots by bucket, and their versions.
 
 The state of a query is a directory in its checkpoint. A batch writes the changes of each bucket
-that it touches to a new file, or all rows of the bucket once its changes have as many bytes as the
+that it affects to a new file, or all rows of the bucket once its changes have as many bytes as the
 snapshot before them. The version of a batch names the files of all buckets. It is written after
 all sinks have written the batch, so a repeated batch begins with the same state.
 """

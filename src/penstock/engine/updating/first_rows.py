@@ -1,7 +1,7 @@
 """Top-N: keeps the first N rows of a key in each batch.
 
 `WHERE place <= 3` over `ROW_NUMBER() OVER (PARTITION BY key ORDER BY ...) AS place` drops all other
-rows. If no row is ever taken back, a row that is not among the first ones of its own batch never
+rows. If no row is ever retracted, a row that is not among the first ones of its own batch never
 gets there: it needs no state.
 """
 

@@ -40,12 +40,12 @@ class UpdateGroups:
             chosen = table.filter(pc.equal(table.column(BUCKET), bucket)).drop_columns([BUCKET])
             state = self.files.load(bucket, self.merge)
             merged = self.merge(chosen)
-            touched = self.merge.touch(state, merged)
+            affected = self.merge.affected_rows(state, merged)
             state.add(merged)
-            added = touched.after.num_rows - touched.before.num_rows
+            added = affected.after.num_rows - affected.before.num_rows
             self.files.save(bucket, state, merged, added)
-            yield from _rows(touched.before, REMOVED)
-            yield from _rows(touched.after, ADDED)
+            yield from _rows(affected.before, REMOVED)
+            yield from _rows(affected.after, ADDED)
 
 
 def _rows(groups: pa.Table, phase: int) -> Iterator[pa.RecordBatch]:

@@ -31,7 +31,7 @@ _INDEX = "_penstock_index"
 _BEFORE, _AFTER = "_penstock_before_", "_penstock_after_"
 
 
-class TouchedGroups(NamedTuple):
+class AffectedGroups(NamedTuple):
     """The partial rows of the changed groups: those before the changes and those after them.
 
     A group without rows is in neither. A group whose partial columns stay the same is in neither.
@@ -54,7 +54,7 @@ class GroupMerge:
         kept = [_is_not_zero(merged.column(name)) for name in (WEIGHT, *sums)]
         return merged.filter(reduce(pc.or_, kept)).sort_by(KEY).combine_chunks()
 
-    def touch(self, state: RowState, changes: pa.Table) -> TouchedGroups:
+    def affected_rows(self, state: RowState, changes: pa.Table) -> AffectedGroups:
         """Returns the groups that changes change, without adding the changes to the state."""
         functions: dict[str, Function] = {WEIGHT: "sum", **self.functions}
         stored = state.find(np.unique(changes.column(KEY).to_numpy()))
@@ -73,7 +73,7 @@ class GroupMerge:
             (_differs(rows, name) for name in self.functions),
             pc.xor(existed, exists),
         )
-        return TouchedGroups(
+        return AffectedGroups(
             _only(rows.filter(pc.and_(existed, changed)), _BEFORE, changes.schema),
             _only(rows.filter(pc.and_(exists, changed)), _AFTER, changes.schema),
         )

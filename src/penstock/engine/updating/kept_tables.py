@@ -1,6 +1,6 @@
 """Static tables of updating queries: kept with the state that was computed from them.
 
-A row that is taken back must be joined with the row of the table that it was joined with before.
+A row that is retracted must be joined with the row of the table that it was joined with before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators with state: the rows of all keys that a batch touches, before and after the batch."""
+"""Operators with state: the rows of all keys that a batch affects, before and after the batch."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def whole_rows(changes: Weighted) -> Input:
 
 
 @dataclass(frozen=True)
-class TouchedRows:
-    """The rows of the keys that a batch touches: the output of `UpdateState`.
+class AffectedFrame:
+    """The rows of the keys that a batch affects: the output of `UpdateState`.
 
     With `expires` rows are also removed because of their age.
     """
@@ -98,7 +98,7 @@ class TouchedRows:
         return self.catalyst.project(plan, attributes)
 
     def changes(self, side: int) -> Weighted:
-        """Returns the rows of an input that the batch adds or takes back."""
+        """Returns the rows of an input that the batch adds or retracts."""
         plan, attributes, phase = self._side(side, (ADDED, REMOVED))
         plan = self.catalyst.project(plan, [*attributes, phase])
         weight = self.catalyst.column(phase).cast("int")
@@ -124,13 +124,13 @@ class TouchedRows:
         return plan, self.catalyst.rename(fields, targets), phase
 
 
-def touch(
+def affected_rows(
     catalyst: Catalyst,
     inputs: Sequence[Input],
     task: UpdateState,
     buckets: int,
-) -> TouchedRows:
-    """Returns the rows of all keys that the changes of the inputs touch.
+) -> AffectedFrame:
+    """Returns the rows of all keys that the changes of the inputs affect.
 
     The computation of the frame writes the state after the batch. The inputs have equal keys in one
     bucket.
@@ -153,7 +153,7 @@ def touch(
         ]
     )
     frame = checkpoint(changes.mapInArrow(task, output))
-    return TouchedRows(catalyst, frame, inputs, expires=task.expiry is not None)
+    return AffectedFrame(catalyst, frame, inputs, expires=task.expiry is not None)
 
 
 def _values(changes: Weighted) -> list[Any]:

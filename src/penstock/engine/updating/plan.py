@@ -1,8 +1,8 @@
 """Incremental computation of a query: the changes of its result from the changes of its inputs.
 
 Operators that treat each row by itself are computed on the changes. For an operator that combines
-rows, Spark computes the operator twice on the rows of the keys that the batch touches: as they are
-after the batch, and as they were before. The rows of the second result are taken back.
+rows, Spark computes the operator twice on the rows of the keys that the batch affects: as they are
+after the batch, and as they were before. The rows of the second result are retracted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.engine.catalyst.spark_plan import (
 from penstock.engine.row_checks.result_rows import ResultRows, replace_part
 from penstock.engine.updating.accumulation import Accumulation, functions_of
 from penstock.engine.updating.first_rows import first_rows, limited_window
-from penstock.engine.updating.operator import AFTER, BEFORE, Input, TouchedRows, whole_rows
+from penstock.engine.updating.operator import AFTER, BEFORE, AffectedFrame, Input, whole_rows
 from penstock.engine.updating.protocols import Select, State
 from penstock.engine.updating.template import reads
 from penstock.engine.updating.weighted import Weighted, signed, union, weighted_leaf
@@ -125,15 +125,15 @@ class IncrementalPlan:
         return rows
 
     def _expiring(self, changes: Weighted) -> Weighted:
-        """Returns the rows of an input as changes that take back the rows that have expired.
+        """Returns the rows of an input as changes that retract the rows that have expired.
 
         Beside rows that an earlier operator keeps, or rows of a table, the next operator cannot
         remove rows because of their age.
         """
         if not changes.inserts_only:
             return changes
-        touched, _ = self._state.touch(f"{self._operator()}-rows", [whole_rows(changes)])
-        return touched.changes(0)
+        affected, _ = self._state.affected_rows(f"{self._operator()}-rows", [whole_rows(changes)])
+        return affected.changes(0)
 
     def _over(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
         """Returns an operator that computes each row by itself."""
@@ -200,24 +200,24 @@ class IncrementalPlan:
         The operators are from `plan` down to `bottom`, whose inputs are replaced; a bottom that is
         not an operator of `plan` itself is replaced as a whole.
         """
-        touched, had_state = self._state.touch(self._operator(), inputs)
-        return self._difference(plan, bottom, touched, had_state=had_state)
+        affected, had_state = self._state.affected_rows(self._operator(), inputs)
+        return self._difference(plan, bottom, affected, had_state=had_state)
 
     def _difference(
-        self, plan: Any, bottom: Any, touched: TouchedRows, *, had_state: bool
+        self, plan: Any, bottom: Any, affected: AffectedFrame, *, had_state: bool
     ) -> Weighted:
-        after = signed(self._catalyst, self._apply(plan, bottom, touched, AFTER), 1)
+        after = signed(self._catalyst, self._apply(plan, bottom, affected, AFTER), 1)
         if not had_state:
             return after
-        before = signed(self._catalyst, self._apply(plan, bottom, touched, BEFORE), -1)
+        before = signed(self._catalyst, self._apply(plan, bottom, affected, BEFORE), -1)
         return union(self._catalyst, after, before, scala_items(plan.output()))
 
-    def _apply(self, plan: Any, bottom: Any, touched: TouchedRows, phases: Sequence[int]) -> Any:
-        rows = [touched.rows(side, phases) for side in range(len(touched.inputs))]
+    def _apply(self, plan: Any, bottom: Any, affected: AffectedFrame, phases: Sequence[int]) -> Any:
+        rows = [affected.rows(side, phases) for side in range(len(affected.inputs))]
         if plan.equals(bottom):
             return plan.withNewChildren(self._catalyst.sequence(rows))
         (child,) = scala_items(plan.children())
-        below = rows[0] if child.equals(bottom) else self._apply(child, bottom, touched, phases)
+        below = rows[0] if child.equals(bottom) else self._apply(child, bottom, affected, phases)
         return plan.withNewChildren(self._catalyst.sequence([below]))
 
     def _join(self, plan: Any, children: Sequence[Weighted]) -> Weighted:
@@ -233,12 +233,12 @@ class IncrementalPlan:
         left_key = scala_items(found.get()._2()) if found.isDefined() else []
         right_key = scala_items(found.get()._3()) if found.isDefined() else []
         inputs = [Input(left, left_key), Input(right, right_key)]
-        touched, had_state = self._state.touch(self._operator(), inputs)
+        affected, had_state = self._state.affected_rows(self._operator(), inputs)
         if kind not in ("Cross", "Inner"):
-            return self._difference(plan, plan, touched, had_state=had_state)
-        changed = [touched.changes(side) for side in (0, 1)]
-        new_left = self._over(plan, [changed[0], Weighted(touched.rows(1, AFTER), None)])
-        new_right = self._over(plan, [Weighted(touched.rows(0, BEFORE), None), changed[1]])
+            return self._difference(plan, plan, affected, had_state=had_state)
+        changed = [affected.changes(side) for side in (0, 1)]
+        new_left = self._over(plan, [changed[0], Weighted(affected.rows(1, AFTER), None)])
+        new_right = self._over(plan, [Weighted(affected.rows(0, BEFORE), None), changed[1]])
         return union(self._catalyst, new_left, new_right, scala_items(plan.output()))
 
     def _operator(self) -> str:

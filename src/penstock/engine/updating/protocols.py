@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.row_checks.result_rows import ResultRows
 from penstock.engine.updating.accumulation import Accumulation
-from penstock.engine.updating.operator import Input, TouchedRows
+from penstock.engine.updating.operator import AffectedFrame, Input
 from penstock.engine.updating.weighted import Weighted
 from penstock.plan.model import Node
 
@@ -28,8 +28,8 @@ class State(Protocol):
     def is_empty(self) -> bool:
         """Whether no batch was computed before."""
 
-    def touch(self, operator: str, inputs: Sequence[Input]) -> tuple[TouchedRows, bool]:
-        """Returns the rows of the keys that changes touch, and whether the operator had state."""
+    def affected_rows(self, operator: str, inputs: Sequence[Input]) -> tuple[AffectedFrame, bool]:
+        """Returns the rows of the keys that changes affect, and whether the operator had state."""
 
     def accumulate(self, operator: str, accumulation: Accumulation) -> Weighted:
         """Returns the changes of an aggregate that accumulates."""

@@ -5,7 +5,7 @@ A table of state or of changes has these columns, of type int64, and columns wit
 * `KEY`: a hash of the key. Keys with the same hash are changed together.
 * `HASH_1`, `HASH_2`: hashes of the row and its side, the same for equal rows only
 * `SIDE`: the input of the operator
-* `WEIGHT`: how often the row occurs, negative for a row that is taken back
+* `WEIGHT`: how often the row occurs, negative for a row that is retracted
 * `ORDER`: the order of arrival; of equal rows that of the first one
 * `TIME`: the time of the batch, in milliseconds; of equal rows that of the last one
 """
@@ -37,11 +37,11 @@ Numbers = npt.NDArray[np.int64]
 Merge = Callable[[pa.Table], pa.Table]
 
 
-class Touched(NamedTuple):
-    """The rows of the keys that changes have touched, before and after these changes.
+class AffectedRows(NamedTuple):
+    """The rows of the keys that changes have affected, before and after these changes.
 
     `before` and `after` are the weights of each row of `rows`. A row may have weight 0 in one of
-    them, and a negative weight if it was taken back before it was added.
+    them, and a negative weight if it was retracted before it was added.
     """
 
     rows: pa.Table
@@ -71,7 +71,7 @@ class RowState:
         """The number of bytes of the stored rows."""
         return sum(chunk.nbytes for chunk in self.chunks)
 
-    def touch(self, changes: pa.Table) -> Touched:
+    def affected_rows(self, changes: pa.Table) -> AffectedRows:
         """Returns the rows of all keys of the changes, without adding the changes."""
         keys = np.unique(_numbers(changes, KEY))
         stored = self.find(keys)
@@ -84,16 +84,16 @@ class RowState:
         ]
         rows = _consolidate(pa.concat_tables(parts), (_BEFORE, _AFTER)).sort_by(ORDER)
         before, after = _numbers(rows, _BEFORE), _numbers(rows, _AFTER)
-        return Touched(rows.drop_columns([_BEFORE, _AFTER]), before, after)
+        return AffectedRows(rows.drop_columns([_BEFORE, _AFTER]), before, after)
 
     def find(self, keys: Numbers) -> list[pa.Table]:
         """Returns the rows of keys, which are sorted, in each chunk."""
         return [_find(chunk, keys) for chunk in self.chunks]
 
     def expired(self, limit: int, changes: pa.Table, sides: Sequence[int]) -> pa.Table:
-        """Returns changes that take back the rows of the keys whose rows are all before a time.
+        """Returns changes that retract the rows of the keys whose rows are all before a time.
 
-        Only rows of these sides are taken back. Keys of `changes` do not expire.
+        Only rows of these sides are retracted. Keys of `changes` do not expire.
         """
         rows = self.table()
         if rows is None or not rows.num_rows:

@@ -19,9 +19,9 @@ from penstock.engine.updating.rows import (
     SIDE,
     TIME,
     WEIGHT,
+    AffectedRows,
     Numbers,
     RowState,
-    Touched,
     negate,
 )
 
@@ -85,9 +85,9 @@ class UpdateState:
         for bucket in pc.unique(table.column(BUCKET)).to_pylist():
             chosen = table.filter(pc.equal(table.column(BUCKET), bucket))
             chosen = chosen.filter(pc.not_equal(chosen.column(SIDE), NO_SIDE))
-            touched = self._update(bucket, self._arranged(chosen.drop_columns([BUCKET])))
-            if touched is not None:
-                yield from _rows(touched)
+            affected = self._update(bucket, self._arranged(chosen.drop_columns([BUCKET])))
+            if affected is not None:
+                yield from _rows(affected)
 
     def _arranged(self, changes: pa.Table) -> pa.Table:
         """Returns changes with their time, in the order of arrival, after those of before."""
@@ -103,7 +103,7 @@ class UpdateState:
             changes = changes.set_column(index, HASH_2, pa.array(hashes))
         return changes
 
-    def _update(self, bucket: int, changes: pa.Table) -> Touched | None:
+    def _update(self, bucket: int, changes: pa.Table) -> AffectedRows | None:
         state = self.files.load(bucket)
         if self.replaces:
             changes = _replacements(state, changes)
@@ -112,11 +112,11 @@ class UpdateState:
             changes = pa.concat_tables([changes, expired])
         if not changes.num_rows:
             return None
-        touched = state.touch(changes)
+        affected = state.affected_rows(changes)
         state.add(changes)
-        added = np.count_nonzero(touched.after) - np.count_nonzero(touched.before)
+        added = np.count_nonzero(affected.after) - np.count_nonzero(affected.before)
         self.files.save(bucket, state, changes, int(added))
-        return touched
+        return affected
 
 
 def _nullable(rows: pa.Table) -> pa.Table:
@@ -130,9 +130,9 @@ def _replacements(state: RowState, changes: pa.Table) -> pa.Table:
     indexed = changes.select(_IDENTITY).append_column(_INDEX, pa.array(range(changes.num_rows)))
     last = indexed.group_by(_IDENTITY, use_threads=False).aggregate([(_INDEX, "max")])
     changes = changes.take(last.column(f"{_INDEX}_max"))
-    touched = state.touch(changes)
-    stored = touched.rows.append_column(WEIGHT, pa.array(touched.before))
-    replaced = (touched.before != 0) & np.isin(_pairs(stored), _pairs(changes))
+    affected = state.affected_rows(changes)
+    stored = affected.rows.append_column(WEIGHT, pa.array(affected.before))
+    replaced = (affected.before != 0) & np.isin(_pairs(stored), _pairs(changes))
     stored = negate(stored.filter(pa.array(replaced)))
     added = changes.filter(pc.greater(changes.column(WEIGHT), 0))
     return pa.concat_tables([stored.select(changes.schema.names), added])
@@ -144,15 +144,15 @@ def _pairs(rows: pa.Table) -> npt.NDArray[np.void]:
     return np.ascontiguousarray(pairs).view([("one", np.int64), ("other", np.int64)]).ravel()
 
 
-def _rows(touched: Touched) -> Iterator[pa.RecordBatch]:
+def _rows(affected: AffectedRows) -> Iterator[pa.RecordBatch]:
     """Yields each row as often as it occurs before or after the batch, with its phase."""
-    before, after = np.maximum(touched.before, 0), np.maximum(touched.after, 0)
+    before, after = np.maximum(affected.before, 0), np.maximum(affected.after, 0)
     kept = np.minimum(before, after)
     counts = np.stack([kept, before - kept, after - kept], axis=1).ravel()
     phases = np.repeat(np.tile(np.array([KEPT, REMOVED, ADDED], np.int8), len(kept)), counts)
     index = np.repeat(np.repeat(np.arange(len(kept)), 3), counts)
-    names = [SIDE, *(name for name in touched.rows.schema.names if name.startswith(VALUES))]
-    rows = touched.rows.select(names)
+    names = [SIDE, *(name for name in affected.rows.schema.names if name.startswith(VALUES))]
+    rows = affected.rows.select(names)
     for start in range(0, len(index), _BATCH_ROWS):
         part = slice(start, start + _BATCH_ROWS)
         batch = rows.take(pa.array(index[part])).add_column(0, PHASE, pa.array(phases[part]))

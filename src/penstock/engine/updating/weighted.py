@@ -1,7 +1,7 @@
 """Weighted plans: logical plans of Spark whose rows are changes of a multiset.
 
 One column of a weighted plan is a weight: 1 for a row that is added, -1 for a row
-that is taken back.
+that is retracted.
 The other columns have the expression IDs of the plan in whose place the weighted plan is.
 """
 
@@ -58,6 +58,6 @@ def union(catalyst: Catalyst, first: Weighted, second: Weighted, output: Sequenc
 
 
 def signed(catalyst: Catalyst, plan: Any, sign: int) -> Weighted:
-    """Returns a plan whose rows are all added (1) or all taken back (-1)."""
+    """Returns a plan whose rows are all added (1) or all retracted (-1)."""
     plan, weight = catalyst.with_column(plan, lit(sign), WEIGHT)
     return Weighted(plan, weight)

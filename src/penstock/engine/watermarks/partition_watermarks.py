@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from penstock.core.files.durable import replace_durably
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.sources.source_readers import IDLE, UNREAD
-from penstock.engine.tasks.spool import COUNT
+from penstock.engine.tasks.dead_letter_writer import COUNT
 from penstock.engine.watermarks.watermark_tracker import WatermarkTracker
 from penstock.plan.model import Node
 from penstock.sdk import ReplayableSource

@@ -27,10 +27,10 @@ from penstock.engine.catalyst.spark_plan import (
     rewrite_streams,
 )
 from penstock.engine.sources.sentinel import END_OF_TIME, sentinel
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.event_time import find_out_of_range, out_of_range
 from penstock.engine.tasks.function import Chain, Step
 from penstock.engine.tasks.late_candidates import LateCapture
-from penstock.engine.tasks.spool import Spool
 from penstock.plan.model import Node
 from penstock.sdk import Config, Context, Transform
 from penstock.spec.node_models import Watermark

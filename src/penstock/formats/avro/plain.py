@@ -22,6 +22,7 @@ from penstock.formats.avro.datum import (
     values_of,
 )
 from penstock.formats.avro.rows import RowReader, Value
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, conform
@@ -33,7 +34,6 @@ from penstock.sdk.encoding.json_texts import COLUMNS, check_text_column
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.type_column import check_type_column
 from penstock.sdk.format import FileFormat, FileWriter
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read
 from penstock.sdk.schema_registry import RegistryOptions
 
@@ -128,7 +128,7 @@ class PlainAvro(FileFormat[AvroConfig]):
                 [row_payload(value, codec, header) for value in values_of(part)], pa.binary()
             )
 
-        return collect_encoded(isolate(rows.num_rows, attempt, unencodable))
+        return collect_encoded(bisect_failures(rows.num_rows, attempt, unencodable))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read

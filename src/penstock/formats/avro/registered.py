@@ -15,6 +15,7 @@ from penstock.formats.avro import datum as avro
 from penstock.formats.avro.plain import check_columns, declared_columns
 from penstock.formats.avro.references import inline_references
 from penstock.formats.avro.rows import RowReader
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.avro_schemas import strip_parsed_keys
 from penstock.sdk.columns.avro_types import arrow_schema, avro_schema
 from penstock.sdk.columns.conform import collect_encoded, conform
@@ -22,7 +23,6 @@ from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.component import Context
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.encoding.json_texts import COLUMNS
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded
 from penstock.sdk.schema_registry import Draft, Registered, RegistryFormat
 from penstock.sdk.schema_registry.compatibility import check_compatible
@@ -124,7 +124,7 @@ class RegisteredAvro(RegistryFormat):
                 payloads = [avro.row_payload(value, codec, b"") for value in values]
                 return pa.array(payloads, pa.binary())
 
-            return collect_encoded(isolate(rows.num_rows, attempt, avro.unencodable))
+            return collect_encoded(bisect_failures(rows.num_rows, attempt, avro.unencodable))
 
         return Encoder(encode, Draft(self.kind, json.dumps(strip_parsed_keys(datum))))
 

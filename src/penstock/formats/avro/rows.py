@@ -13,6 +13,7 @@ from fastavro import _read_py
 from penstock.core.errors import DecodeError
 from penstock.formats.avro.datum import codec, undecodable
 from penstock.formats.avro.defaults import convert_defaults
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.avro_json import json_text
 from penstock.sdk.columns.avro_schemas import check_arrays, is_recursive, records_of
 from penstock.sdk.columns.avro_types import arrow_schema
@@ -21,7 +22,6 @@ from penstock.sdk.columns.conform import Leaf, collect_decoded, concat_batches, 
 from penstock.sdk.columns.conversion import cast as exact
 from penstock.sdk.encoding.json_texts import text_rows
 from penstock.sdk.encoding.type_column import without_column
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded
 
 
@@ -120,7 +120,7 @@ class RowReader:
         def attempt(start: int, stop: int) -> pa.RecordBatch:
             return self.rows(values[start:stop])
 
-        return collect_decoded(isolate(len(values), attempt, undecodable), self.columns)
+        return collect_decoded(bisect_failures(len(values), attempt, undecodable), self.columns)
 
     def rows(self, values: Sequence[Value]) -> pa.RecordBatch:
         """Returns the rows of values. Raises any Exception if one does not fit the columns."""

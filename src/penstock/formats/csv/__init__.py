@@ -20,6 +20,7 @@ from penstock.formats.csv.read import Reader
 from penstock.formats.csv.records import Dialect, read_records, remove_blank
 from penstock.formats.csv.records import Records as BlockRecords
 from penstock.formats.csv.write import Writer
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.binary_arrays import decode_non_null, join_lines
 from penstock.sdk.columns.conform import collect_encoded, error_text
 from penstock.sdk.columns.inference import (
@@ -41,7 +42,6 @@ from penstock.sdk.encoding.transcoding import (
     payloads_as_utf8,
 )
 from penstock.sdk.format import FileFormat, FileWriter
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read, Records
 
 _SAMPLE = 1000
@@ -165,7 +165,7 @@ class Csv(FileFormat[CsvConfig]):
         def attempt(start: int, stop: int) -> pa.BinaryArray:
             return self._writer.records(rows.slice(start, stop - start))
 
-        return collect_encoded(isolate(rows.num_rows, attempt, _unencodable))
+        return collect_encoded(bisect_failures(rows.num_rows, attempt, _unencodable))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read

@@ -16,7 +16,7 @@ from penstock.formats.csv.records import Dialect, may_be_open
 from penstock.sdk.columns.binary_arrays import join_lines, values_and_offsets
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import TextConversion
-from penstock.sdk.columns.text_values import TimeForm, canonical, time_hint
+from penstock.sdk.columns.scalar_parsing import TimeForm, canonical, time_hint
 from penstock.sdk.columns.type_names import sql_name, with_article
 
 _NORMAL = Dialect()

@@ -14,8 +14,8 @@ from penstock.core.errors import PlanError
 from penstock.formats.csv.records import Dialect
 from penstock.sdk.columns.binary_arrays import concatenated_values
 from penstock.sdk.columns.conversion import Conversion, cast
+from penstock.sdk.columns.scalar_parsing import TimeForm, Times
 from penstock.sdk.columns.text_output import to_text
-from penstock.sdk.columns.text_values import TimeForm, Times
 from penstock.sdk.columns.times import has_iso_text
 
 _MARK = "\ufeff"

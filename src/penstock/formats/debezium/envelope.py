@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from penstock.core.errors import DecodeError, EncodeError, RecordError
 from penstock.sdk import Failure, Operation
-from penstock.sdk.changes import known_operations
 from penstock.sdk.columns.json_mark import json_field
 from penstock.sdk.columns.times import milliseconds as milliseconds_of
+from penstock.sdk.operations import known_operations
 
 _TIME = pa.timestamp("us", tz="UTC")
 _MAX_MILLISECONDS = (2**63 - 1) // 1000

@@ -18,7 +18,7 @@ from penstock.formats.json.infer import infer
 from penstock.formats.json.plain import PlainJson
 from penstock.formats.json.wrapped import columns_of_schemas, decode_wrapped
 from penstock.sdk import Config, Context, Decoded, Encoded, FileFormat, FileWriter, Read
-from penstock.sdk.columns.text_values import NumberTimes, Times
+from penstock.sdk.columns.scalar_parsing import NumberTimes, Times
 from penstock.sdk.columns.times import Nanoseconds
 from penstock.sdk.encoding.lines import LineWriter, read_lines, sample, too_long_error
 

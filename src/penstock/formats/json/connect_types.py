@@ -14,7 +14,7 @@ from penstock.formats.json.decimals import decode, read_decimals
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.decimal_arrays import decimal_array
-from penstock.sdk.columns.text_values import Times
+from penstock.sdk.columns.scalar_parsing import Times
 from penstock.sdk.columns.type_names import is_list
 
 Schema = Mapping[str, Any]

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 
 from penstock.sdk.columns.conversion import cast
-from penstock.sdk.columns.text_values import Times, fits_decimal
+from penstock.sdk.columns.scalar_parsing import Times, fits_decimal
 
 Decimals = Literal["number", "string", "bytes"]
 """The form of decimals. `bytes` is that of Kafka Connect: base64 of the unscaled value, as a two's

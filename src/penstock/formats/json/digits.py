@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.formats.json.decimals import Decimals
 from penstock.sdk.columns.binary_arrays import Bytes
 from penstock.sdk.columns.conform import leaf_types
-from penstock.sdk.columns.text_values import Times
+from penstock.sdk.columns.scalar_parsing import Times
 
 FRACTION_DIGITS = 19
 """The digits after the decimal point that wide decimals have. Later ones are lost."""
@@ -60,9 +60,9 @@ class _Numbers:
         self._text = text
         self._content = text.tobytes()
         self._points = np.flatnonzero(text == ord("."))
-        letters = np.flatnonzero(text | 32 == ord("e"))
-        letters = letters[_DIGITS[self._at(letters, -1)]]
-        self._exponents = letters[_SIGNED_DIGITS[self._at(letters, 1)]]
+        dead_letters = np.flatnonzero(text | 32 == ord("e"))
+        dead_letters = dead_letters[_DIGITS[self._at(dead_letters, -1)]]
+        self._exponents = dead_letters[_SIGNED_DIGITS[self._at(dead_letters, 1)]]
 
     def have_rounded(self) -> bool:
         """Returns whether a number that is not whole may have a float that is whole."""

@@ -17,7 +17,7 @@ from penstock.sdk.columns.conversion import is_number
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import check_json
 from penstock.sdk.columns.names import fold
-from penstock.sdk.columns.text_values import (
+from penstock.sdk.columns.scalar_parsing import (
     ISO,
     NumberTimes,
     TimeForm,

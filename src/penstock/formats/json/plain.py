@@ -23,16 +23,16 @@ from penstock.formats.json.normalize import Normalizer
 from penstock.formats.json.read import Reader, Suspect
 from penstock.formats.json.values import Values, has_values, read_values
 from penstock.formats.json.wrapped import columns_of_schemas, decode_wrapped
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, error_text
-from penstock.sdk.columns.text_values import NumberTimes
+from penstock.sdk.columns.scalar_parsing import NumberTimes
 from penstock.sdk.encoding.fallback import decode_with_fallback
 from penstock.sdk.encoding.lines import LineWriter, read_lines, sample, too_long_error
 from penstock.sdk.encoding.text_lines import LinesConfig, LinesFormat
 from penstock.sdk.encoding.time_options import TimeOptions
 from penstock.sdk.encoding.transcoding import AUTO, Rejoined, as_utf8, payloads_as_utf8
 from penstock.sdk.format import START_BYTES, FileFormat, FileWriter
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Read
 from penstock.sdk.schema_registry import RegistryOptions
 
@@ -153,7 +153,7 @@ class PlainJson(LinesFormat[JsonConfig]):
         def attempt(start: int, stop: int) -> pa.BinaryArray:
             return write.payloads(rows.slice(start, stop - start), times, keep, decimals)
 
-        return collect_encoded(isolate(rows.num_rows, attempt, _unencodable))
+        return collect_encoded(bisect_failures(rows.num_rows, attempt, _unencodable))
 
     def read_file(
         self, file: BinaryIO, schema: pa.Schema, origin: str, read: Read

@@ -32,7 +32,7 @@ from penstock.sdk.columns.binary_arrays import Bytes, values_and_offsets
 from penstock.sdk.columns.conform import conform, leaf_types
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.json_mark import has_json
-from penstock.sdk.columns.text_values import ISO, TimeForm
+from penstock.sdk.columns.scalar_parsing import ISO, TimeForm
 from penstock.sdk.columns.type_names import is_list
 
 _WIDE = pa.decimal128(38, 19)

@@ -10,8 +10,8 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.formats.json.decimals import Forms
 from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.scalar_parsing import Times
 from penstock.sdk.columns.schema_errors import invalid_schema
-from penstock.sdk.columns.text_values import Times
 from penstock.sdk.columns.type_names import is_list
 
 _TYPES = {

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.core.errors import DecodeError
 from penstock.formats.json.connect_types import Schema, SchemaValues, columns_of
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.binary_arrays import sort_failures
 from penstock.sdk.columns.conform import (
     collect_decoded,
@@ -18,7 +19,6 @@ from penstock.sdk.columns.conform import (
     decode_error,
 )
 from penstock.sdk.columns.conversion import Conversion
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Failure
 
 _INVALID = (
@@ -174,7 +174,7 @@ def _decode_typed(
     def to_error(error: Exception) -> DecodeError:
         return decode_error(error)
 
-    converted = collect_decoded(isolate(rows.num_rows, attempt, to_error), columns)
+    converted = collect_decoded(bisect_failures(rows.num_rows, attempt, to_error), columns)
     places = np.arange(rows.num_rows) if index is None else index.to_numpy()
     bad = [Failure(int(places[failure.index]), failure.error) for failure in converted.failures]
     if converted.index is not None:

@@ -16,8 +16,8 @@ from penstock.formats.json.decimals import Decimals, is_text, write_decimals
 from penstock.sdk.columns.conform import conform, rebuild
 from penstock.sdk.columns.conversion import cast
 from penstock.sdk.columns.json_text import Embedding
+from penstock.sdk.columns.scalar_parsing import NOT_FINITE, Times
 from penstock.sdk.columns.text_output import text_type, to_text
-from penstock.sdk.columns.text_values import NOT_FINITE, Times
 from penstock.sdk.columns.type_names import is_list
 from penstock.sdk.encoding.lines import split_lines
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError
-from penstock.sdk.columns.text_values import TRUNCATE_HINT
+from penstock.sdk.columns.scalar_parsing import TRUNCATE_HINT
 from penstock.sdk.encoding.arrow_files import Unreadable
 from penstock.sdk.encoding.arrow_validity import Mask, any_leaf, any_of
 

@@ -16,6 +16,7 @@ from penstock.formats.protobuf.depth import check_depth
 from penstock.formats.protobuf.json_text import json_texts
 from penstock.formats.protobuf.projection import project
 from penstock.formats.protobuf.times import convert_with_times
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_encoded, conform, decode_error, error_text
 from penstock.sdk.columns.conversion import Conversion, cast
@@ -25,7 +26,6 @@ from penstock.sdk.encoding.arrow_files import spark_compatible
 from penstock.sdk.encoding.fallback import decode_in_parts
 from penstock.sdk.encoding.json_texts import COLUMNS as TEXT_COLUMNS
 from penstock.sdk.encoding.json_texts import check_text_column, text_rows
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded
 
 _FORMAT = "protobuf"
@@ -115,7 +115,7 @@ class Message:
                     _check_enums(part.column(field.name), field)
             return codec.encode(part)
 
-        return collect_encoded(isolate(rows.num_rows, attempt, _unencodable))
+        return collect_encoded(bisect_failures(rows.num_rows, attempt, _unencodable))
 
 
 def _find(message: Message) -> Any:

@@ -15,7 +15,7 @@ from penstock.core.errors import DecodeError, PlanError
 from penstock.formats.protobuf.compiled import compile_text
 from penstock.formats.protobuf.message import Message
 from penstock.formats.protobuf.plain import configured_message
-from penstock.formats.protobuf.serialized import serialized_set
+from penstock.formats.protobuf.serialized_descriptors import serialized_set
 from penstock.sdk.component import Context
 from penstock.sdk.encoding.type_column import (
     check_type_column,

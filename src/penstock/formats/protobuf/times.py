@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from penstock.sdk.columns.conform import WrongType
 from penstock.sdk.columns.conversion import Conversion, cast
-from penstock.sdk.columns.text_values import TRUNCATE_HINT, TimeForm
+from penstock.sdk.columns.scalar_parsing import TRUNCATE_HINT, TimeForm
 
 _Integers = npt.NDArray[np.int64]
 _SECOND = 10**9

@@ -18,14 +18,14 @@ from penstock.engine.failures.row_search import find_failing_rows
 from penstock.engine.late.late_rows import CODE as LATE
 from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.sinks.sink_rows import make_sink_task, partitioning_of, write_rows
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.plan.model import Plan
 from penstock.plan.unnamed_nodes import UnnamedNodes
 from penstock.runtime.dead_letters.replay_record import ReplayRecord, ReplayResult, SkippedNode
 from penstock.runtime.dead_letters.replay_rows import DeadLetter, ReplayRows, late_query
 from penstock.runtime.dead_letters.store import Collector, DeadLetters
 from penstock.runtime.state.directory import StateDirectory
-from penstock.sdk import BatchId, isolate
+from penstock.sdk import BatchId, bisect_failures
 
 MAX_FAILURES = 1000
 """The number of failures found by bisection after which a replay attempts no more dead letters."""
@@ -67,50 +67,52 @@ class Replay:
         interrupted = ReplayRecord.read(self.state)
         if interrupted is not None:
             result.finished = self._finish(interrupted)
-        letters = self._select_replayable(self._letters(ids), force, result)
-        valid = self._find_valid(letters)
+        dead_letters = self._select_replayable(self._dead_letters(ids), force, result)
+        valid = self._find_valid(dead_letters)
         if valid:
             record = ReplayRecord.create(self.state, [letter["id"] for letter in valid])
             self._complete(record, valid)
-        self._store_failures(letters)
+        self._store_failures(dead_letters)
         result.replayed = len(valid)
-        result.failed = len(letters) - len(valid)
+        result.failed = len(dead_letters) - len(valid)
         return result
 
-    def _letters(self, ids: Collection[str] | None) -> list[DeadLetter]:
-        letters: list[DeadLetter] = self.store.read().to_pylist()
-        return [letter for letter in letters if ids is None or letter["id"] in ids]
+    def _dead_letters(self, ids: Collection[str] | None) -> list[DeadLetter]:
+        dead_letters: list[DeadLetter] = self.store.read().to_pylist()
+        return [letter for letter in dead_letters if ids is None or letter["id"] in ids]
 
     def _finish(self, record: ReplayRecord) -> int:
         """Finishes an interrupted replay. Returns the number of its remaining dead letters.
 
         Raises StateError if one of the dead letters fails, because a sink may contain its row.
         """
-        letters = self._letters(record.ids)
+        dead_letters = self._dead_letters(record.ids)
         if not record.written:
             skipped = ReplayResult()
-            replayable = self._select_replayable(letters, True, skipped)
-            if skipped.skipped or len(self._find_valid(replayable)) < len(letters):
-                raise self._unfinished_error(letters, skipped)
-            letters = replayable
-        self._complete(record, letters)
-        return len(letters)
+            replayable = self._select_replayable(dead_letters, True, skipped)
+            if skipped.skipped or len(self._find_valid(replayable)) < len(dead_letters):
+                raise self._unfinished_error(dead_letters, skipped)
+            dead_letters = replayable
+        self._complete(record, dead_letters)
+        return len(dead_letters)
 
-    def _complete(self, record: ReplayRecord, letters: Sequence[DeadLetter]) -> None:
+    def _complete(self, record: ReplayRecord, dead_letters: Sequence[DeadLetter]) -> None:
         """Writes the rows unless they are written, and removes the dead letters."""
-        if letters and not record.written:
-            self._write(record.name, letters)
+        if dead_letters and not record.written:
+            self._write(record.name, dead_letters)
             record.mark_written(self.state)
         self.collector.collect(record.name, 0)
         self.store.remove(record.ids)
         record.remove(self.state)
         shutil.rmtree(self.state.spool / record.name, ignore_errors=True)
 
-    def _unfinished_error(self, letters: Sequence[DeadLetter], skipped: ReplayResult) -> StateError:
+    def _unfinished_error(
+        self, dead_letters: Sequence[DeadLetter], skipped: ReplayResult
+    ) -> StateError:
         reasons = [f"{node.node}: {node.reason}" for node in skipped.skipped]
         reasons += [error.message for error in self.failures.values()]
         return StateError(
-            f"cannot finish an interrupted replay of {plural(len(letters), 'dead letter')}: "
+            f"cannot finish an interrupted replay of {plural(len(dead_letters), 'dead letter')}: "
             f"{reasons[0]}",
             code="unfinished-replay",
             hint="Undo the change of the pipeline, or remove the dead letters that fail with "
@@ -118,10 +120,10 @@ class Replay:
         )
 
     def _select_replayable(
-        self, letters: list[DeadLetter], force: bool, result: ReplayResult
+        self, dead_letters: list[DeadLetter], force: bool, result: ReplayResult
     ) -> list[DeadLetter]:
         by_entry: dict[tuple[str, str, str | None], list[DeadLetter]] = {}
-        for letter in with_payload(self._find_nodes(letters, result), result):
+        for letter in with_payload(self._find_nodes(dead_letters, result), result):
             entry = letter["node"], letter["stage"], late_query(letter)
             by_entry.setdefault(entry, []).append(letter)
         replayable = []
@@ -133,13 +135,15 @@ class Replay:
                 result.skipped.append(SkippedNode(name, len(entering), reason))
         return replayable
 
-    def _find_nodes(self, letters: list[DeadLetter], result: ReplayResult) -> Iterator[DeadLetter]:
+    def _find_nodes(
+        self, dead_letters: list[DeadLetter], result: ReplayResult
+    ) -> Iterator[DeadLetter]:
         """Yields letters with the present names of their nodes. The others are skipped."""
         lost: Counter[str] = Counter()
-        entries = {(letter["node"], letter["definition"]) for letter in letters}
+        entries = {(letter["node"], letter["definition"]) for letter in dead_letters}
         nodes = {entry: self.unnamed.find(*entry) for entry in entries}
         definitions = {node: self.unnamed.definition(node) for node in nodes.values() if node}
-        for letter in letters:
+        for letter in dead_letters:
             node = nodes[letter["node"], letter["definition"]]
             if node is None:
                 lost[letter["node"]] += 1
@@ -175,13 +179,13 @@ class Replay:
             )
         return None
 
-    def _find_valid(self, letters: list[DeadLetter]) -> list[DeadLetter]:
+    def _find_valid(self, dead_letters: list[DeadLetter]) -> list[DeadLetter]:
         """Returns the dead letters without errors up to all sinks; adds others to `failures`."""
-        decoded = [letter for letter in letters if self._decodes(letter)]
+        decoded = [letter for letter in dead_letters if self._decodes(letter)]
         decoded = self._separate(decoded)
         found = len(self.failures)
         valid: list[DeadLetter] = []
-        for start, stop, outcome in isolate(
+        for start, stop, outcome in bisect_failures(
             len(decoded), lambda a, b: self._attempt(decoded[a:b]), _to_record_error
         ):
             if isinstance(outcome, RecordError):
@@ -192,13 +196,13 @@ class Replay:
                 valid += decoded[start:stop]
         return valid
 
-    def _separate(self, letters: list[DeadLetter]) -> list[DeadLetter]:
+    def _separate(self, dead_letters: list[DeadLetter]) -> list[DeadLetter]:
         """Returns the dead letters on whose rows SQL does not fail, as far as one pass finds them.
 
         Adds the others to `failures`. Late rows are not separated.
         """
-        for name in dict.fromkeys(letter["node"] for letter in letters):
-            group = [each for each in letters if each["node"] == name and not late_query(each)]
+        for name in dict.fromkeys(letter["node"] for letter in dead_letters):
+            group = [each for each in dead_letters if each["node"] == name and not late_query(each)]
             if self.plan.nodes[name].kind == "sink" or not group:
                 continue
             try:
@@ -209,7 +213,7 @@ class Replay:
             owners = self._owners(group) if errors else []
             for row in sorted(errors):
                 self.failures.setdefault(group[owners[row]]["id"], errors[row])
-        return [letter for letter in letters if letter["id"] not in self.failures]
+        return [letter for letter in dead_letters if letter["id"] not in self.failures]
 
     def _owners(self, group: Sequence[DeadLetter]) -> list[int]:
         """Returns the index of the dead letter of each row that enters a node."""
@@ -230,17 +234,17 @@ class Replay:
             return False
         return True
 
-    def _attempt(self, letters: Sequence[DeadLetter]) -> None:
-        for _, rows in self.rows.sink_rows(letters):
+    def _attempt(self, dead_letters: Sequence[DeadLetter]) -> None:
+        for _, rows in self.rows.sink_rows(dead_letters):
             rows.write.format("noop").mode("overwrite").save()
 
-    def _write(self, name: str, letters: Sequence[DeadLetter]) -> None:
+    def _write(self, name: str, dead_letters: Sequence[DeadLetter]) -> None:
         batch = BatchId(name, 0)
         directory = str(self.state.spool / name)
         batch_record = BatchRecordFile(self.state.spool / name, planned=0)
         self.collector.clear(name, 0)
-        for sink, rows in self.rows.sink_rows(letters):
-            attempt = 1 + max(letter["attempt"] for letter in letters)
+        for sink, rows in self.rows.sink_rows(dead_letters):
+            attempt = 1 + max(letter["attempt"] for letter in dead_letters)
             spool = Spool(
                 self.plan.name, name, sink.name, "sink", sink.on_error, directory,
                 attempt=attempt,
@@ -251,8 +255,8 @@ class Replay:
             receipts = write_rows(sink.sink, task, rows, batch, partitioning)
             sink.sink.commit(batch, receipts)
 
-    def _store_failures(self, letters: Sequence[DeadLetter]) -> None:
-        failed = [self._failed_again(row) for row in letters if row["id"] in self.failures]
+    def _store_failures(self, dead_letters: Sequence[DeadLetter]) -> None:
+        failed = [self._failed_again(row) for row in dead_letters if row["id"] in self.failures]
         self.store.replace({letter["id"]: letter for letter in failed}, ())
 
     def _failed_again(self, letter: DeadLetter) -> DeadLetter:
@@ -265,14 +269,14 @@ class Replay:
         }
 
 
-def with_payload(letters: Iterable[DeadLetter], result: ReplayResult) -> Iterator[DeadLetter]:
+def with_payload(dead_letters: Iterable[DeadLetter], result: ReplayResult) -> Iterator[DeadLetter]:
     """Yields the letters that have a payload for their stage. The others are skipped.
 
     A decoded row that a source has rejected is in its letter as JSON, which has no origin and may
     lack the columns that no query uses.
     """
     skipped: Counter[str] = Counter()
-    for letter in letters:
+    for letter in dead_letters:
         if letter["payload"] is None or (letter["stage"] == "decode" and letter["origin"] is None):
             skipped[letter["node"]] += 1
         else:

@@ -44,17 +44,17 @@ class ReplayRows:
                 names.append(node.name)
         return names
 
-    def sink_rows(self, letters: Sequence[DeadLetter]) -> Iterator[tuple[Node, DataFrame]]:
+    def sink_rows(self, dead_letters: Sequence[DeadLetter]) -> Iterator[tuple[Node, DataFrame]]:
         """Yields the sinks downstream of the dead letters, and their rows.
 
         Late rows reach only the sinks of the query that has dropped them.
         """
         built: dict[str | None, tuple[dict[str, DataFrame], dict[str, list[DeadLetter]]]] = {}
-        late_queries = {late_query(letter) for letter in letters}
+        late_queries = {late_query(letter) for letter in dead_letters}
         sink_queries = {name: query.name for query in self.plan.queries for name in query.sinks}
         for sink in self.plan.of("sink"):
             query = sink_queries[sink.name] if sink_queries[sink.name] in late_queries else None
-            entering = [letter for letter in letters if late_query(letter) in (None, query)]
+            entering = [letter for letter in dead_letters if late_query(letter) in (None, query)]
             starts = {letter["node"] for letter in entering}
             reached = starts | {name for start in starts for name in self.downstream(start)}
             if sink.name in reached:
@@ -63,11 +63,11 @@ class ReplayRows:
                 yield sink, self._input(sink, *built[query])
 
     def _frames(
-        self, letters: Sequence[DeadLetter]
+        self, dead_letters: Sequence[DeadLetter]
     ) -> tuple[dict[str, DataFrame], dict[str, list[DeadLetter]]]:
         entering: dict[str, list[DeadLetter]] = {}
         outputs: dict[str, list[DeadLetter]] = {}
-        for letter in letters:
+        for letter in dead_letters:
             destination = outputs if letter["stage"] == "output" else entering
             destination.setdefault(letter["node"], []).append(letter)
         frames: dict[str, DataFrame] = {}
@@ -82,11 +82,11 @@ class ReplayRows:
                 create_view(frames[node.name], node.name)
         return frames, entering
 
-    def _source(self, node: Node, letters: Sequence[DeadLetter]) -> DataFrame:
+    def _source(self, node: Node, dead_letters: Sequence[DeadLetter]) -> DataFrame:
         if node.static:
             return self.builder.read_static(node.name)
         columns = make_source_task(self.builder, node, self.query).rows
-        decoded = [self.decode(node, letter) for letter in letters]
+        decoded = [self.decode(node, letter) for letter in dead_letters]
         frame = self._frame(pa.Table.from_batches(decoded, columns), columns)
         self.entries[node.name] = frame
         frame = mark_variants(frame, columns)
@@ -128,19 +128,19 @@ class ReplayRows:
     ) -> DataFrame:
         """Returns the input of a transform or sink: the rows from upstream and its dead letters."""
         frame = frames[self._stream_input(node)]
-        letters = entering.get(node.name)
-        if not letters:
+        dead_letters = entering.get(node.name)
+        if not dead_letters:
             return frame
         as_text = node.kind == "sink" or node.batch_function is not None
-        return self._add(letters, frame, as_text=as_text)
+        return self._add(dead_letters, frame, as_text=as_text)
 
     def _add(
-        self, letters: Sequence[DeadLetter], frame: DataFrame, as_text: bool = False
+        self, dead_letters: Sequence[DeadLetter], frame: DataFrame, as_text: bool = False
     ) -> DataFrame:
         """Returns rows with those of dead letters. `as_text`: with VARIANT as text."""
         types = text_columns(frame.schema) if as_text else frame.schema
         columns = sink_schema(frame.schema) if as_text else to_arrow(types)
-        payloads = [letter["payload"] for letter in letters]
+        payloads = [letter["payload"] for letter in dead_letters]
         hidden = hide_bytes(payloads)
         decoded = self._json.decode(pa.array(hidden, pa.binary()), columns)
         for failure in decoded.failures:

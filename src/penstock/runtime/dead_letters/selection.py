@@ -34,13 +34,13 @@ class Selection:
     def __bool__(self) -> bool:
         return any((self.node, self.code, self.id))
 
-    def select(self, letters: pa.Table, nodes: Collection[str] = ()) -> pa.Table:
+    def select(self, dead_letters: pa.Table, nodes: Collection[str] = ()) -> pa.Table:
         """Returns the selected letters. Raises UserError for an unknown node or code.
 
         `nodes` are further existing nodes.
         """
         for key, value, known in (("node", self.node, nodes), ("code", self.code, ())):
-            names = {*letters.column(key).to_pylist(), *known}
+            names = {*dead_letters.column(key).to_pylist(), *known}
             if value is not None and value not in names:
                 hint = did_you_mean(value, names)
                 raise UserError(
@@ -49,27 +49,31 @@ class Selection:
                     hint=hint,
                 )
             if value is not None:
-                letters = letters.filter(pc.equal(letters.column(key), value))
+                dead_letters = dead_letters.filter(pc.equal(dead_letters.column(key), value))
         if self.id is not None:
-            letters = letters.filter(pc.starts_with(letters.column("id"), self.id))
-            if not letters.num_rows:
+            dead_letters = dead_letters.filter(pc.starts_with(dead_letters.column("id"), self.id))
+            if not dead_letters.num_rows:
                 raise UserError(
                     f'there is no dead letter whose ID starts with "{self.id}"',
                     code="no-dead-letter",
                     hint="List the IDs with penstock dead list.",
                 )
-        return letters
+        return dead_letters
 
 
-def counts(letters: pa.Table) -> list[Count]:
+def counts(dead_letters: pa.Table) -> list[Count]:
     """Counts letters by node and code, most frequent first."""
     pairs = Counter(
-        zip(letters.column("node").to_pylist(), letters.column("code").to_pylist(), strict=True)
+        zip(
+            dead_letters.column("node").to_pylist(),
+            dead_letters.column("code").to_pylist(),
+            strict=True,
+        )
     )
     return [Count(node, code, count) for (node, code), count in pairs.most_common()]
 
 
-def newest(letters: pa.Table, limit: int) -> list[dict[str, Any]]:
+def newest(dead_letters: pa.Table, limit: int) -> list[dict[str, Any]]:
     """Returns the last `limit` letters, newest first."""
-    rows: list[dict[str, Any]] = letters.to_pylist()
+    rows: list[dict[str, Any]] = dead_letters.to_pylist()
     return sorted(rows, key=lambda letter: letter["time"], reverse=True)[:limit]

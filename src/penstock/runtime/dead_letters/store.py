@@ -24,16 +24,20 @@ from penstock.core.files.durable import (
 )
 from penstock.core.units import size_text
 from penstock.engine.checkpoints.state_age import check_state_age
-from penstock.engine.failures.letter_files import first_of_each_id, read_batch, read_letters
+from penstock.engine.failures.dead_letter_files import (
+    first_of_each_id,
+    read_batch,
+    read_dead_letters,
+)
 from penstock.engine.sinks.sink import SinkTask, write
-from penstock.engine.tasks.late_candidates import CANDIDATES
-from penstock.engine.tasks.spool import (
+from penstock.engine.tasks.dead_letter_writer import (
     COUNT,
     DEAD_LETTER,
     Spool,
     conceal_messages,
-    write_letters,
+    write_dead_letters,
 )
+from penstock.engine.tasks.late_candidates import CANDIDATES
 from penstock.plan.model import Plan
 from penstock.plan.unnamed_nodes import UnnamedNodes
 from penstock.runtime.state.directory import StateDirectory
@@ -50,13 +54,13 @@ class DeadLetters:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def put(self, name: str, letters: pa.Table) -> None:
+    def put(self, name: str, dead_letters: pa.Table) -> None:
         """Stores letters durably under a name, in place of earlier letters of the name."""
         path = self.directory / f"{name}.arrow"
         hidden = path.with_name(f".{path.name}")
         with writing(path):
             create_directory_durably(self.directory)
-            write_letters(hidden, conceal_messages(letters))
+            write_dead_letters(hidden, conceal_messages(dead_letters))
             rename_durably(hidden, path)
 
     def files(self) -> list[Path]:
@@ -85,13 +89,13 @@ class DeadLetters:
     def replace(self, changed: Mapping[str, Mapping[str, Any]], removed: Collection[str]) -> None:
         """Replaces the letters in `changed` and removes the letters in `removed`, by ID."""
         for path in self.files():
-            letters = read_file(path).to_pylist()
+            dead_letters = read_file(path).to_pylist()
             remaining = [
                 changed.get(letter["id"], letter)
-                for letter in letters
+                for letter in dead_letters
                 if letter["id"] not in removed
             ]
-            if remaining == letters:
+            if remaining == dead_letters:
                 continue
             if remaining:
                 self.put(path.stem, pa.Table.from_pylist(remaining, schema=DEAD_LETTER))
@@ -127,7 +131,7 @@ def read_file(path: Path) -> pa.Table:
     """Reads the letters of a file. Files of earlier versions lack the last columns."""
     try:
         with reading(path):
-            return read_letters(path)
+            return read_dead_letters(path)
     except pa.ArrowInvalid as error:
         raise StateError(
             f"{path} is damaged",
@@ -189,10 +193,10 @@ class Collector:
         for number, folder in self._batches(query):
             if through is None or number > through:
                 continue
-            letters = read_batch(folder, read_file)
-            if letters.num_rows:
-                self._move(query, number, letters)
-                counts.update(letters.column("node").to_pylist())
+            dead_letters = read_batch(folder, read_file)
+            if dead_letters.num_rows:
+                self._move(query, number, dead_letters)
+                counts.update(dead_letters.column("node").to_pylist())
             for path in folder.glob(f"[!.]*.{COUNT}"):
                 node = path.name.rsplit("-", 2)[0]
                 counts_of_task = json.loads(path.read_text())
@@ -200,7 +204,7 @@ class Collector:
                 self.untimed[query, node] += counts_of_task["untimed"]
                 if late := counts_of_task.get("late", 0):
                     self.late[query, node] += late
-            self._remove(folder, durably=letters.num_rows > 0)
+            self._remove(folder, durably=dead_letters.num_rows > 0)
         return counts
 
     def tick(self) -> None:
@@ -232,28 +236,30 @@ class Collector:
             for folder in sorted(folders, key=lambda path: int(path.name)):
                 yield int(folder.name), folder
 
-    def _move(self, query: str, number: int, letters: pa.Table) -> None:
-        sink, letters = self.plan.dead_letter, conceal_messages(letters)
+    def _move(self, query: str, number: int, dead_letters: pa.Table) -> None:
+        sink, dead_letters = self.plan.dead_letter, conceal_messages(dead_letters)
         if sink is None:
-            stored = self._with_definitions(letters)
+            stored = self._with_definitions(dead_letters)
             DeadLetters(self.state.dead_letters).put(f"{query}-{number:08d}", stored)
             return
         spool = Spool(self.plan.name, query, "dead_letter", "sink", "fail")
-        batch = self._batch_id(query, number, letters)
+        batch = self._batch_id(query, number, dead_letters)
         check_state_age(sink, batch, self.state.root)
-        receipt = write(SinkTask.of(sink.sink, spool), batch, 0, iter(_record_batches(letters)))
+        receipt = write(
+            SinkTask.of(sink.sink, spool), batch, 0, iter(_record_batches(dead_letters))
+        )
         sink.sink.commit(batch, [receipt] if receipt else [])
 
-    def _with_definitions(self, letters: pa.Table) -> pa.Table:
+    def _with_definitions(self, dead_letters: pa.Table) -> pa.Table:
         """Returns letters with the definitions of their nodes, if the file does not name them."""
-        names = letters.column("node").to_pylist()
+        names = dead_letters.column("node").to_pylist()
         definitions = {name: self._unnamed.definition(name) for name in {*names}}
         column = pa.array([definitions[name] for name in names], pa.string())
-        return letters.drop_columns(["definition"]).append_column("definition", column)
+        return dead_letters.drop_columns(["definition"]).append_column("definition", column)
 
-    def _batch_id(self, query: str, number: int, letters: pa.Table) -> BatchId:
+    def _batch_id(self, query: str, number: int, dead_letters: pa.Table) -> BatchId:
         """Returns the ID of a batch of dead letters. Those of a static table are always batch 0."""
-        text = "\n".join(letters.column("id").to_pylist())
+        text = "\n".join(dead_letters.column("id").to_pylist())
         content = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         source = f"{query}-{self.state.life()}"
         if query in self.plan.nodes and self.plan.nodes[query].static:
@@ -261,6 +267,6 @@ class Collector:
         return BatchId(source, number, content)
 
 
-def _record_batches(letters: pa.Table) -> list[Any]:
+def _record_batches(dead_letters: pa.Table) -> list[Any]:
     """Returns the letters for a sink, without the columns that only a replay needs."""
-    return list(letters.drop_columns(["header", "definition"]).combine_chunks().to_batches())
+    return list(dead_letters.drop_columns(["header", "definition"]).combine_chunks().to_batches())

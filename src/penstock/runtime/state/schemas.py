@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.core.errors import PenstockError, PlanError, UserError, raise_all
-from penstock.plan.changes import with_operation
 from penstock.plan.model import Node, Plan
+from penstock.plan.operation_columns import with_operation
 from penstock.runtime.state.directory import StateDirectory
 from penstock.sdk import Capability
 from penstock.sdk.columns.names import check_distinct

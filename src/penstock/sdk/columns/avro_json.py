@@ -7,7 +7,7 @@ from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
-from penstock.sdk.columns.text_values import NOT_FINITE
+from penstock.sdk.columns.scalar_parsing import NOT_FINITE
 
 
 def json_text(value: Any) -> str:

@@ -14,7 +14,7 @@ from penstock.core.text import shorten
 from penstock.sdk.columns.conversion import cast, is_number
 from penstock.sdk.columns.names import AmbiguousName, find_name
 from penstock.sdk.columns.plain_arrays import from_list_view, is_list_view, storage_values
-from penstock.sdk.columns.text_values import TRUNCATE_HINT, UNIT_HINT
+from penstock.sdk.columns.scalar_parsing import TRUNCATE_HINT, UNIT_HINT
 from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 from penstock.sdk.record import Decoded, Encoded, Failure, Read
 
@@ -206,12 +206,12 @@ def project_schema(schema: pa.Schema, read: Read) -> pa.Schema:
 
 def conform_each(rows: pa.RecordBatch, schema: pa.Schema, leaf: Leaf = cast) -> Decoded:
     """Converts rows as `conform` does, with a failure for each row that does not fit."""
-    from penstock.sdk.isolate import isolate
+    from penstock.sdk.bisect_failures import bisect_failures
 
     def attempt(start: int, stop: int) -> pa.RecordBatch:
         return conform(rows.slice(start, stop - start), schema, leaf)
 
-    return collect_decoded(isolate(rows.num_rows, attempt, decode_error), schema)
+    return collect_decoded(bisect_failures(rows.num_rows, attempt, decode_error), schema)
 
 
 def decode_error(error: Exception) -> DecodeError:
@@ -233,7 +233,7 @@ def error_code(error: Exception) -> str:
 
 
 def collect_decoded(parts: Iterable[tuple[int, int, object]], schema: pa.Schema) -> Decoded:
-    """Collects the outcomes of `isolate` over payloads, one row or error each."""
+    """Collects the outcomes of `bisect_failures` over payloads, one row or error each."""
     batches: list[pa.RecordBatch] = []
     failures: list[Failure] = []
     indexes: list[np.ndarray] = []
@@ -254,7 +254,7 @@ def collect_decoded(parts: Iterable[tuple[int, int, object]], schema: pa.Schema)
 
 
 def collect_encoded(parts: Iterable[tuple[int, int, object]]) -> Encoded:
-    """Collects the outcomes of `isolate` over rows, one payload or error each."""
+    """Collects the outcomes of `bisect_failures` over rows, one payload or error each."""
     arrays: list[pa.BinaryArray] = []
     failures: list[Failure] = []
     indexes: list[np.ndarray] = []

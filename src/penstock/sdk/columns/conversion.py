@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.sdk.columns.decimal_arrays import as_decimal, parse_plain, reduce_scale, shift_point
-from penstock.sdk.columns.text_values import ISO, TimeForm, canonical
+from penstock.sdk.columns.scalar_parsing import ISO, TimeForm, canonical
 from penstock.sdk.columns.times import duration_text, iso_text, parse_timestamps
 
 _PLAIN_INTEGER = r"^-?[0-9]{1,18}$"

@@ -13,7 +13,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.sdk.columns.text_values import EXACT, fits_decimal
+from penstock.sdk.columns.scalar_parsing import EXACT, fits_decimal
 
 _STEP = 9
 _DIGITS = 38

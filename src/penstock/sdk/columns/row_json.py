@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.sdk.columns.json_mark import has_json, is_json
-from penstock.sdk.columns.text_values import NOT_FINITE
+from penstock.sdk.columns.scalar_parsing import NOT_FINITE
 from penstock.sdk.columns.times import has_iso_text, iso_python_text, iso_scalar_text
 
 

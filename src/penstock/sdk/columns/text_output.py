@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.sdk.columns.conversion import Conversion, cast, is_number
-from penstock.sdk.columns.text_values import TimeForm, Times
+from penstock.sdk.columns.scalar_parsing import TimeForm, Times
 
 _MICROS = {"seconds": 10**6, "millis": 10**3}
 """Microseconds of a unit."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from penstock.core.text import plural, printable, shorten
-from penstock.sdk.columns.value_text import json_of, leaf_text
+from penstock.sdk.columns.display import json_of, leaf_text
 
 MAX_CELL_WIDTH = 80
 MIN_WIDTH = 8

@@ -7,8 +7,8 @@ from typing import Literal
 import pyarrow as pa
 
 from penstock.core.errors import EncodeError, RecordError
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.conform import leaf_types, rebuild
-from penstock.sdk.isolate import isolate
 
 InvalidUtf8 = Literal["reject", "replace"]
 """The action for text that is not UTF-8: an error, or U+FFFD in place of invalid bytes."""
@@ -23,7 +23,7 @@ def find_invalid_text(rows: pa.RecordBatch) -> dict[int, RecordError]:
         for index in texts:
             _check(part.column(index), rows.schema.names[index])
 
-    outcomes = isolate(rows.num_rows, check) if texts else ()
+    outcomes = bisect_failures(rows.num_rows, check) if texts else ()
     return {start: error for start, _, error in outcomes if isinstance(error, RecordError)}
 
 

@@ -13,13 +13,13 @@ from pydantic import field_validator
 
 from penstock.core.errors import OptionError, Permanent, PlanError, RecordError, Rejected
 from penstock.core.text import did_you_mean
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
-from penstock.sdk.changes import Operation
 from penstock.sdk.config import Config
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.ledger import Ledger
 from penstock.sdk.database.names import TableName
-from penstock.sdk.isolate import isolate
+from penstock.sdk.operations import Operation
 from penstock.sdk.record import Failure
 from penstock.sdk.schema_changes import SchemaChanges
 from penstock.sdk.sink import BatchId, Receipt, Sink, Writer
@@ -271,7 +271,7 @@ class TableWriter(Writer):
                 raise
             self._connection.release()
 
-        for start, _, error in isolate(rows.num_rows, attempt):
+        for start, _, error in bisect_failures(rows.num_rows, attempt):
             if isinstance(error, RecordError):
                 yield Failure(index[start].as_py(), error)
 

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from penstock.core.errors import OptionError, Permanent, RecordError
 from penstock.core.text import did_you_mean
 from penstock.core.units import Duration, PositiveDuration
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.row_json import row_text
@@ -23,7 +24,6 @@ from penstock.sdk.config import Config
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor, Values, decode, encode
 from penstock.sdk.database.names import TableName
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Read
 from penstock.sdk.source import Offset, ReplayableSource
 
@@ -228,7 +228,7 @@ class TableSource(ReplayableSource[T], Generic[T]):
             ]
             return pa.record_batch(arrays, schema=schema)
 
-        for start, _, result in isolate(len(rows), convert):
+        for start, _, result in bisect_failures(len(rows), convert):
             if isinstance(result, RecordError):
                 row = dict(zip(schema.names, rows[start], strict=True))
                 payload = row_text(row).encode(errors="backslashreplace")

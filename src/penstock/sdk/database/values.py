@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.sdk.columns.value_text import json_of
+from penstock.sdk.columns.display import json_of
 
 Convert = Callable[[pa.Array, pa.Field], Sequence[Any] | None]
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.conform import error_text
 from penstock.sdk.columns.type_names import is_list
-from penstock.sdk.isolate import isolate
 
 Mask = npt.NDArray[np.bool_]
 Indexes = npt.NDArray[np.int64]
@@ -68,7 +68,7 @@ def _row_errors(name: str, column: pa.Array, damage: Exception) -> dict[int, Dec
     def convert_error(error: Exception) -> DecodeError:
         return DecodeError(f'column "{name}": {error_text(error)}', code="wrong-type")
 
-    parts = isolate(len(column), attempt, convert_error)
+    parts = bisect_failures(len(column), attempt, convert_error)
     return {start: outcome for start, _, outcome in parts if isinstance(outcome, DecodeError)}
 
 

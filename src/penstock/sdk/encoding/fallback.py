@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.binary_arrays import sort_failures, split_ranges
 from penstock.sdk.columns.conform import collect_decoded, error_code, error_text
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Failure
 
 _ROWS = 8192
@@ -55,7 +55,7 @@ def decode_in_parts(
     read: Callable[[pa.BinaryArray], object],
     convert_error: Callable[[Exception], DecodeError] | None,
 ) -> Decoded:
-    """Decodes payloads with `isolate`, in parts. No payload may be null.
+    """Decodes payloads with `bisect_failures`, in parts. No payload may be null.
 
     A part fits the cache of the processor, which doubles the speed of arrow-json. `read` returns
     a batch with one row for each payload, or a `Decoded`, or raises an exception.
@@ -68,7 +68,7 @@ def decode_in_parts(
             def attempt(low: int, high: int, part: pa.BinaryArray = part) -> object:
                 return read(part.slice(low, high - low))
 
-            for low, high, outcome in isolate(len(part), attempt, convert_error):
+            for low, high, outcome in bisect_failures(len(part), attempt, convert_error):
                 yield start + low, start + high, outcome
 
     return collect_decoded(outcomes(), schema)
@@ -93,7 +93,7 @@ def _decode_singly(
     def attempt(start: int, stop: int) -> pa.RecordBatch:
         return read_normalized(texts[start:stop])
 
-    decoded = collect_decoded(isolate(len(texts), attempt, _decode_error), schema)
+    decoded = collect_decoded(bisect_failures(len(texts), attempt, _decode_error), schema)
     failures += [Failure(positions[failure[0]], failure.error) for failure in decoded.failures]
     index = range(len(texts)) if decoded.index is None else decoded.index.to_pylist()
     return Decoded(

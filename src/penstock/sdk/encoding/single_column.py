@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import DecodeError, EncodeError, PlanError
+from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.binary_arrays import decode_non_null
 from penstock.sdk.columns.conform import collect_decoded, conform
 from penstock.sdk.columns.type_names import sql_name
-from penstock.sdk.isolate import isolate
 from penstock.sdk.record import Decoded, Encoded, Failure
 
 
@@ -38,7 +38,7 @@ def decode_values(payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         return conform(pa.record_batch([part], names=schema.names), schema)
 
     def decode(present: pa.BinaryArray) -> Decoded:
-        parts = isolate(
+        parts = bisect_failures(
             len(present), lambda start, stop: attempt(present.slice(start, stop - start)), _not_utf8
         )
         return collect_decoded(parts, schema)

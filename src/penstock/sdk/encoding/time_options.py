@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.sdk.columns.conversion import Conversion
-from penstock.sdk.columns.text_values import TimeForm, Times
+from penstock.sdk.columns.scalar_parsing import TimeForm, Times
 from penstock.sdk.columns.times import Nanoseconds
 from penstock.sdk.config import Config
 

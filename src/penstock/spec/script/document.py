@@ -7,12 +7,12 @@ from pathlib import Path
 
 from penstock.core.errors import SpecError, raise_all
 from penstock.core.location import Location
-from penstock.spec.script.build import map_node
 from penstock.spec.script.nodes import ScriptNodes
 from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.statements import Statement, read_statement
 from penstock.spec.script.tables import resolve_tables
 from penstock.spec.script.tokens import Text, split_statements
+from penstock.spec.script.tree_nodes import map_node
 from penstock.spec.script.unclosed import find_open, tokenize_closed
 from penstock.spec.script.unread import UnreadStatements
 from penstock.spec.tree.document import Document

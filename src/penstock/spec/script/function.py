@@ -8,10 +8,10 @@ from penstock.core.errors import SpecError
 from penstock.core.names import quote_name
 from penstock.core.text import did_you_mean
 from penstock.spec.dialects.python_functions import OPPOSITE_OPTIONS, SPELLINGS
-from penstock.spec.script.build import derived_node, map_node, text_node
 from penstock.spec.script.options import check_unique, read_options
 from penstock.spec.script.reader import TokenReader, spark_type
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.tree_nodes import derived_node, map_node, text_node
 from penstock.spec.tree.nodes import File, Node, ScalarNode
 
 _CLAUSES = (

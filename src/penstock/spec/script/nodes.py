@@ -15,7 +15,6 @@ from penstock.spec.script.assignment import (
     selected_table,
     union,
 )
-from penstock.spec.script.build import derived_node, key, map_node, names_node
 from penstock.spec.script.event_times import AssumedTimes, is_lookup
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.hidden_times import HiddenTimes
@@ -34,6 +33,7 @@ from penstock.spec.script.statements import (
 )
 from penstock.spec.script.tables import Tables
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.tree_nodes import derived_node, key, map_node, names_node
 from penstock.spec.script.unread import UnreadStatements
 from penstock.spec.tree.nodes import File, Node
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from penstock.core.errors import SpecError
 from penstock.core.text import did_you_mean, nearest
-from penstock.spec.script.build import map_node
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.tree_nodes import map_node
 from penstock.spec.tree.nodes import File, Node, ScalarNode
 
 _TYPE = "type"

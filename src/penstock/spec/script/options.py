@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.core.errors import SpecError
-from penstock.spec.script.build import list_node, number_node, text_node
 from penstock.spec.script.reader import TokenReader
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.tree_nodes import list_node, number_node, text_node
 from penstock.spec.tree.nodes import File, Node
 
 _MAX_DEPTH = 16

@@ -7,13 +7,13 @@ from collections import Counter
 from penstock.core.errors import SpecError
 from penstock.core.names import derived_name
 from penstock.spec.script.assignment import unique_names
-from penstock.spec.script.build import derived_node, key, map_node, query_node
 from penstock.spec.script.dialect import Dialect
 from penstock.spec.script.function import CreateFunction
 from penstock.spec.script.hidden_times import HiddenTimes
 from penstock.spec.script.lift import lift_windows
 from penstock.spec.script.row_times import window_columns
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.tree_nodes import derived_node, key, map_node, query_node
 from penstock.spec.tree.nodes import File, Node
 from penstock.sql.text.edits import Translation
 

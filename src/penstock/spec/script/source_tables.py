@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.core.names import quote_name
-from penstock.spec.script.build import derived_node, key, map_node, names_node, text_node, type_node
 from penstock.spec.script.dialect import DELAY, Dialect
 from penstock.spec.script.event_times import AssumedTimes
 from penstock.spec.script.hidden_times import EVENT_TIME
@@ -14,6 +13,14 @@ from penstock.spec.script.sections import Sections
 from penstock.spec.script.statements import CreateTable
 from penstock.spec.script.table import TableColumn
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.tree_nodes import (
+    derived_node,
+    key,
+    map_node,
+    names_node,
+    text_node,
+    type_node,
+)
 from penstock.spec.script.watermark import Watermark
 from penstock.spec.tree.nodes import File, Node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.spec.dialects.arroyo.keys import (
+from penstock.spec.dialects.arroyo.option_rules import (
     Key,
     Rules,
     Unsupported,

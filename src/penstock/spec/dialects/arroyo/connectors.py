@@ -19,7 +19,7 @@ from penstock.spec.dialects.arroyo.files import (
     combine_files,
     suffix_of,
 )
-from penstock.spec.dialects.arroyo.keys import (
+from penstock.spec.dialects.arroyo.option_rules import (
     SWITCH,
     Connector,
     Key,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.core.units import seconds
-from penstock.spec.dialects.arroyo.keys import Key, Rules, Unsupported, Value
+from penstock.spec.dialects.arroyo.option_rules import Key, Rules, Unsupported, Value
 from penstock.spec.script.options import Option
 from penstock.spec.tree.nodes import ScalarNode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from penstock.spec.dialects.arroyo.connectors import CONNECTORS
-from penstock.spec.dialects.arroyo.keys import (
+from penstock.spec.dialects.arroyo.option_rules import (
     SWITCH,
     Connector,
     Key,

@@ -17,7 +17,14 @@ from penstock.spec.dialects.arroyo.formats import (
     format_rules,
     is_of_arroyo,
 )
-from penstock.spec.dialects.arroyo.keys import Connector, Key, Rule, Unsupported, Value, is_true
+from penstock.spec.dialects.arroyo.option_rules import (
+    Connector,
+    Key,
+    Rule,
+    Unsupported,
+    Value,
+    is_true,
+)
 from penstock.spec.dialects.arroyo.values import (
     located,
     text_of,
@@ -26,10 +33,10 @@ from penstock.spec.dialects.arroyo.values import (
     with_value,
     written_text,
 )
-from penstock.spec.script.build import list_node
 from penstock.spec.script.dialect import Kind
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.tree_nodes import list_node
 from penstock.spec.tree.nodes import File, Node, ScalarNode
 
 _GROUPS = (

@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from penstock.spec.dialects.arroyo.keys import Value
-from penstock.spec.script.build import derived_node, list_node, map_node
+from penstock.spec.dialects.arroyo.option_rules import Value
 from penstock.spec.script.options import Option
 from penstock.spec.script.tokens import Text
+from penstock.spec.script.tree_nodes import derived_node, list_node, map_node
 from penstock.spec.tree.nodes import File, Node, ScalarNode, SequenceNode
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")

@@ -40,7 +40,7 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
     for call in sql.calls(*_WRITERS, *_READERS):
         name, formats = sql[call.name].value.lower(), call.arguments[1:]
         if name in _WRITERS and formats:
-            _check_letters(sql, formats[0])
+            _check_dead_letters(sql, formats[0])
         if not formats or not any(_CODE.search(literal(sql, each) or "") for each in formats):
             continue
         patterns = [quote(_pattern(sql, each)) for each in formats]
@@ -55,7 +55,7 @@ def edits(sql: Sql) -> Iterator[list[Edit]]:
         yield _rewrite(sql, call, template)
 
 
-def _check_letters(sql: Sql, argument: tuple[int, int]) -> None:
+def _check_dead_letters(sql: Sql, argument: tuple[int, int]) -> None:
     """Raises DialectError at a format of PostgreSQL, as `YYYY-MM-DD HH24:MI`."""
     if _OF_POSTGRESQL.search(literal(sql, argument) or ""):
         raise DialectError(
@@ -76,7 +76,7 @@ def _pattern(sql: Sql, argument: tuple[int, int]) -> str:
     """Returns a format as a pattern of Spark."""
     parts = []
     for match in _PART.finditer(literal(sql, argument) or ""):
-        code, letters, apostrophe, reserved, other = match.groups()
+        code, dead_letters, apostrophe, reserved, other = match.groups()
         if code is not None:
             if code not in _LETTERS:
                 raise DialectError(
@@ -88,5 +88,5 @@ def _pattern(sql: Sql, argument: tuple[int, int]) -> str:
         elif apostrophe:
             parts.append("''")
         else:
-            parts.append(f"'{letters or reserved}'" if letters or reserved else other)
+            parts.append(f"'{dead_letters or reserved}'" if dead_letters or reserved else other)
     return "".join(parts)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from penstock.core.files.durable import replace_durably
-from penstock.engine.tasks.spool import DEAD_LETTER, assign_unique_ids
+from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER, assign_unique_ids
 
 _PLACES = ".places.json"
 """The file in the folder of a batch with the places that were found for its letters, by ID."""
@@ -23,7 +23,7 @@ class Place(NamedTuple):
     position: int
 
 
-def read_letters(path: Path) -> pa.Table:
+def read_dead_letters(path: Path) -> pa.Table:
     """Returns the letters of a file. Files of earlier versions lack the last columns.
 
     Raises OSError, and ArrowInvalid for a damaged file.
@@ -36,15 +36,15 @@ def read_letters(path: Path) -> pa.Table:
     return table.cast(DEAD_LETTER)
 
 
-def first_of_each_id(letters: pa.Table) -> pa.Table:
+def first_of_each_id(dead_letters: pa.Table) -> pa.Table:
     """Returns the first letter of each ID."""
     first: dict[str, int] = {}
-    for index, identity in enumerate(letters.column("id").to_pylist()):
+    for index, identity in enumerate(dead_letters.column("id").to_pylist()):
         first.setdefault(identity, index)
-    return letters.take(pa.array(list(first.values()), pa.int64()))
+    return dead_letters.take(pa.array(list(first.values()), pa.int64()))
 
 
-def read_batch(folder: Path, read: Callable[[Path], pa.Table] = read_letters) -> pa.Table:
+def read_batch(folder: Path, read: Callable[[Path], pa.Table] = read_dead_letters) -> pa.Table:
     """Returns the letters in the folder of a batch, each ID once, with the places that are known.
 
     The order is equal in all computations of the batch. `read` reads a file.
@@ -54,8 +54,8 @@ def read_batch(folder: Path, read: Callable[[Path], pa.Table] = read_letters) ->
         if not path.name.startswith("."):
             by_folder.setdefault(path.parent, []).append(read(path))
     tables = [assign_unique_ids(pa.concat_tables(parts)) for parts in by_folder.values()]
-    letters = first_of_each_id(pa.concat_tables([DEAD_LETTER.empty_table(), *tables]))
-    return _with_places(letters, _read_places(folder))
+    dead_letters = first_of_each_id(pa.concat_tables([DEAD_LETTER.empty_table(), *tables]))
+    return _with_places(dead_letters, _read_places(folder))
 
 
 def write_places(folder: Path, places: Mapping[str, Place]) -> None:
@@ -70,11 +70,11 @@ def _read_places(folder: Path) -> dict[str, Place]:
     return {identity: Place(*place) for identity, place in json.loads(path.read_text()).items()}
 
 
-def _with_places(letters: pa.Table, places: Mapping[str, Place]) -> pa.Table:
+def _with_places(dead_letters: pa.Table, places: Mapping[str, Place]) -> pa.Table:
     """Returns letters with the places that are known by ID."""
     if not places:
-        return letters
-    rows = letters.to_pylist()
+        return dead_letters
+    rows = dead_letters.to_pylist()
     for row in rows:
         if row["origin"] is None and row["id"] in places:
             row["origin"], row["position"] = places[row["id"]]

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from penstock.engine.catalyst.fallible import is_fallible
+from penstock.engine.catalyst.fallible_expressions import is_fallible
 
 pytestmark = pytest.mark.spark
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.sql.facts import parse_facts
-from penstock.sql.kept_columns import computed_rows, keyed_rows
 from penstock.sql.keyed_rows import KeyedRows
+from penstock.sql.primary_keys import computed_rows, keyed_rows
 
 KEYED = KeyedRows(("id", "x", "tags"), ("id",), ("id",), {"id": "INT", "x": "STRING"})
 RELATIONS = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from penstock.sdk.columns.json_mark import is_json
-from penstock.sdk.columns.text_values import NOT_FINITE
+from penstock.sdk.columns.scalar_parsing import NOT_FINITE
 from penstock.sdk.columns.times import duration_text, has_iso_text, iso_scalar_text
 from penstock.sdk.columns.type_names import is_list
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from penstock.core.errors import PlanError
 from penstock.plan.model import Node, Query
 from penstock.sdk import Capability, Source
-from penstock.sdk.changes import OPERATION_COLUMN, Changes, add_operation
 from penstock.sdk.columns.type_names import sql_name
+from penstock.sdk.operations import OPERATION_COLUMN, Changes, add_operation
 from penstock.spec.node_models import SinkSpec, SourceSpec, TransformSpec
 from penstock.sql.determinism import deterministic, samples_rows
 from penstock.sql.keyed_rows import KeyedRows
@@ -250,9 +250,9 @@ def unsupported_state(node: Node, nodes: Mapping[str, Node]) -> PlanError | None
     column = changing[0].operation
     return PlanError(
         f'{node.label} keeps state, and the rows of "{changing[0].name}" are changes (column '
-        f'"{column}"): an update or a delete cannot be taken back from the state',
+        f'"{column}"): an update or a delete cannot be retracted from the state',
         code="state-of-changes",
-        hint="Use type: sql, which takes them back, as with SELECT DISTINCT or GROUP BY, or "
+        hint="Use type: sql, which retracts them, as with SELECT DISTINCT or GROUP BY, or "
         f'remove the column "{column}" with the transform drop to treat each change as a new row.',
         where=node.where,
     )
@@ -266,7 +266,7 @@ def _unknown_rows(node: Node, changing: Sequence[Node]) -> PlanError | None:
     )
     if keyless is None:
         return None
-    verb = "combines the" if node.stateful else "takes back"
+    verb = "combines the" if node.stateful else "retracts"
     return PlanError(
         f'{node.label} {verb} rows of "{keyless.name}", which are changes (column '
         f'"{keyless.operation}") without a primary key',
@@ -278,7 +278,7 @@ def _unknown_rows(node: Node, changing: Sequence[Node]) -> PlanError | None:
 
 
 def unrepeatable_changes(node: Node, nodes: Mapping[str, Node]) -> PlanError | None:
-    """Returns the error of rows that cannot be taken back, by chance or the current time, or None.
+    """Returns the error of rows that cannot be retracted, by chance or the current time, or None.
 
     An updating transform computes a row again when it takes the row back.
     """
@@ -289,7 +289,7 @@ def unrepeatable_changes(node: Node, nodes: Mapping[str, Node]) -> PlanError | N
     texts = [sql.text for sql in node.sql_texts if not samples_rows(sql.text)]
     if node.updating and not deterministic(*texts):
         problem = (
-            "depends on chance or the current time, and its rows are taken back when they change"
+            "depends on chance or the current time, and its rows are retracted when they change"
         )
         hint = (
             "Compute the value in a transform upstream of the updating query, which keeps it as a "

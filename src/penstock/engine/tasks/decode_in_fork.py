@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.core.errors import RecordError
-from penstock.sdk import Format, isolate
+from penstock.sdk import Format, bisect_failures
 from penstock.sdk.columns.conform import concat_batches
 from penstock.sdk.forked import iterate_forked
 from penstock.sdk.record import DecodeFailure, Rows
 
 
-def decode_isolated(format_: Format[Any], payloads: pa.BinaryArray, schema: pa.Schema) -> Rows:
+def decode_in_fork(format_: Format[Any], payloads: pa.BinaryArray, schema: pa.Schema) -> Rows:
     """Decodes payloads as `Format.rows` does, in a fork of this process.
 
     A payload that crashes the fork is a failure with the code `decoder-crashed`. Finding the
@@ -29,7 +29,7 @@ def decode_isolated(format_: Format[Any], payloads: pa.BinaryArray, schema: pa.S
     batches: list[pa.RecordBatch] = []
     index: list[np.ndarray] = [np.array([], np.int64)]
     failures: list[DecodeFailure] = []
-    for start, stop, outcome in isolate(len(payloads), attempt, _raise_unexpected):
+    for start, stop, outcome in bisect_failures(len(payloads), attempt, _raise_unexpected):
         if isinstance(outcome, RecordError):
             failures.append(DecodeFailure(start, payloads[start].as_py(), None, outcome))
             continue
@@ -42,7 +42,7 @@ def decode_isolated(format_: Format[Any], payloads: pa.BinaryArray, schema: pa.S
     return Rows(concat_batches(batches, schema), pa.array(np.concatenate(index)), failures)
 
 
-def decode_record_isolated(decode: Callable[[], pa.RecordBatch]) -> pa.RecordBatch:
+def decode_record_in_fork(decode: Callable[[], pa.RecordBatch]) -> pa.RecordBatch:
     """Decodes one payload with `decode` in a fork of this process. Raises RecordError."""
 
     def batches() -> Iterator[pa.RecordBatch]:

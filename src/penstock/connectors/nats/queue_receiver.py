@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from penstock.connectors.nats.client import connect
 from penstock.connectors.nats.errors import translate_errors
+from penstock.connectors.nats.receiver import SubscriberSource
 from penstock.connectors.nats.stream import STREAM_METADATA, stream_metadata
-from penstock.connectors.nats.subscriber import SubscriberSource
 from penstock.sdk import Journal, Message
 
 if TYPE_CHECKING:

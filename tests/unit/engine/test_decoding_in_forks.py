@@ -11,7 +11,7 @@ import pytest
 
 from penstock.connectors.memory import MemorySource, MemorySourceConfig
 from penstock.core.errors import DecodeError, Transient
-from penstock.engine.tasks.isolated import decode_isolated, decode_record_isolated
+from penstock.engine.tasks.decode_in_fork import decode_in_fork, decode_record_in_fork
 from penstock.formats.json import JsonConfig
 from penstock.formats.json.plain import PlainJson
 from penstock.sdk import Decoded, Format
@@ -45,7 +45,7 @@ def array(payloads: list[bytes | None]) -> pa.BinaryArray:
 def test_payload_that_crashes_the_decoder_is_a_failure() -> None:
     payloads = [b'{"n":%d}' % n for n in range(200)]
     payloads[17], payloads[18], payloads[150] = b"abort", b"exit", b"x"
-    found = decode_isolated(Fragile(JsonConfig()), array(payloads), COLUMNS)
+    found = decode_in_fork(Fragile(JsonConfig()), array(payloads), COLUMNS)
     expected = [n for n in range(200) if n not in (17, 18, 150)]
     assert found.rows.column("n").to_pylist() == expected
     assert found.index is not None and found.index.to_pylist() == expected
@@ -60,13 +60,13 @@ def test_payload_that_crashes_the_decoder_is_a_failure() -> None:
 def test_isolated_decoding_equals_decoding(framing: str) -> None:
     format_: Format[JsonConfig] = Fragile(JsonConfig.model_validate({"framing": framing}))
     payloads = array([b'{"n":1}\n{"n":2}\nx', None, b'{"n":3}', b"", b"y\ny"])
-    isolated = decode_isolated(format_, payloads, COLUMNS)
+    isolated = decode_in_fork(format_, payloads, COLUMNS)
     direct = format_.rows(payloads, COLUMNS)
     assert isolated.rows.equals(direct.rows)
     assert direct.index is not None and isolated.index is not None
     assert isolated.index.equals(direct.index)
     assert str(isolated.failures) == str(direct.failures)
-    assert decode_isolated(format_, array([]), COLUMNS).rows.num_rows == 0
+    assert decode_in_fork(format_, array([]), COLUMNS).rows.num_rows == 0
 
 
 def test_errors_other_than_of_a_record_are_raised() -> None:
@@ -77,7 +77,7 @@ def test_errors_other_than_of_a_record_are_raised() -> None:
         (b"stop", Transient),
     ):
         with pytest.raises(error):
-            decode_isolated(format_, array([b'{"n":1}', payload]), COLUMNS)
+            decode_in_fork(format_, array([b'{"n":1}', payload]), COLUMNS)
 
 
 def test_fork_ends_with_its_iteration() -> None:
@@ -112,9 +112,9 @@ def test_error_that_cannot_be_pickled_keeps_its_text() -> None:
 def test_dead_letter_is_decoded_again_in_isolation() -> None:
     source = MemorySource(MemorySourceConfig(payloads=[]))
     source.format, source.columns = Fragile(JsonConfig()), COLUMNS
-    assert decode_record_isolated(lambda: source.decode(b'{"n":1}', "o", 1)).to_pylist() == [
+    assert decode_record_in_fork(lambda: source.decode(b'{"n":1}', "o", 1)).to_pylist() == [
         {"n": 1}
     ]
     with pytest.raises(DecodeError) as raised:
-        decode_record_isolated(lambda: source.decode(b"abort", "o", 1))
+        decode_record_in_fork(lambda: source.decode(b"abort", "o", 1))
     assert raised.value.code == CRASHED

@@ -15,7 +15,7 @@ from penstock.connectors import memory
 from penstock.connectors.files import FilesSink
 from penstock.connectors.memory import MemorySink
 from penstock.core.errors import Rejected, StateError
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.formats.json import Json, JsonConfig
 from penstock.runtime.dead_letters.store import Collector, DeadLetters
 from penstock.runtime.state.directory import StateDirectory
@@ -37,15 +37,15 @@ def reject(
     state: StateDirectory, node: str, *payloads: str, query: str = "q", batch: int = 0
 ) -> None:
     spool = Spool("p", query, node, "sink", directory=str(state.spool / query))
-    letters = spool.begin(batch, 0)
+    dead_letters = spool.begin(batch, 0)
     for payload in payloads:
-        letters.add(payload.encode(), Rejected("too large"))
-    letters.close()
+        dead_letters.add(payload.encode(), Rejected("too large"))
+    dead_letters.close()
 
 
 def stored(state: StateDirectory) -> list[Any]:
-    letters = DeadLetters(state.dead_letters).read().to_pylist()
-    return sorted((letter["node"], letter["payload"]) for letter in letters)
+    dead_letters = DeadLetters(state.dead_letters).read().to_pylist()
+    return sorted((letter["node"], letter["payload"]) for letter in dead_letters)
 
 
 def test_committed_sink_keeps_its_dead_letters(state: StateDirectory) -> None:
@@ -85,9 +85,9 @@ def test_batches_that_are_not_committed_stay_in_the_spool(state: StateDirectory)
 def test_an_incomplete_partition_does_not_replace_its_dead_letters(state: StateDirectory) -> None:
     spool = Spool("p", "q", "source", "decode", directory=str(state.spool / "q"))
     for payload, complete in ((b"a", True), (b"b", False)):
-        letters = spool.begin(0, 0)
-        letters.add(payload, Rejected("too large"))
-        letters.close(complete=complete)
+        dead_letters = spool.begin(0, 0)
+        dead_letters.add(payload, Rejected("too large"))
+        dead_letters.close(complete=complete)
     make_collector(state).collect("q", 0)
     assert stored(state) == [("source", b"a")]
 
@@ -95,16 +95,16 @@ def test_an_incomplete_partition_does_not_replace_its_dead_letters(state: StateD
 def test_dead_letters_within_their_limits(state: StateDirectory) -> None:
     reject(state, "first", "a")
     make_collector(state).collect("q", 0)
-    letters = DeadLetters(state.dead_letters)
-    (path,) = letters.files()
+    dead_letters = DeadLetters(state.dead_letters)
+    (path,) = dead_letters.files()
     size = path.stat().st_size
-    letters.enforce_limits(size, 60)
+    dead_letters.enforce_limits(size, 60)
     with pytest.raises(StateError) as caught:
-        letters.enforce_limits(size - 1, 60)
+        dead_letters.enforce_limits(size - 1, 60)
     assert caught.value.code == "too-many-dead-letters"
     os.utime(path, (time.time() - 61, time.time() - 61))
-    letters.enforce_limits(0, 60)
-    assert letters.count() == 0
+    dead_letters.enforce_limits(0, 60)
+    assert dead_letters.count() == 0
 
 
 def test_kept_dead_letters_of_another_batch_are_removed(state: StateDirectory) -> None:

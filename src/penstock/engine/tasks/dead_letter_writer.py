@@ -187,7 +187,7 @@ class DeadLetterWriter:
             return
         if self._rows and (complete or not self._file("arrow").exists()):
             hidden, final = self._paths("arrow")
-            write_letters(hidden, pa.Table.from_pylist(self._rows, schema=DEAD_LETTER))
+            write_dead_letters(hidden, pa.Table.from_pylist(self._rows, schema=DEAD_LETTER))
             rename_durably(hidden, final)
             self._sync_folders(final.parent)
         if self.candidates and (complete or not self._file(CANDIDATES).exists()):
@@ -246,28 +246,30 @@ def _digest(key: list[object]) -> str:
     return hashlib.sha1(json.dumps(key).encode()).hexdigest()[:20]
 
 
-def conceal_messages(letters: pa.Table) -> pa.Table:
+def conceal_messages(dead_letters: pa.Table) -> pa.Table:
     """Returns dead letters with asterisks in place of known secrets in their messages.
 
     Tasks do not know the secrets, but the driver does.
     """
     index = DEAD_LETTER.get_field_index("message")
-    messages = [conceal(message) for message in letters.column(index).to_pylist()]
-    return letters.set_column(index, DEAD_LETTER.field(index), pa.array(messages, pa.string()))
+    messages = [conceal(message) for message in dead_letters.column(index).to_pylist()]
+    return dead_letters.set_column(index, DEAD_LETTER.field(index), pa.array(messages, pa.string()))
 
 
-def write_letters(path: Path, letters: pa.Table) -> None:
+def write_dead_letters(path: Path, dead_letters: pa.Table) -> None:
     """Writes dead letters to a private file."""
     with open_private(path, "wb") as file, pa.ipc.new_file(file, DEAD_LETTER) as writer:
-        writer.write_table(letters)
+        writer.write_table(dead_letters)
 
 
-def assign_unique_ids(letters: pa.Table) -> pa.Table:
+def assign_unique_ids(dead_letters: pa.Table) -> pa.Table:
     """Returns the dead letters of one computation of a batch with distinct IDs for equal rows."""
     counts: Counter[str] = Counter()
     ids = []
-    for identity, position in zip(*(letters.column(n).to_pylist() for n in _IDENTITY), strict=True):
+    for identity, position in zip(
+        *(dead_letters.column(n).to_pylist() for n in _IDENTITY), strict=True
+    ):
         repetition = counts[identity] if position is None else 0
         counts[identity] += 1
         ids.append(_digest([identity, repetition]) if repetition else identity)
-    return letters.set_column(0, DEAD_LETTER.field("id"), pa.array(ids, pa.string()))
+    return dead_letters.set_column(0, DEAD_LETTER.field("id"), pa.array(ids, pa.string()))

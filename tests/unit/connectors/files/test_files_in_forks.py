@@ -18,7 +18,7 @@ from penstock.connectors.files.local import LocalStorage
 from penstock.core.errors import PlanError, Transient
 from penstock.engine.sources.source import SourceTask
 from penstock.engine.sources.source_readers import read_all
-from penstock.engine.tasks.spool import Spool
+from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.formats.json import Json, JsonConfig
 from penstock.formats.parquet import Parquet, ParquetConfig
 from penstock.sdk import FileFormat, Read

@@ -11,7 +11,7 @@ from penstock.core.exits import exception_text
 T = TypeVar("T")
 
 
-def isolate(
+def bisect_failures(
     count: int,
     attempt: Callable[[int, int], T],
     convert_error: Callable[[Exception], RecordError] | None = None,
