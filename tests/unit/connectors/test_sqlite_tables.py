@@ -188,7 +188,7 @@ def test_missing_tables(path: str, db: sqlite3.Connection) -> None:
             call()
         assert "orders" in (caught.value.hint or "")
     assert 'CREATE TABLE IF NOT EXISTS "oders" ("a" BIGINT)' in (caught.value.hint or "")
-    with pytest.raises(Permanent, match='there is no table "oders"') as missing:
+    with pytest.raises(OptionError, match='there is no table "oders"') as missing:
         source(path, table="oders").check()
     assert "orders" in (missing.value.hint or "")
 

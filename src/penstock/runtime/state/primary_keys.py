@@ -23,7 +23,7 @@ def resolve_primary_keys(plan: Plan, state: StateDirectory | None, *, pin: bool 
     if not sources:
         return plan
     stored = (state.read(FILE) if state is not None else None) or {}
-    keys = {node.name: _key(node, stored) for node in sources}
+    keys = {node.name: _key(plan, node, stored) for node in sources}
     if state is not None and pin and any(name not in stored for name in keys):
         state.write(FILE, {**stored, **keys})
     return with_primary_keys(plan, keys)
@@ -47,11 +47,11 @@ def without_unknown_keys(plan: Plan) -> Plan:
     return with_primary_keys(plan, dict.fromkeys(unknown, ())) if unknown else plan
 
 
-def _key(node: Node, stored: Mapping[str, list[str]]) -> tuple[str, ...]:
+def _key(plan: Plan, node: Node, stored: Mapping[str, list[str]]) -> tuple[str, ...]:
     if node.name in stored:
         return tuple(stored[node.name])
     try:
         return node.source.infer_primary_key()
     except PenstockError as error:
-        error.where = error.where or node.where
+        error.where = plan.locate(error, node)
         raise

@@ -65,7 +65,7 @@ def resolve_schemas(
             continue
         try:
             assert isinstance(node.spec, SourceSpec)
-            node.source.columns = with_operation(_infer(node), node.spec, node.source)
+            node.source.columns = with_operation(_infer(plan, node), node.spec, node.source)
         except UserError as error:
             wrong[node.name] = error
             continue
@@ -89,7 +89,7 @@ def read_pinned(state: StateDirectory) -> dict[str, pa.Schema]:
     return {name: _unpack(entry["arrow"]) for name, entry in (state.read(FILE) or {}).items()}
 
 
-def _infer(node: Node) -> pa.Schema:
+def _infer(plan: Plan, node: Node) -> pa.Schema:
     source = node.source
     try:
         columns = None
@@ -99,7 +99,7 @@ def _infer(node: Node) -> pa.Schema:
             columns = source.format.infer_schema(source.format.records(source.sample(SAMPLE)).texts)
         check_distinct(columns or ())
     except PenstockError as error:
-        error.where = error.where or node.where
+        error.where = plan.locate(error, node)
         raise
     if columns is None or not len(columns):
         raise PlanError(

@@ -24,9 +24,7 @@ class TableName:
         while True:
             match = _PART.match(text, position)
             if match is None:
-                raise ValueError(
-                    f"expected the name of a table, as orders or public.orders, found {text!r}"
-                )
+                raise ValueError("expected the name of a table, such as orders or public.orders")
             double, backtick, plain = match.groups()
             parts.append(
                 plain.strip()
@@ -39,7 +37,7 @@ class TableName:
             if position == len(text):
                 return cls(tuple(parts))
             if text[position] != ".":
-                raise ValueError(f'expected a dot after "{parts[-1]}", found {text[position:]!r}')
+                raise ValueError(f'expected a dot after "{parts[-1]}"')
             position += 1
 
     @property

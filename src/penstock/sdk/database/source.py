@@ -302,8 +302,8 @@ class TableSource(ReplayableSource[T], Generic[T]):
             return self.query_columns(self._connection, self.config.query)
         columns = self._connection.columns(self._table)
         if columns is None:
-            raise Permanent(
-                f'there is no table "{self.config.table}"', code="unknown-table",
+            raise OptionError.of(
+                "table", message=f'there is no table "{self.config.table}"', code="unknown-table",
                 hint=did_you_mean(str(self._table), self._connection.tables()),
             )  # fmt: skip
         return columns
