@@ -119,7 +119,8 @@ def test_slow_connections_are_limited_and_closed(
         while not handled:
             accepted = max(accepted, len([*Path("/proc/self/fd").iterdir()]) - opened - len(slow))
             handled = bool(select.select(slow[-1:], [], [], 0.005)[0])
-        assert 0 < accepted <= LIMITS.max_connections_per_address
+        # One more is accepted, and closed at once.
+        assert 0 < accepted <= LIMITS.max_connections_per_address + 1
         for connection in slow:
             with suppress(ConnectionError):
                 while connection.recv(1024):
