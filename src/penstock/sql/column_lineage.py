@@ -61,7 +61,7 @@ class RenamedColumns(ColumnLineage):
         return {names.get(name.lower(), name) for name in times}
 
     def operation(self, column: str) -> str | None:
-        return self.names.get(column, column)
+        return self._lower().get(column.lower(), column)
 
     def _lower(self) -> dict[str, str]:
         return {old.lower(): new for old, new in self.names.items()}
@@ -78,7 +78,7 @@ class RemainingColumns(ColumnLineage):
         return rows.without(self.dropped)
 
     def operation(self, column: str) -> str | None:
-        return None if column in self.dropped else column
+        return None if column.lower() in {name.lower() for name in self.dropped} else column
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Columns with event times below transforms that rename or replace columns, in any case."""
+"""Columns with event times and operations below transforms that rename or replace columns, in any case."""
 
 from __future__ import annotations
 
+from penstock.transforms.drop import Drop, DropConfig
 from penstock.transforms.map import Map, MapConfig
 from penstock.transforms.rename import Rename, RenameConfig
 
@@ -18,3 +19,10 @@ def test_a_replaced_time() -> None:
     assert replaced.relation().lineage.time_columns({"at"}) == set()
     added = Map(MapConfig(set={"Seen": "at"}))
     assert added.relation().lineage.time_columns({"at"}) == {"at", "seen"}
+
+
+def test_an_operation_column() -> None:
+    rename = Rename(RenameConfig(columns={"_OP": "kind"})).relation().lineage
+    assert (rename.operation("_op"), rename.operation("x")) == ("kind", "x")
+    drop = Drop(DropConfig(columns=["_OP"])).relation().lineage
+    assert (drop.operation("_op"), drop.operation("x")) == (None, "x")
