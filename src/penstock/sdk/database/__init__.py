@@ -5,13 +5,14 @@ transaction). `DatabaseSink` and `TableSource` do the rest: creation and compari
 writes with dead letters, upserts, the ledger of committed batches, and reading by cursor columns.
 """
 
+from penstock.sdk.database.config import DatabaseSinkConfig, TableSourceConfig
 from penstock.sdk.database.connection import Connection, DbapiConnection
 from penstock.sdk.database.cursor import Cursor
 from penstock.sdk.database.dialect import Dialect
 from penstock.sdk.database.ledger import Ledger
 from penstock.sdk.database.names import TableName
-from penstock.sdk.database.sink import DatabaseSink, DatabaseSinkConfig
-from penstock.sdk.database.source import TableSource, TableSourceConfig
+from penstock.sdk.database.sink import DatabaseSink
+from penstock.sdk.database.source import TableSource
 from penstock.sdk.database.types import TypeMap
 
 __all__ = [

@@ -5,17 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import field_validator
 
 from penstock.core.errors import OptionError, Permanent, PlanError, RecordError, Rejected
 from penstock.core.text import did_you_mean
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
-from penstock.sdk.config import Config
+from penstock.sdk.database.config import DatabaseSinkConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.ledger import Ledger
 from penstock.sdk.database.names import TableName
@@ -26,22 +25,6 @@ from penstock.sdk.sink import BatchId, Receipt, Sink, Writer
 
 REPLACED = -1
 """The writer in the ledger that has removed the rows before a batch, with `mode: replace`."""
-
-
-class DatabaseSinkConfig(Config):
-    table: str
-    """The table, as `orders` or `public.orders`."""
-    create: bool = True
-    """Creates a missing table, with the primary key of the sink."""
-    schema_changes: Literal["fail", "apply"] = "fail"
-    """The action for columns that the table does not have: an error before the first row, or
-    `ALTER TABLE`."""
-
-    @field_validator("table")
-    @classmethod
-    def _check_table(cls, value: str) -> str:
-        TableName.parse(value)
-        return value
 
 
 T = TypeVar("T", bound=DatabaseSinkConfig)

@@ -10,17 +10,15 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
-from pydantic import Field, field_validator, model_validator
 
 from penstock.core.errors import OptionError, Permanent, RecordError
 from penstock.core.text import did_you_mean
-from penstock.core.units import Duration, PositiveDuration
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.row_json import row_text
 from penstock.sdk.columns.rows import column
-from penstock.sdk.config import Config
+from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor, Values, decode, encode
 from penstock.sdk.database.names import TableName
@@ -28,44 +26,6 @@ from penstock.sdk.record import Read
 from penstock.sdk.source import Offset, ReplayableSource
 
 Rows = list[tuple[Any, ...]]
-
-
-class TableSourceConfig(Config):
-    table: str | None = None
-    """The table, as `orders` or `public.orders`."""
-    query: str | None = None
-    """A SELECT statement in the SQL of the system, in place of a table."""
-    cursor_columns: list[str] = []
-    """The columns in whose order rows are read: an ID that grows, or the time of the last change.
-    The primary key is appended, since several rows may have the same time.
-
-    By default the primary key; with `watch` only if it is one integer. Without cursor columns and
-    primary key all rows are one batch.
-    """
-    watch: bool = False
-    """Also reads rows whose cursor columns grow beyond those that were read; the run does not
-    end."""
-    interval: PositiveDuration = 1.0
-    """The time between two queries for new rows, with `watch`."""
-    min_age: Duration | None = None
-    """The age of a time in the first cursor column at which its rows are read. Rows that are
-    committed later than this after their time, or with an earlier time, may be missed. By default
-    2 seconds if the column holds times."""
-    max_records: int | None = Field(default=None, ge=1)
-    """The maximum number of rows of a batch."""
-
-    @field_validator("table")
-    @classmethod
-    def _check_table(cls, value: str | None) -> str | None:
-        if value is not None:
-            TableName.parse(value)
-        return value
-
-    @model_validator(mode="after")
-    def _check_one_option(self) -> TableSourceConfig:
-        if (self.table is None) == (self.query is None):
-            raise ValueError("expected either table or query")
-        return self
 
 
 T = TypeVar("T", bound=TableSourceConfig)
