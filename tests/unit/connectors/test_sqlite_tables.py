@@ -180,6 +180,17 @@ def test_new_columns(path: str) -> None:
     assert not compare_schemas(rows.schema, target)
 
 
+def test_names_in_another_case(path: str, db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE t (userId BIGINT PRIMARY KEY, note TEXT)")
+    rows = pa.record_batch({"USERID": [1, 2], "Note": ["a", "b"]})
+    made = sink(path, ["USERID"], schema_changes="apply")
+    target = made.target_schema(rows.schema)
+    assert target is not None and not compare_schemas(rows.schema, target)
+    assert not write(made, rows)
+    assert not write(made, rows.slice(1), 1, pa.array(["d"]))
+    assert db.execute("SELECT userId, note FROM t").fetchall() == [(1, "a")]
+
+
 def test_missing_tables(path: str, db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE orders (a BIGINT)")
     made = sink(path, table="oders", create=False)

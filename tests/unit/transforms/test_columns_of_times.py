@@ -1,4 +1,4 @@
-"""Columns with event times and operations below transforms that rename or replace columns, in any case."""
+"""Columns with event times and operations below transforms that change columns, in any case."""
 
 from __future__ import annotations
 

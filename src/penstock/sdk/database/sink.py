@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +14,7 @@ from penstock.core.errors import OptionError, Permanent, PlanError, RecordError,
 from penstock.core.text import did_you_mean
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
+from penstock.sdk.columns.names import find_name, fold
 from penstock.sdk.database.config import DatabaseSinkConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.ledger import Ledger
@@ -88,17 +89,19 @@ class DatabaseSink(Sink[T], Generic[T]):
         return None if target is None else self._as_written(target, columns)
 
     def _as_written(self, target: pa.Schema, columns: pa.Schema) -> pa.Schema:
-        """Returns the target with the types of rows where a new column would have its type."""
+        """Returns the target with the names of rows.
+
+        A column has the type of the rows if a new column for them would have its type.
+        """
         types = self.dialect.types
-        fields = []
-        for field in target:
-            index = columns.get_field_index(field.name)
+        fields = list(target)
+        for written in columns:
+            index = find_name(written.name, target.names)
             if index >= 0:
-                written = columns.field(index)
-                stored = types.field(field.name, types.column_type(written))
-                if stored is not None and stored.type == field.type:
-                    field = field.with_type(written.type)
-            fields.append(field)
+                stored = types.field(written.name, types.column_type(written))
+                same = stored is not None and stored.type == fields[index].type
+                type_ = written.type if same else fields[index].type
+                fields[index] = fields[index].with_name(written.name).with_type(type_)
         return pa.schema(fields)
 
     def change_schema(self, changes: SchemaChanges) -> None:
@@ -126,9 +129,9 @@ class DatabaseSink(Sink[T], Generic[T]):
 
     def _check_key(self, connection: Connection) -> None:
         """Checks that the columns of the primary key identify a row of the table."""
-        key = {*self.primary_key}
+        key = {*map(fold, self.primary_key)}
         keys = connection.unique_keys(self.table)
-        if not any({*each} == key for each in keys):
+        if not any({*map(fold, each)} == key for each in keys):
             dialect = connection.dialect
             name = f"{self.table.name}_{'_'.join(self.primary_key)}"
             raise Permanent(
@@ -149,8 +152,12 @@ class DatabaseSink(Sink[T], Generic[T]):
         is_new = self.ledger.claim(client, batch, partition)
         if is_new and self.mode == "replace":
             self._remove_rows(client, batch)
+        target = client.columns(self.table)
+        names = [] if target is None else target.names
+        found = {name: find_name(name, names) for name in schema.names}
+        spelled = {name: names[index] for name, index in found.items() if index >= 0}
         key = self.primary_key if self.mode == "upsert" else ()
-        return TableWriter(client, self.table, key, partition, is_new)
+        return TableWriter(client, self.table, key, spelled, partition, is_new)
 
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
         if self.mode == "replace" and not receipts:
@@ -187,15 +194,16 @@ class DatabaseSink(Sink[T], Generic[T]):
 class TableWriter(Writer):
     """A writer of a part of a batch, in the transaction of a connection.
 
-    With a `key` rows are upserted, and deleted by their operation. Without `is_new` the rows are
-    in the table already.
+    With a `key` rows are upserted, and deleted by their operation. `names` are the names of the
+    table for columns of the rows. Without `is_new` the rows are in the table already.
     """
 
     def __init__(
-        self, connection: Connection, table: TableName, key: Sequence[str], number: int,
-        is_new: bool,
+        self, connection: Connection, table: TableName, key: Sequence[str],
+        names: Mapping[str, str], number: int, is_new: bool,
     ) -> None:  # fmt: skip
-        self._connection, self._table, self._key = connection, table, tuple(key)
+        self._connection, self._table, self._names = connection, table, names
+        self._key = tuple(names.get(name, name) for name in key)
         self._number, self._is_new = number, is_new
 
     def write(
@@ -206,6 +214,7 @@ class TableWriter(Writer):
     ) -> Sequence[Failure]:
         if not self._is_new:
             return ()
+        rows = rows.rename_columns([self._names.get(n, n) for n in rows.schema.names])
         if not self._key:
             return list(self._apply(self._insert, rows, _indexes(pa.repeat(True, rows.num_rows))))
         has_key = pa.repeat(True, rows.num_rows)
