@@ -166,6 +166,7 @@ TWO = """\
 transforms:
   hourly:
     type: sql
+    on_error: fail
     sql: |
       SELECT window.start AS hour, sum(price) / min(n) AS total
       FROM orders GROUP BY window(at, '1 hour')
