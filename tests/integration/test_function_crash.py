@@ -25,6 +25,16 @@ functions:
       def closed(x: int) -> int:
           os.closerange(3 if x == 10 else 4000, 4096)
           return x
+  reconnects:
+    code: |
+      import socket
+      client = socket.socketpair()
+      def reconnects(x: int) -> int:
+          global client
+          for each in client:
+              each.close()
+          client = socket.socketpair()
+          return x
 transforms:
   p:
     type: python
@@ -35,7 +45,9 @@ transforms:
       import os
       def transform(row):
           return os._exit(7) if row["id"] == 6 else row
-  q: {type: sql, sql: "SELECT id, gone(id) AS x, killed(id) AS y, closed(id) AS z FROM p"}
+  q:
+    type: sql
+    sql: SELECT id, gone(id) AS x, killed(id) AS y, closed(id) AS z, reconnects(id) AS r FROM p
 sinks:
   out: {type: memory, from: q}
 """

@@ -12,6 +12,7 @@ from types import FrameType
 
 from pyspark import daemon
 
+from penstock.engine.workers.connection import CONNECTION
 from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
 
 _serve_task = daemon.worker
@@ -22,6 +23,7 @@ def worker(sock: socket.socket, authenticated: bool) -> int:
     """Serves a task like `pyspark.daemon.worker`. A code other than 0 ends the worker."""
     # `_serve_task` installs this handler for the signals that end a worker.
     vars(daemon)["SIG_DFL"] = _end
+    CONNECTION.set(sock)
     code = 1
     try:
         code = _serve_task(sock, authenticated)
