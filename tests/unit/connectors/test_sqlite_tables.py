@@ -257,6 +257,26 @@ def test_rows_with_the_same_time(path: str, db: sqlite3.Connection) -> None:
     assert read(made, offset)[0] == []
 
 
+def test_new_rows_are_read_after_two_seconds(path: str, db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, changed TIMESTAMP NOT NULL)")
+    db.execute(
+        "INSERT INTO t VALUES (1, datetime('now', '-3 seconds')), (2, datetime('now', '1 day'))"
+    )
+    made = source(path, cursor_columns=["changed"], watch=True)
+    made.columns = pa.schema([("id", pa.int64())])
+    assert read(made)[0] == [{"id": 1}]
+    made = source(path, cursor_columns=["changed"])
+    made.columns = pa.schema([("id", pa.int64())])
+    assert read(made)[0] == [{"id": 1}, {"id": 2}]
+
+
+def test_a_null_in_the_key(path: str, db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE t (at TIMESTAMP NOT NULL, id TEXT PRIMARY KEY)")
+    db.execute("INSERT INTO t VALUES ('2024-05-01', 'a'), ('2024-05-01', NULL)")
+    with pytest.raises(Permanent, match="rows with null in the cursor columns at, id"):
+        read(source(path, cursor_columns=["at"]))
+
+
 def test_rows_without_a_place_in_the_order(path: str, db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE t (id TEXT PRIMARY KEY, changed TIMESTAMP) WITHOUT ROWID")
     db.execute("INSERT INTO t VALUES ('a', NULL), ('b', 1)")

@@ -95,6 +95,12 @@ def test_ranges_of_a_cursor() -> None:
     )
 
 
+def test_columns_that_may_have_nulls() -> None:
+    assert Cursor('"t"', ("at", "id"), DIALECT).nulls() is None
+    some = Cursor('"t"', ("at", "id"), DIALECT, nullable=("at",))
+    assert some.nulls() == 'SELECT 1 FROM "t" WHERE "at" IS NULL LIMIT 1'
+
+
 def test_offsets_of_a_cursor() -> None:
     values = (
         1, 2.5, "x", True, b"\x00\xff", Decimal("1.10"), date(2024, 2, 29),

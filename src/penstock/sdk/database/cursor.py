@@ -27,6 +27,8 @@ class Cursor:
     dialect: Dialect
     condition: str | None = None
     """A condition of rows that may be read now."""
+    nullable: tuple[str, ...] = ()
+    """The columns that may have nulls, which have no place in the order."""
 
     def last(self, start: Values | None) -> tuple[str, Values]:
         """Returns the query of the last row after a position, and its parameters."""
@@ -47,9 +49,11 @@ class Cursor:
         where, parameters = self._where(start, end)
         return f"SELECT count(*) FROM {self.relation}{where}", parameters
 
-    def nulls(self) -> str:
-        """Returns the query of a row that has no place in the order."""
-        nulls = " OR ".join(f"{self.dialect.quote(name)} IS NULL" for name in self.columns)
+    def nulls(self) -> str | None:
+        """Returns the query of a row that has no place in the order; None if there is none."""
+        if not self.nullable:
+            return None
+        nulls = " OR ".join(f"{self.dialect.quote(name)} IS NULL" for name in self.nullable)
         return f"SELECT 1 FROM {self.relation} WHERE {nulls} LIMIT 1"
 
     @property

@@ -68,8 +68,14 @@ class TableSource(ReplayableSource[T], Generic[T]):
         return key if pa.types.is_integer(columns.field(key[0]).type) else ()
 
     def min_age_condition(self, column: str, seconds: float) -> str:
-        """Returns the condition that the time in a quoted column is older than `seconds`."""
-        raise NotImplementedError
+        """Returns the condition that the time in a quoted column is older than `seconds`.
+
+        Override it where the system has a clock. The default raises OptionError.
+        """
+        raise OptionError.of(
+            "min_age", message="the age of rows is not supported", code="invalid-option",
+            hint='Set min_age: 0s, and write times that grow with each commit.',
+        )  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -106,7 +112,8 @@ class TableSource(ReplayableSource[T], Generic[T]):
         cursor = self._cursor
         if not cursor.columns:
             return {"after": []}
-        if self._connection.query(cursor.nulls()):
+        nulls = cursor.nulls()
+        if nulls is not None and self._connection.query(nulls):
             raise Permanent(
                 f"{self._name} has rows with null in the cursor columns "
                 f"{', '.join(cursor.columns)}, which have no place in the order",
@@ -241,12 +248,14 @@ class TableSource(ReplayableSource[T], Generic[T]):
                     "be found",
                     hint="Set cursor_columns to columns that grow with each new or changed row.",
                 )  # fmt: skip
-            return Cursor(self._relation, growing or key, dialect)
+            nullable = () if growing else key
+            return Cursor(self._relation, growing or key, dialect, nullable=nullable)
         columns = self._target_columns()
         self._check_cursor_columns(columns.names)
         condition = self._condition(columns.field(names[0]))
-        rest = tuple(name for name in key if name not in names)
-        return Cursor(self._relation, (*names, *rest), dialect, condition)
+        names += tuple(name for name in key if name not in names)
+        nullable = tuple(name for name in names if columns.field(name).nullable)
+        return Cursor(self._relation, names, dialect, condition, nullable)
 
     def _condition(self, first: pa.Field) -> str | None:
         """Returns the condition of rows that may be read by the age of their time."""
