@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from distribution import SERVERS, module_places
@@ -26,3 +27,10 @@ def test_contracts_are_the_last_of_a_server() -> None:
     assert [path.parts[1] for path in sorted(paths, key=lambda path: places[path])] == [
         "chaos", "integration", "contract"
     ]  # fmt: skip
+
+
+def test_module_names_are_unique() -> None:
+    """Pytest imports the modules of directories without packages by their names alone."""
+    tests = Path(__file__).resolve().parents[1]
+    counts = Counter(path.name for path in tests.rglob("test_*.py"))
+    assert [name for name, count in counts.items() if count > 1] == []
