@@ -24,6 +24,7 @@ pytest_plugins = [
             "mosquitto",
             "nats",
             "peer",
+            "postgres",
             "pulsar",
             "pushing",
             "rabbitmq",

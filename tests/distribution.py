@@ -23,6 +23,7 @@ SERVERS = {
     "redis": ("redis", "redis_cluster"),
     "aws": ("aws", "s3"),
     "mosquitto": ("mosquitto",),
+    "postgres": ("postgres",),
     "spark": ("spark_cluster",),
 }
 """Fixtures by kind of server, the most expensive kind first."""

@@ -83,7 +83,7 @@ def test_ranges_of_a_cursor() -> None:
     assert cursor.last(None) == (
         'SELECT "at", "id" FROM "t" WHERE old ORDER BY "at" DESC, "id" DESC LIMIT 1', ()
     )  # fmt: skip
-    assert cursor.rows(["n"], (1, 2), (3, 4)) == (
+    assert cursor.rows('"n"', (1, 2), (3, 4)) == (
         'SELECT "n" FROM "t" WHERE ("at", "id") > (?, ?) AND ("at", "id") <= (?, ?) ' + order,
         (1, 2, 3, 4),
     )

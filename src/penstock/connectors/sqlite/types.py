@@ -30,6 +30,7 @@ TYPES = TypeMap(
         "timestamp": "TIMESTAMP",
         "timestamp_ntz": "TIMESTAMP_NTZ",
         "list": "JSON_TEXT",
+        "nested_list": "JSON_TEXT",
         "map": "JSON_TEXT",
         "struct": "JSON_TEXT",
         "json": "JSON_TEXT",

@@ -75,10 +75,12 @@ def _offsets(array: pa.Array) -> tuple[pa.Array, pa.Array | None, slice]:
 def _struct(array: pa.StructArray, type_: pa.StructType, leaf: Leaf) -> pa.StructArray:
     valid = array.is_valid() if array.null_count else None
     names = [field.name for field in array.type]
+    # Values below a null are arbitrary; `flatten` makes them null.
+    found = array.flatten() if valid is not None else [*map(array.field, range(len(names)))]
     children = []
     for field in type_:
         index = find_name(field.name, names)
-        child = pa.nulls(len(array)) if index < 0 else array.field(index)
+        child = pa.nulls(len(array)) if index < 0 else found[index]
         children.append(_convert_field(child, field, leaf, valid))
     mask = pc.invert(valid) if valid is not None else None
     if not children:

@@ -40,9 +40,9 @@ class Cursor:
         order = self._order("DESC")
         return f"SELECT {self._names} FROM ({inner}) AS penstock_rows {order} LIMIT 1", parameters
 
-    def rows(self, names: Sequence[str], start: Values | None, end: Values) -> tuple[str, Values]:
-        """Returns the query of columns of the rows after `start`, up to `end`."""
-        return self._select(self.dialect.quote_all(names), start, end, "ASC", None)
+    def rows(self, items: str, start: Values | None, end: Values) -> tuple[str, Values]:
+        """Returns the query of a SELECT list of the rows after `start`, up to `end`."""
+        return self._select(items, start, end, "ASC", None)
 
     def count(self, start: Values | None, end: Values) -> tuple[str, Values]:
         """Returns the query of the number of rows of a range."""

@@ -67,14 +67,18 @@ class Dialect:
 
     def upsert(self, table: TableName, names: Sequence[str], key: Sequence[str]) -> str:
         """Returns the statement that inserts a row, or replaces the row with its key."""
-        others = [name for name in names if name not in key]
         if self.upsert_clause == "on_duplicate_key":
-            updated = others or list(key)
+            updated = [name for name in names if name not in key] or list(key)
             values = ", ".join(f"{self.quote(n)} = VALUES({self.quote(n)})" for n in updated)
             return f"{self.insert(table, names)} ON DUPLICATE KEY UPDATE {values}"
+        return f"{self.insert(table, names)} {self.conflict_clause(names, key)}"
+
+    def conflict_clause(self, names: Sequence[str], key: Sequence[str]) -> str:
+        """Returns the clause of an INSERT that replaces the row with the key of a new one."""
+        others = [name for name in names if name not in key]
         values = ", ".join(f"{self.quote(n)} = excluded.{self.quote(n)}" for n in others)
         action = f"DO UPDATE SET {values}" if others else "DO NOTHING"
-        return f"{self.insert(table, names)} ON CONFLICT ({self.quote_all(key)}) {action}"
+        return f"ON CONFLICT ({self.quote_all(key)}) {action}"
 
     def delete(self, table: TableName, key: Sequence[str]) -> str:
         """Returns the statement that deletes the row with a key."""

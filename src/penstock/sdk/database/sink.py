@@ -98,9 +98,8 @@ class DatabaseSink(Sink[T], Generic[T]):
         for written in columns:
             index = find_name(written.name, target.names)
             if index >= 0:
-                stored = types.field(written.name, types.column_type(written))
-                same = stored is not None and stored.type == fields[index].type
-                type_ = written.type if same else fields[index].type
+                accepted = types.accepts(written, fields[index])
+                type_ = written.type if accepted else fields[index].type
                 fields[index] = fields[index].with_name(written.name).with_type(type_)
         return pa.schema(fields)
 

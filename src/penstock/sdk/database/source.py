@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -15,6 +15,7 @@ from penstock.core.errors import OptionError, Permanent, RecordError
 from penstock.core.text import did_you_mean
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
+from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.row_json import row_text
 from penstock.sdk.columns.rows import column
@@ -67,6 +68,16 @@ class TableSource(ReplayableSource[T], Generic[T]):
         assert columns is not None
         return key if pa.types.is_integer(columns.field(key[0]).type) else ()
 
+    def open_transactions(self, connection: Connection, *, by_time: bool) -> frozenset[Any]:
+        """Returns the open transactions that may write rows before the current last row.
+
+        Those that write to the table, or, if the first cursor column has times (`by_time`), all
+        that have begun. The source reads up to a row when the transactions that were open after
+        this row was seen have ended. The default, for systems with one writer at a time, returns
+        none.
+        """
+        return frozenset()
+
     def min_age_condition(self, column: str, seconds: float) -> str:
         """Returns the condition that the time in a quoted column is older than `seconds`.
 
@@ -81,10 +92,13 @@ class TableSource(ReplayableSource[T], Generic[T]):
         super().__init__(*args, **kwargs)
         self._open: Connection | None = None
         self._order: Cursor | None = None
+        self._columns: pa.Schema | None = None
+        self._unsettled: tuple[Offset, frozenset[Any]] | None = None
         self._next_poll = 0.0
 
     def __getstate__(self) -> Mapping[str, Any]:
-        return {**self.__dict__, "_open": None, "_order": None, "_next_poll": 0.0}
+        unset = {"_open": None, "_order": None, "_columns": None, "_unsettled": None}
+        return {**self.__dict__, **unset, "_next_poll": 0.0}
 
     def check(self) -> None:
         self._check_cursor_columns(self._target_columns().names)
@@ -121,9 +135,32 @@ class TableSource(ReplayableSource[T], Generic[T]):
                 hint="Set cursor_columns to columns without nulls, or replace nulls in a query: "
                 "SELECT *, coalesce(updated_at, created_at) AS changed_at FROM ...",
             )
-        rows = self._connection.query(*cursor.last(decode(start["after"])))
+        return self._settled_offset(start)
+
+    def _settled_offset(self, start: Offset) -> Offset:
+        """Returns the end offset, or `start` while transactions may write rows before the end."""
+        connection = self._connection
+        if self._unsettled is None:
+            rows = connection.query(*self._cursor.last(decode(start["after"])))
+            connection.rollback()
+            end = {"after": encode(rows[0])} if rows else start
+            if not rows or not self.config.watch:
+                return end
+            self._unsettled = (end, self._open_transactions())
+        end, transactions = self._unsettled
+        if transactions and transactions & self._open_transactions():
+            return start
+        self._unsettled = None
+        return end
+
+    def _open_transactions(self) -> frozenset[Any]:
+        is_time = False
+        if self.config.cursor_columns and self._columns is not None:
+            first = self._columns.field(self.config.cursor_columns[0])
+            is_time = pa.types.is_timestamp(first.type)
+        transactions = self.open_transactions(self._connection, by_time=is_time)
         self._connection.rollback()
-        return {"after": encode(rows[0])} if rows else start
+        return transactions
 
     def limit_batch(self, start: Offset, end: Offset) -> Offset:
         limit = self.config.max_records
@@ -143,18 +180,27 @@ class TableSource(ReplayableSource[T], Generic[T]):
     def read(self, partition: tuple[Values | None, Values], read: Read) -> Iterator[pa.RecordBatch]:
         schema, (start, end) = self.columns, partition
         assert schema is not None
-        names = schema.names
+        items = ", ".join(map(self.select_item, schema))
         cursor = self._cursor
         if cursor.columns:
-            query, parameters = cursor.rows(names, start, end)
+            query, parameters = cursor.rows(items, start, end)
         else:
-            columns = cursor.dialect.quote_all(names)
-            query, parameters = f"SELECT {columns} FROM {cursor.relation}", ()
+            query, parameters = f"SELECT {items} FROM {cursor.relation}", ()
+        yield from self.read_query(query, parameters, read)
+        self._connection.rollback()
+
+    def select_item(self, field: pa.Field) -> str:
+        """Returns the item of a SELECT list for a column."""
+        return self._connection.dialect.quote(field.name)
+
+    def read_query(
+        self, query: str, parameters: Sequence[Any], read: Read
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of a query. Override it where the client library has a faster way."""
         number = 0
         for rows in self._connection.fetch(query, parameters):
             yield from self._batches(rows, number, read)
             number += len(rows)
-        self._connection.rollback()
 
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         left, right = decode(first["after"]), decode(second["after"])
@@ -195,10 +241,22 @@ class TableSource(ReplayableSource[T], Generic[T]):
             ]
             return pa.record_batch(arrays, schema=schema)
 
-        for start, _, result in bisect_failures(len(rows), convert):
+        def named(index: int) -> Mapping[str, Any]:
+            return dict(zip(schema.names, rows[index], strict=True))
+
+        yield from self.convert(len(rows), first, read, convert, named)
+
+    def convert(
+        self, count: int, first: int, read: Read,
+        convert: Callable[[int, int], pa.RecordBatch], row: Callable[[int], Mapping[str, Any]],
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+        """Yields the rows of `convert`. A row that it rejects becomes a bad record.
+
+        `row` returns the values of a row, and `first` is the number of rows before them.
+        """
+        for start, _, result in bisect_failures(count, convert, decode_error):
             if isinstance(result, RecordError):
-                row = dict(zip(schema.names, rows[start], strict=True))
-                payload = row_text(row).encode(errors="backslashreplace")
+                payload = row_text(row(start)).encode(errors="backslashreplace")
                 read.reject(payload, self._name, first + start + 1, result)
             else:
                 yield result
@@ -250,7 +308,7 @@ class TableSource(ReplayableSource[T], Generic[T]):
                 )  # fmt: skip
             nullable = () if growing else key
             return Cursor(self._relation, growing or key, dialect, nullable=nullable)
-        columns = self._target_columns()
+        columns = self._columns = self._target_columns()
         self._check_cursor_columns(columns.names)
         condition = self._condition(columns.field(names[0]))
         names += tuple(name for name in key if name not in names)

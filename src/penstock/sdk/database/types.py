@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.core.errors import PlanError
 from penstock.sdk.columns.json_mark import is_json, json_field
-from penstock.sdk.columns.type_names import sql_name
+from penstock.sdk.columns.type_names import is_list, sql_name
 
 Parse = Callable[[re.Match[str]], pa.DataType]
 
@@ -29,7 +29,8 @@ _KINDS: Sequence[tuple[str, Callable[[pa.DataType], bool]]] = (
     ("date", pa.types.is_date32),
     ("timestamp", lambda type_: pa.types.is_timestamp(type_) and type_.tz is not None),
     ("timestamp_ntz", lambda type_: pa.types.is_timestamp(type_) and type_.tz is None),
-    ("list", lambda type_: pa.types.is_list(type_) or pa.types.is_large_list(type_)),
+    ("nested_list", lambda type_: is_list(type_) and pa.types.is_nested(type_.value_type)),
+    ("list", is_list),
     ("map", pa.types.is_map),
     ("struct", pa.types.is_struct),
 )
@@ -67,6 +68,14 @@ class TypeMap:
                 hint=f"Convert the column in a transform: CAST({field.name} AS STRING).",
             )
         return text.format(**self._facts(field, text))
+
+    def accepts(self, written: pa.Field, target: pa.Field) -> bool:
+        """Returns whether a column of a table stores the values of a column of rows as they are.
+
+        The default compares the target with a new column for the rows.
+        """
+        stored = self.field(written.name, self.column_type(written))
+        return stored is not None and stored.type == target.type
 
     def _facts(self, field: pa.Field, text: str) -> dict[str, Any]:
         if kind_of(field) == "decimal":

@@ -1,0 +1,310 @@
+"""Connections to PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.connectors.postgres.config import ConnectionConfig
+from penstock.connectors.postgres.errors import translate_error
+from penstock.connectors.postgres.texts import parse_csv, to_csv
+from penstock.connectors.postgres.types import DIALECT, TYPES, with_declared
+from penstock.core.errors import PenstockError
+from penstock.core.secret import revealed
+from penstock.sdk.database import DbapiConnection, TableName
+
+_BLOCK_ROWS, _BLOCK_BYTES = 20_000, 4 * 2**20
+_SILENCE = 10.0
+"""The seconds after a timeout of the server at which the client gives up."""
+_STAGE = TableName(("penstock_rows",))
+_COLUMNS = """
+SELECT a.attname, format_type(coalesce(nullif(t.typbasetype, 0), a.atttypid),
+       CASE WHEN t.typbasetype = 0 THEN a.atttypmod ELSE t.typtypmod END),
+       a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = to_regclass(\0) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+"""
+_TYPE_NAME = "SELECT format_type(\0::oid, \0::int)"
+_KEYS = """
+SELECT i.indisprimary, array_to_json(array(
+    SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+    WHERE k.place <= i.indnkeyatts ORDER BY k.place))::text
+FROM pg_index i
+WHERE i.indrelid = to_regclass(\0) AND i.indisunique AND i.indpred IS NULL
+  AND i.indexprs IS NULL AND i.indisvalid
+ORDER BY i.indisprimary DESC, i.indexrelid
+"""
+_OPEN = """
+SELECT l.virtualxid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' AND l.granted
+  AND a.datname = current_database() AND l.pid <> pg_backend_pid()
+"""
+_WRITERS = """
+SELECT virtualtransaction FROM pg_locks
+WHERE locktype = 'relation' AND mode IN ('RowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock',
+      'ShareRowExclusiveLock') AND pid <> pg_backend_pid() AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND relation IN (SELECT \0::regclass UNION ALL SELECT relid FROM pg_partition_tree(\0::regclass))
+"""
+_TABLES = """
+SELECT CASE WHEN n.nspname = 'public' THEN c.relname ELSE n.nspname || '.' || c.relname END
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+ORDER BY 1
+"""
+
+
+class PostgresConnection(DbapiConnection):
+    """A connection, in UTC. Values of times are texts."""
+
+    dialect = DIALECT
+
+    def __init__(self, config: ConnectionConfig, *, autocommit: bool = False) -> None:
+        import psycopg
+
+        self.config = config
+        self._targets: dict[TableName, pa.Schema] = {}
+        with self._translated():
+            client = psycopg.connect(
+                **connect_options(config), autocommit=autocommit,
+                cursor_factory=psycopg.RawCursor, prepare_threshold=None,
+            )  # fmt: skip
+        super().__init__(client)
+        _load_texts(self.client)
+
+    def translate_error(self, error: Exception) -> PenstockError | None:
+        return translate_error(error, self.config)
+
+    def parameters(self, rows: pa.RecordBatch) -> Iterator[Sequence[Any]]:
+        raise NotImplementedError("rows are written by COPY")
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
+        with self._watched():
+            return super().execute(_numbered(statement), parameters)
+
+    def fetch(self, query: str, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        with self._watched():
+            parts = [*super().fetch(_numbered(query), parameters)]
+        yield from parts
+
+    def columns(self, table: TableName) -> pa.Schema | None:
+        fields = []
+        for name, declared, required in self.query(_COLUMNS, (self.dialect.table(table),)):
+            field = TYPES.field(name, declared, nullable=not required)
+            assert field is not None
+            fields.append(with_declared(field, declared))
+        if not fields:
+            self._targets.pop(table, None)
+            return None
+        self._targets[table] = pa.schema(fields)
+        return self._targets[table]
+
+    def query_columns(self, query: str) -> pa.Schema:
+        """Returns the columns of a query."""
+        with self._cursor() as cursor:
+            self._call(cursor.execute, f"SELECT * FROM ({query}) AS penstock_query LIMIT 0")
+            result = cursor.pgresult
+            places = range(result.nfields)
+            types = [(result.ftype(place), result.fmod(place)) for place in places]
+            names = [result.fname(place).decode() for place in places]
+        declared = [self.query(_TYPE_NAME, each)[0][0] for each in types]
+        fields = [TYPES.field(*each) for each in zip(names, declared, strict=True)]
+        return pa.schema([field for field in fields if field is not None])
+
+    def primary_key(self, table: TableName) -> tuple[str, ...]:
+        rows = self.query(_KEYS, (self.dialect.table(table),))
+        return next((tuple(names) for is_primary, names in _key_names(rows) if is_primary), ())
+
+    def unique_keys(self, table: TableName) -> list[tuple[str, ...]]:
+        rows = self.query(_KEYS, (self.dialect.table(table),))
+        return [tuple(names) for _, names in _key_names(rows)]
+
+    def tables(self) -> list[str]:
+        return [name for (name,) in self.query(_TABLES)]
+
+    def commit(self) -> None:
+        self._targets.clear()
+        with self._watched():
+            super().commit()
+
+    def rollback(self) -> None:
+        self._targets.clear()
+        super().rollback()
+
+    def open_transactions(self, table: str | None) -> frozenset[str]:
+        """Returns the open transactions of others that write to a table, or all of the database."""
+        rows = self.query(_OPEN) if table is None else self.query(_WRITERS, (table, table))
+        return frozenset(transaction for (transaction,) in rows)
+
+    def savepoint(self) -> None:
+        self.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        super().savepoint()
+
+    def insert(self, table: TableName, rows: pa.RecordBatch) -> None:
+        self._copy(table, rows, self._target(table))
+
+    def upsert(self, table: TableName, rows: pa.RecordBatch, key: Sequence[str]) -> None:
+        self._stage(table, rows)
+        names = self.dialect.quote_all(rows.schema.names)
+        clause = self.dialect.conflict_clause(rows.schema.names, key)
+        self.execute(
+            f"INSERT INTO {self.dialect.table(table)} ({names}) "
+            f"SELECT {names} FROM {self.dialect.table(_STAGE)} {clause}"
+        )
+        self._drop_stage()
+
+    def delete(self, table: TableName, keys: pa.RecordBatch) -> None:
+        self._stage(table, keys)
+        equal = " AND ".join(
+            f"t.{self.dialect.quote(name)} = s.{self.dialect.quote(name)}"
+            for name in keys.schema.names
+        )
+        target, stage = self.dialect.table(table), self.dialect.table(_STAGE)
+        self.execute(f"DELETE FROM {target} AS t USING {stage} AS s WHERE {equal}")
+        self._drop_stage()
+
+    def copy_rows(
+        self, query: str, parameters: Sequence[Any], names: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of a query in parts, as columns of text."""
+        import psycopg
+
+        with closing(psycopg.ClientCursor(self.client)) as cursor:
+            bound = cursor.mogrify(_formatted(query), tuple(parameters))
+            self.execute("SET LOCAL statement_timeout = 0")
+            with self._translated(), cursor.copy(f"COPY ({bound}) TO STDOUT (FORMAT csv)") as copy:
+                rows: list[bytes] = []
+                size = 0
+                while row := self._next_row(copy):
+                    rows.append(row)
+                    size += len(row)
+                    if len(rows) == _BLOCK_ROWS or size >= _BLOCK_BYTES:
+                        yield parse_csv(b"".join(rows), names)
+                        rows, size = [], 0
+                if rows:
+                    yield parse_csv(b"".join(rows), names)
+
+    def _next_row(self, copy: Any) -> bytes:
+        return bytes(copy.read())
+
+    def _copy(self, table: TableName, rows: pa.RecordBatch, target: pa.Schema) -> None:
+        data = to_csv(rows, target)
+        names = self.dialect.quote_all(rows.schema.names)
+        statement = f"COPY {self.dialect.table(table)} ({names}) FROM STDIN (FORMAT csv)"
+        with (
+            self._watched(), self._cursor() as cursor, self._translated(),
+            cursor.copy(statement) as copy,
+        ):  # fmt: skip
+            copy.write(data)
+
+    def _stage(self, table: TableName, rows: pa.RecordBatch) -> None:
+        """Writes rows to a temporary table with columns of the types of a table."""
+        names = self.dialect.quote_all(rows.schema.names)
+        stage, source = self.dialect.table(_STAGE), self.dialect.table(table)
+        self.execute(
+            f"CREATE TEMP TABLE {stage} ON COMMIT DROP AS SELECT {names} FROM {source} WITH NO DATA"
+        )
+        self._copy(_STAGE, rows, self._target(table))
+
+    def _drop_stage(self) -> None:
+        self.execute(f"DROP TABLE {self.dialect.table(_STAGE)}")
+
+    def _target(self, table: TableName) -> pa.Schema:
+        target = self._targets.get(table) or self.columns(table)
+        assert target is not None
+        return target
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            translated = self.translate_error(error)
+            if translated is None:
+                raise
+            raise translated from error
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Closes the connection if the server does not respond within the timeout."""
+        timer = threading.Timer(self.config.timeout + _SILENCE, self._disconnect)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _disconnect(self) -> None:
+        with suppress(OSError, Exception), socket.socket(fileno=self.client.fileno()) as client:
+            try:
+                client.shutdown(socket.SHUT_RDWR)
+            finally:
+                client.detach()
+
+
+def connect_options(config: ConnectionConfig) -> dict[str, Any]:
+    """Returns the parameters of a connection. Raises Permanent if a certificate file is missing."""
+    milliseconds = int(config.timeout * 1000)
+    options: dict[str, Any] = {
+        "host": config.host,
+        "port": config.port,
+        "dbname": config.database,
+        "connect_timeout": max(1, round(config.connect_seconds)),
+        "application_name": "penstock",
+        "client_encoding": "UTF8",
+        "options": f"-c statement_timeout={milliseconds} -c timezone=UTC -c datestyle=ISO "
+        "-c intervalstyle=iso_8601 -c extra_float_digits=1 -c bytea_output=hex",
+        "tcp_user_timeout": milliseconds,
+        "sslmode": "disable",
+    }
+    if config.auth is not None:
+        options |= {"user": config.auth.username, "password": revealed(config.auth.password)}
+    tls = config.tls_settings
+    if tls is not None:
+        tls.check_files()
+        verified = "verify-full" if tls.verify_hostname else "verify-ca"
+        options |= {
+            "sslmode": verified if tls.verify else "require",
+            "sslrootcert": tls.ca or ("system" if tls.verify else None),
+            "sslcert": tls.certificate,
+            "sslkey": tls.key,
+            "sslpassword": revealed(tls.key_password),
+        }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _numbered(statement: str) -> str:
+    """Numbers the parameters of a statement."""
+    numbers = count(1)
+    return re.sub("\0", lambda _: f"${next(numbers)}", statement)
+
+
+def _formatted(query: str) -> str:
+    """Returns a query with the parameters of psycopg's client-side cursor."""
+    return query.replace("%", "%%").replace("\0", "%s")
+
+
+def _load_texts(client: Any) -> None:
+    """Makes a connection return times and UUIDs as texts, which have each value."""
+    from psycopg.types.string import TextLoader
+
+    for name in ("timestamp", "timestamptz", "date", "time", "timetz", "interval", "uuid"):
+        client.adapters.register_loader(name, TextLoader)
+
+
+def _key_names(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[bool, list[str]]]:
+    import json
+
+    for is_primary, names in rows:
+        yield bool(is_primary), json.loads(names)

@@ -1,0 +1,38 @@
+"""The sink of PostgreSQL."""
+
+from __future__ import annotations
+
+from penstock.connectors.postgres.config import PostgresSinkConfig
+from penstock.connectors.postgres.connection import PostgresConnection
+from penstock.connectors.postgres.types import DIALECT
+from penstock.sdk.database import DatabaseSink
+
+
+class PostgresSink(DatabaseSink[PostgresSinkConfig]):
+    """Writes rows to a table of a PostgreSQL database, by COPY.
+
+    A batch is one transaction, which also records the batch in the table `penstock_batches` in the
+    schema of the table. With `mode: upsert` rows replace the rows with their primary key, and
+    deletes remove rows; with `mode: replace` the table has the rows of the last batch. Deferred
+    constraints are checked within the batch. A row that a constraint, a type or a trigger rejects
+    becomes a dead letter.
+
+    The user needs the privileges INSERT and SELECT on the table, UPDATE and DELETE for upserts,
+    TEMPORARY on the database, and CREATE on the schema for a new table and `penstock_batches`.
+
+    ```yaml
+    type: postgres
+    from: hourly
+    url: postgresql://127.0.0.1:5432/shop
+    auth: {username: penstock, password: "${SHOP_PASSWORD}"}
+    table: public.late_by_hour
+    mode: upsert
+    primary_key: [hour]
+    ```
+    """
+
+    extra = "postgres"
+    dialect = DIALECT
+
+    def connect(self) -> PostgresConnection:
+        return PostgresConnection(self.config)
