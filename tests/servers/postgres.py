@@ -9,9 +9,11 @@ import signal
 import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from servers.install import program, unavailable
@@ -72,6 +74,27 @@ class Postgres(Server):
         os.kill(self.process.pid, signal.SIGINT)
         super().stop()
 
+    def kill(self) -> None:
+        """Ends the server and its backends, each of which leads a session."""
+        self._signal(signal.SIGKILL)
+        super().kill()
+
+    def pause(self) -> None:
+        """From now on backends do not answer."""
+        self._signal(signal.SIGSTOP)
+        super().pause()
+
+    def resume(self) -> None:
+        """Lets the server and its backends go on."""
+        super().resume()
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(psutil.NoSuchProcess):
+            for backend in psutil.Process(self.process.pid).children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    backend.send_signal(number)
+
     @property
     def login(self) -> dict[str, Any]:
         """The options of a connection with short timeouts."""
@@ -109,7 +132,7 @@ def _programs() -> Path:
 
 
 def _owner() -> tuple[int, int]:
-    """The user of the server, which refuses to run as root."""
+    """The user of the server, which does not run as root."""
     user = pwd.getpwnam(_ROOT) if os.getuid() == 0 else pwd.getpwuid(os.getuid())
     return user.pw_uid, user.pw_gid
 

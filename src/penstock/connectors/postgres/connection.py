@@ -21,8 +21,6 @@ from penstock.core.secret import revealed
 from penstock.sdk.database import DbapiConnection, TableName
 
 _BLOCK_ROWS, _BLOCK_BYTES = 20_000, 4 * 2**20
-_SILENCE = 10.0
-"""The seconds after a timeout of the server at which the client gives up."""
 _STAGE = TableName(("penstock_rows",))
 _COLUMNS = """
 SELECT a.attname, format_type(coalesce(nullif(t.typbasetype, 0), a.atttypid),
@@ -68,6 +66,8 @@ class PostgresConnection(DbapiConnection):
     """A connection, in UTC. Values of times are texts."""
 
     dialect = DIALECT
+    silence = 10.0
+    """The seconds after a timeout of the server at which the client closes the connection."""
 
     def __init__(self, config: ConnectionConfig, *, autocommit: bool = False) -> None:
         import psycopg
@@ -237,7 +237,7 @@ class PostgresConnection(DbapiConnection):
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """Closes the connection if the server does not respond within the timeout."""
-        timer = threading.Timer(self.config.timeout + _SILENCE, self._disconnect)
+        timer = threading.Timer(self.config.timeout + self.silence, self._disconnect)
         timer.daemon = True
         timer.start()
         try:

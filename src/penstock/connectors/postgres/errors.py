@@ -5,6 +5,7 @@ Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from penstock.connectors.postgres.config import ConnectionConfig
@@ -20,6 +21,8 @@ _HINTS = {
     "53300": "Raise max_connections of the server, or close other connections.",
     "57014": "Set timeout, or find the lock or the slow query in pg_stat_activity.",
 }
+_AUTHENTICATION = ("authentication", "password", "pg_hba.conf", "role ")
+_UNREACHABLE = "Check that the server is running, and the option url."
 
 
 def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError | None:
@@ -33,20 +36,10 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     server = f"the database {config.address}"
     if state.startswith(_REJECTED):
         return Rejected(f"PostgreSQL rejects the row: {reason}", code="rejected")
-    if state.startswith("28") or "password" in reason:
-        return Permanent(
-            f"authentication to {server} failed: {reason}", code="authentication",
-            hint="Check auth.username and auth.password.",
-        )  # fmt: skip
     if state == "42501":
         return Permanent(
             f"{server} denied permission: {reason}", code="authorization",
             hint="Grant the user the permission, as in GRANT SELECT ON TABLE ... TO ...",
-        )  # fmt: skip
-    if state == "3D000":
-        return Permanent(
-            f"cannot connect to {server}: {reason}", code="unknown-database",
-            hint="Check the database in url.",
         )  # fmt: skip
     if not state:
         return _connection_error(reason, server)
@@ -59,16 +52,24 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
 
 
 def _connection_error(reason: str, server: str) -> PenstockError:
-    """Returns the error of a connection that failed without a SQLSTATE."""
+    """Returns the error of a connection that failed, for which the client has no SQLSTATE."""
     if "certificate" in reason or "SSL" in reason:
         return Permanent(
             f"TLS verification of {server} failed: {reason}", code="tls",
             hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
         )  # fmt: skip
-    return Transient(
-        f"could not reach {server}: {reason}", code="unreachable",
-        hint="Check that the server is running, and the option url.",
-    )  # fmt: skip
+    if any(text in reason for text in _AUTHENTICATION):
+        return Permanent(
+            f"authentication to {server} failed: {reason}", code="authentication",
+            hint="Check auth.username and auth.password.",
+        )  # fmt: skip
+    if re.search('database ".*" does not exist', reason):
+        return Permanent(
+            f"cannot connect to {server}: {reason}", code="unknown-database",
+            hint="Check the database in url.",
+        )  # fmt: skip
+    hint = _HINTS["53300"] if "connections" in reason or "slots" in reason else _UNREACHABLE
+    return Transient(f"could not reach {server}: {reason}", code="unreachable", hint=hint)
 
 
 def _reason(error: Any) -> str:

@@ -29,10 +29,20 @@ class _Conversion(TextConversion):
     def _parse(self, array: pa.StringArray, type_: pa.DataType) -> pa.Array:
         if pa.types.is_binary(type_):
             return pa.array([_bytes(text) for text in array.to_pylist()], type_)
+        if pa.types.is_floating(type_):
+            return _floats(array, type_)
         if pa.types.is_boolean(type_):
             array = pc.if_else(pc.equal(array, "t"), "true", array)
             array = pc.if_else(pc.equal(array, "f"), "false", array)
         return super()._parse(array, type_)
+
+
+def _floats(texts: pa.StringArray, type_: pa.DataType) -> pa.Array:
+    values = texts.cast(type_)
+    is_infinite = pc.and_(pc.is_inf(values), pc.invert(pc.ends_with(texts, "Infinity")))
+    if pc.any(is_infinite).as_py():
+        raise pa.ArrowInvalid
+    return values
 
 
 _CONVERSION = _Conversion()
@@ -98,7 +108,10 @@ def _as_text(column: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
 
 def _check_digits(column: pa.Array, target: pa.Field) -> None:
     unit = 10 ** (6 - second_digits(target))
-    if unit > 1 and pc.any(pc.not_equal(column, pc.floor_temporal(column, unit, "us"))).as_py():
+    if (
+        unit > 1
+        and pc.any(pc.not_equal(column, pc.floor_temporal(column, unit, "microsecond"))).as_py()
+    ):
         raise Rejected(
             f'column "{target.name}" of the table stores {second_digits(target)} digits of a '
             "fraction of a second, and the time has more",
