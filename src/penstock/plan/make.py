@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
@@ -145,6 +145,8 @@ class _Planner:
         component = self.components.make(route, kind, name, spec)
         if component is None:
             return None
+        if key and isinstance(component, Source) and not _has_columns(component, key):
+            spec, component.primary_key = spec.model_copy(update={"primary_key": []}), ()
         if route in self.pipeline.damaged:
             self.invalid.add(name)
         elif len(self.errors) > count or any(invalid_values(self.source_map, route)):
@@ -340,6 +342,11 @@ def _without_duplicates(errors: Iterable[PenstockError]) -> tuple[PenstockError,
     for error in errors:
         unique.setdefault((error.where, error.code, error.message), error)
     return tuple(unique.values())
+
+
+def _has_columns(source: Source[Any], names: Sequence[str]) -> bool:
+    """Returns whether columns are among those of a source, as far as they are declared."""
+    return source.columns is None or {*names} <= {*source.columns.names}
 
 
 def _has_declared_columns(source: Source[Any], spec: SourceSpec | TransformSpec | SinkSpec) -> bool:

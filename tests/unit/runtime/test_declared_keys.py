@@ -97,3 +97,11 @@ tests:
     declared: Any = (PIPELINE + case).replace("mode: upsert", "mode: upsert, primary_key: [id]")
     (tmp_path / "shop.yaml").write_text(declared)
     assert len(load_cases(tmp_path / "shop.yaml")) == 1
+
+
+def test_a_key_outside_of_the_declared_columns_is_not_used(tmp_path: Path) -> None:
+    create_table(tmp_path, ", PRIMARY KEY (id)")
+    columns = "table: orders, schema: {line: INT, amount: DOUBLE}}"
+    text = PIPELINE.replace("table: orders}", columns).replace(", mode: upsert", "")
+    known = app.with_primary_keys(plan(tmp_path, text))
+    assert known.nodes["orders"].source.primary_key == ()
