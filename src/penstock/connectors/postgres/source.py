@@ -8,11 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.connectors.postgres.changes import PostgresChangesSource
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
-from penstock.connectors.postgres.texts import is_read_as_json, to_rows
+from penstock.connectors.postgres.texts import to_rows
 from penstock.connectors.postgres.types import without_declared
-from penstock.sdk import Read
+from penstock.sdk import Component, Context, Read
 from penstock.sdk.database import Connection, TableSource
 
 
@@ -45,6 +46,12 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
 
     extra = "postgres"
 
+    @classmethod
+    def create(
+        cls, config: PostgresSourceConfig, context: Context | None = None
+    ) -> Component[PostgresSourceConfig]:
+        return PostgresChangesSource(config, context) if config.changes else cls(config, context)
+
     def connect(self) -> PostgresConnection:
         connection = PostgresConnection(self.config)
         connection.client.read_only = True
@@ -64,10 +71,6 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
         assert isinstance(connection, PostgresConnection)
         table = None if self._table is None else connection.dialect.table(self._table)
         return connection.open_transactions(None if by_time else table)
-
-    def select_item(self, field: pa.Field) -> str:
-        name = self._connection.dialect.quote(field.name)
-        return f"to_jsonb({name}) AS {name}" if is_read_as_json(field) else name
 
     def read_query(
         self, query: str, parameters: Sequence[Any], read: Read

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,6 @@ from penstock.core.errors import Rejected
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.display import json_of, leaf_text
-from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.type_names import is_list
 
 
@@ -49,7 +49,7 @@ _CONVERSION = _Conversion()
 
 
 def to_rows(texts: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
-    """Converts columns of text to `columns`. Values of nested types are JSON text.
+    """Converts columns of text to `columns`. Values of nested types are texts of arrays, or JSON.
 
     Raises ArrowInvalid for a text that is not a value of its column.
     """
@@ -150,17 +150,48 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def _nested_texts(texts: pa.StringArray, type_: pa.DataType) -> pa.Array:
-    """Parses JSON texts as an array of a nested type whose leaves are texts."""
+    """Parses texts of arrays, or JSON, as an array of a nested type whose leaves are texts."""
     try:
-        values = [
-            None
-            if text is None
-            else json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
-            for text in texts.to_pylist()
-        ]
+        values = [None if text is None else _parsed(text, type_) for text in texts.to_pylist()]
         return pa.array([_with_texts(value, type_) for value in values], _of_texts(type_))
     except (ValueError, TypeError, AttributeError, pa.ArrowException):
         raise pa.ArrowInvalid("the value does not have the structure of the column") from None
+
+
+def _parsed(text: str, type_: pa.DataType) -> Any:
+    if is_list(type_) and not text.startswith("["):
+        return parse_array(text)
+    return json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+
+
+_ARRAY_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,{}"]+)|([{},])', re.DOTALL)
+
+
+def parse_array(text: str) -> list[Any]:
+    """Parses the text of an array, such as `{1,NULL,"a b"}`. Raises ValueError.
+
+    Source: https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
+    """
+    root: list[Any] = []
+    nesting, position = [root], 0
+    while position < len(text):
+        match = _ARRAY_TOKEN.match(text, position)
+        if match is None:
+            raise ValueError("expected an array")
+        quoted, plain, mark = match.groups()
+        position = match.end()
+        if mark == "{":
+            nesting[-1].append([])
+            nesting.append(nesting[-1][-1])
+        elif mark == "}":
+            nesting.pop()
+        elif plain is not None:
+            nesting[-1].append(None if plain == "NULL" else plain)
+        elif mark is None:
+            nesting[-1].append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
+    if len(nesting) != 1 or len(root) != 1 or not isinstance(root[0], list):
+        raise ValueError("expected an array")
+    return root[0]
 
 
 def _of_texts(type_: pa.DataType) -> pa.DataType:
@@ -186,8 +217,3 @@ def _with_texts(value: Any, type_: pa.DataType) -> Any:
     if pa.types.is_struct(type_):
         return {field.name: _with_texts(value.get(field.name), field.type) for field in type_}
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def is_read_as_json(field: pa.Field) -> bool:
-    """Returns whether a column is selected as JSON text."""
-    return pa.types.is_nested(field.type) and not is_json(field)

@@ -44,6 +44,10 @@ class Cursor:
         """Returns the query of a SELECT list of the rows after `start`, up to `end`."""
         return self._select(items, start, end, "ASC", None)
 
+    def first(self, items: str, start: Values | None, count: int) -> tuple[str, Values]:
+        """Returns the query of a SELECT list of the first `count` rows after `start`."""
+        return self._select(items, start, None, "ASC", count)
+
     def count(self, start: Values | None, end: Values) -> tuple[str, Values]:
         """Returns the query of the number of rows of a range."""
         where, parameters = self._where(start, end)

@@ -180,18 +180,14 @@ class TableSource(ReplayableSource[T], Generic[T]):
     def read(self, partition: tuple[Values | None, Values], read: Read) -> Iterator[pa.RecordBatch]:
         schema, (start, end) = self.columns, partition
         assert schema is not None
-        items = ", ".join(map(self.select_item, schema))
         cursor = self._cursor
+        items = cursor.dialect.quote_all(schema.names)
         if cursor.columns:
             query, parameters = cursor.rows(items, start, end)
         else:
             query, parameters = f"SELECT {items} FROM {cursor.relation}", ()
         yield from self.read_query(query, parameters, read)
         self._connection.rollback()
-
-    def select_item(self, field: pa.Field) -> str:
-        """Returns the item of a SELECT list for a column."""
-        return self._connection.dialect.quote(field.name)
 
     def read_query(
         self, query: str, parameters: Sequence[Any], read: Read

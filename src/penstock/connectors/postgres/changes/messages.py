@@ -1,0 +1,170 @@
+"""Messages of the output plugin pgoutput, version 1.
+
+Source: https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from penstock.sdk.operations import Operation
+
+EPOCH = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+
+
+class Unsent(Enum):
+    """The value of a column that an update has not changed and the server has not sent (TOAST)."""
+
+    VALUE = "unsent"
+
+
+Value = str | None | Unsent
+
+
+@dataclass(frozen=True)
+class Begin:
+    """The start of a transaction, which has committed at `lsn`."""
+
+    lsn: int
+    time: dt.datetime
+    transaction: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The end of a transaction; the log continues at `end`."""
+
+    end: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a table in the rows that follow."""
+
+    number: int
+    schema: str
+    name: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """An insert, an update or a delete. `before` has the key, or the whole row, before it."""
+
+    table: int
+    operation: Operation
+    before: Sequence[Value] | None
+    after: Sequence[Value] | None
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """The removal of all rows of tables."""
+
+    tables: tuple[int, ...]
+
+
+Parsed = Begin | Commit | Table | Change | Truncate
+
+
+def parse(data: bytes) -> Parsed | None:
+    """Parses a message; None for one without a meaning here."""
+    parser = _PARSERS.get(data[:1])
+    return None if parser is None else parser(_Reader(data, 1))
+
+
+class _Reader:
+    def __init__(self, data: bytes, position: int) -> None:
+        self.data, self.position = data, position
+
+    def number(self, form: struct.Struct) -> int:
+        (value,) = form.unpack_from(self.data, self.position)
+        self.position += form.size
+        return int(value)
+
+    def byte(self) -> bytes:
+        self.position += 1
+        return self.data[self.position - 1 : self.position]
+
+    def text(self) -> str:
+        end = self.data.index(b"\0", self.position)
+        value = self.data[self.position : end].decode()
+        self.position = end + 1
+        return value
+
+    def row(self) -> list[Value]:
+        values: list[Value] = []
+        data = self.data
+        for _ in range(self.number(_INT16)):
+            kind = self.byte()
+            if kind == b"n":
+                values.append(None)
+            elif kind == b"u":
+                values.append(Unsent.VALUE)
+            else:
+                length = self.number(_INT32)
+                values.append(data[self.position : self.position + length].decode())
+                self.position += length
+        return values
+
+
+_INT8, _INT16 = struct.Struct(">B"), struct.Struct(">H")
+_INT32, _INT64 = struct.Struct(">I"), struct.Struct(">Q")
+
+
+def _begin(reader: _Reader) -> Begin:
+    lsn, micros = reader.number(_INT64), reader.number(_INT64)
+    return Begin(lsn, EPOCH + dt.timedelta(microseconds=micros), reader.number(_INT32))
+
+
+def _commit(reader: _Reader) -> Commit:
+    reader.number(_INT8), reader.number(_INT64)
+    return Commit(reader.number(_INT64))
+
+
+def _table(reader: _Reader) -> Table:
+    number, schema, name = reader.number(_INT32), reader.text(), reader.text()
+    reader.byte()
+    columns = []
+    for _ in range(reader.number(_INT16)):
+        reader.byte()
+        columns.append(reader.text())
+        reader.number(_INT32), reader.number(_INT32)
+    return Table(number, schema, name, tuple(columns))
+
+
+def _insert(reader: _Reader) -> Change:
+    table = reader.number(_INT32)
+    reader.byte()
+    return Change(table, Operation.INSERT, None, reader.row())
+
+
+def _update(reader: _Reader) -> Change:
+    table = reader.number(_INT32)
+    before = None
+    if reader.byte() in (b"K", b"O"):
+        before = reader.row()
+        reader.byte()
+    return Change(table, Operation.UPDATE, before, reader.row())
+
+
+def _delete(reader: _Reader) -> Change:
+    table = reader.number(_INT32)
+    reader.byte()
+    return Change(table, Operation.DELETE, reader.row(), None)
+
+
+def _truncate(reader: _Reader) -> Truncate:
+    count = reader.number(_INT32)
+    reader.byte()
+    return Truncate(tuple(reader.number(_INT32) for _ in range(count)))
+
+
+_PARSERS: Mapping[bytes, Callable[[_Reader], Parsed]] = {
+    b"B": _begin, b"C": _commit, b"R": _table, b"I": _insert, b"U": _update, b"D": _delete,
+    b"T": _truncate,
+}  # fmt: skip

@@ -1,0 +1,67 @@
+"""The progress of a receiver, which each record of the journal has."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.connectors.postgres.changes.positions import Key
+from penstock.core.files.durable import replace_durably
+from penstock.journal import JournalReader
+
+PROGRESS = pa.schema([("commit", pa.int64()), ("number", pa.int64()), ("chunk", pa.string())])
+"""The columns of the journal for the fields of `Progress`."""
+DONE = "done"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The last change and the last chunk in a journal.
+
+    `commit` is the position of the last change, and `number` its place in the transaction. `chunk`
+    is the last key of the snapshot as JSON, empty before the first chunk, or DONE.
+    """
+
+    commit: int = 0
+    number: int = 0
+    chunk: str = ""
+
+    @classmethod
+    def read(cls, reader: JournalReader) -> Progress | None:
+        """Returns the progress of the last record; None for an empty journal."""
+        end = reader.end()
+        if end == 0:
+            return None
+        for _, batch in reader.read(end - 1, end):
+            return cls(*batch.select(PROGRESS.names).to_pylist()[-1].values())
+        return None
+
+    @property
+    def after(self) -> Key | None:
+        """The last key of the snapshot; None before the first chunk."""
+        return tuple(json.loads(self.chunk)) if self.chunk not in ("", DONE) else None
+
+    def includes(self, commit: int, number: int) -> bool:
+        """Returns whether the journal has a change."""
+        return (commit, number) <= (self.commit, self.number)
+
+
+class Confirmed:
+    """The position that was confirmed to the server, in a file beside the journal.
+
+    It is stored before it is sent, so the position of the slot is never beyond it unless another
+    reader has advanced the slot.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "confirmed"
+        self.position = int(self._path.read_text()) if self._path.exists() else 0
+
+    def raise_to(self, position: int) -> None:
+        """Stores a later position durably."""
+        if position > self.position:
+            replace_durably(self._path, str(position))
+            self.position = position

@@ -1,0 +1,163 @@
+"""The requirements of a server and a table for logical replication: checked, and created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.connectors.postgres.changes.positions import lsn
+from penstock.connectors.postgres.changes.progress import Confirmed
+from penstock.connectors.postgres.connection import PostgresConnection
+from penstock.core.errors import PenstockError, Permanent
+from penstock.sdk.database import TableName
+
+_SETTINGS = """
+SELECT current_setting('wal_level'), pg_is_in_recovery(), r.rolreplication OR r.rolsuper,
+       quote_ident(current_user)
+FROM pg_roles r WHERE r.rolname = current_user
+"""
+_TABLE = """
+SELECT n.nspname, c.relname, c.relkind::text, c.relreplident::text, c.relpersistence::text
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(\0)
+"""
+_PUBLISHED = """
+SELECT count(*) FROM pg_publication_tables
+WHERE pubname = \0 AND schemaname = \0 AND tablename = \0
+"""
+_CREATE_SLOT = "SELECT pg_create_logical_replication_slot(\0, 'pgoutput')"
+_GENERATED = """
+SELECT attname FROM pg_attribute
+WHERE attrelid = to_regclass(\0) AND attgenerated <> '' AND NOT attisdropped
+"""
+_SLOT = """
+SELECT plugin, wal_status, confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = \0
+"""
+
+
+@dataclass(frozen=True)
+class Replication:
+    """The names of the slot and the publication of a table."""
+
+    table: TableName
+    key: tuple[str, ...]
+    slot: str
+    publication: str
+
+    def check(self, connection: PostgresConnection) -> None:
+        """Checks the server, the user and the table. Raises Permanent with what to run."""
+        ((level, standby, may_replicate, user),) = connection.query(_SETTINGS)
+        address = connection.config.address
+        if standby:
+            raise Permanent(
+                f"{address} is a standby", code="standby", hint="Set url to the primary."
+            )
+        if level != "logical":
+            raise Permanent(
+                f"{address} has wal_level {level}; changes need logical", code="wal-level",
+                hint="Run ALTER SYSTEM SET wal_level = logical, and restart the server.",
+            )  # fmt: skip
+        if not may_replicate:
+            raise Permanent(
+                f"the user {user} of {address} may not read changes", code="authorization",
+                hint=f"Run ALTER ROLE {user} REPLICATION.",
+            )  # fmt: skip
+        self._check_table(connection)
+
+    def _check_table(self, connection: PostgresConnection) -> None:
+        quoted = connection.dialect.table(self.table)
+        ((_, _, kind, identity, persistence),) = connection.query(_TABLE, (quoted,))
+        if kind not in ("r", "p") or persistence != "p":
+            raise Permanent(
+                f'"{self.table}" is a view, or a table without a log', code="unsupported-table",
+                hint="Set table to a table that is neither temporary nor unlogged.",
+            )  # fmt: skip
+        if identity == "n":
+            raise Permanent(
+                f'the table "{self.table}" has REPLICA IDENTITY NOTHING, so updates and deletes '
+                "have no key",
+                code="replica-identity",
+                hint=f"Run ALTER TABLE {quoted} REPLICA IDENTITY DEFAULT.",
+            )
+        if identity != "f" and connection.primary_key(self.table) != self.key:
+            names = connection.dialect.quote_all(self.key)
+            raise Permanent(
+                f'the primary_key {", ".join(self.key)} is not the primary key of "{self.table}", '
+                "so updates and deletes do not have it",
+                code="replica-identity",
+                hint=f"Run ALTER TABLE {quoted} REPLICA IDENTITY FULL, or ADD PRIMARY KEY "
+                f"({names}).",
+            )
+
+    def generated_columns(self, connection: PostgresConnection) -> list[str]:
+        """Returns the generated columns, which the server does not send."""
+        rows = connection.query(_GENERATED, (connection.dialect.table(self.table),))
+        return [name for (name,) in rows]
+
+    def create(
+        self, connection: PostgresConnection, confirmed: Confirmed, *, resumes: bool
+    ) -> None:
+        """Creates the publication and the slot unless they exist.
+
+        With `resumes` rows were read before. Then a slot that is missing, or that is beyond the
+        `confirmed` position, is a loss. Raises Permanent.
+        """
+        self._create_publication(connection, resumes=resumes)
+        found = connection.query(_SLOT, (self.slot,))
+        if not found:
+            if resumes:
+                raise self._lost(connection, "does not exist")
+            connection.query(_CREATE_SLOT, (self.slot,))
+            found = connection.query(_SLOT, (self.slot,))
+        ((plugin, status, position),) = found
+        if plugin != "pgoutput":
+            raise Permanent(
+                f'the slot "{self.slot}" has the output plugin {plugin}; changes need pgoutput',
+                code="slot", hint="Set slot to another name.",
+            )  # fmt: skip
+        if status == "lost":
+            raise self._lost(connection, "has lost changes (max_slot_wal_keep_size)")
+        if not resumes:
+            confirmed.raise_to(lsn(position))
+        elif lsn(position) > confirmed.position:
+            raise self._lost(connection, "was read by another pipeline, or by a later state of it")
+
+    def _lost(self, connection: PostgresConnection, reason: str) -> Permanent:
+        return Permanent(
+            f'the slot "{self.slot}" of {connection.config.address} {reason}: changes since the '
+            "last run are lost",
+            code="data-loss",
+            hint="Remove the state of the pipeline to read the table again from a snapshot; "
+            f"drop the slot with SELECT pg_drop_replication_slot('{self.slot}') if it exists.",
+        )
+
+    def _create_publication(self, connection: PostgresConnection, *, resumes: bool) -> None:
+        dialect = connection.dialect
+        quoted = dialect.table(self.table)
+        ((schema, name, *_),) = connection.query(_TABLE, (quoted,))
+        if connection.query(_PUBLISHED, (self.publication, schema, name))[0][0]:
+            return
+        publication = dialect.quote(self.publication)
+        exists = connection.query(
+            "SELECT 1 FROM pg_publication WHERE pubname = \0", (self.publication,)
+        )
+        options = "WITH (publish_via_partition_root = true)"
+        statement = (
+            f"ALTER PUBLICATION {publication} ADD TABLE {quoted}"
+            if exists
+            else f"CREATE PUBLICATION {publication} FOR TABLE {quoted} {options}"
+        )
+        if resumes:
+            raise Permanent(
+                f'the publication "{self.publication}" does not have the table "{self.table}": '
+                "changes since the last run may be lost",
+                code="data-loss",
+                hint="Remove the state of the pipeline and drop the slot to read the table again "
+                f"from a snapshot; or run {statement}, if nothing was written meanwhile.",
+            )
+        try:
+            connection.execute(statement)
+        except PenstockError as error:
+            raise Permanent(
+                f'cannot create the publication "{self.publication}": {error.message}',
+                code="authorization",
+                hint=f"Run {statement} as the owner of the table.",
+            ) from error

@@ -1,0 +1,162 @@
+"""The stream of a replication slot.
+
+Source: https://www.postgresql.org/docs/current/protocol-replication.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from contextlib import suppress
+from typing import Any
+
+from penstock.connectors.postgres.changes.messages import Parsed, parse
+from penstock.connectors.postgres.config import ConnectionConfig
+from penstock.connectors.postgres.connection import connect_options
+from penstock.connectors.postgres.errors import translate_error
+from penstock.core.errors import Permanent, Transient
+
+_DATA = struct.Struct(">cQQq")
+_KEEPALIVE = struct.Struct(">cQqB")
+_STATUS = struct.Struct(">cQQQqB")
+_EPOCH_SECONDS = 946_684_800
+_MAX_MESSAGES = 5000
+
+
+class ReplicationStream:
+    """The messages of a slot for the tables of a publication, in the order of their commits."""
+
+    def __init__(self, config: ConnectionConfig, slot: str, publication: str) -> None:
+        """Connects and starts the stream. Raises Transient or Permanent."""
+        import psycopg
+
+        self._config = config
+        self.position = 0
+        """The position up to which all transactions were returned."""
+        self._reply_requested = False
+        self._last_response = time.monotonic()
+        options = {**connect_options(config), "replication": "database"}
+        try:
+            self._client = psycopg.connect(**options, autocommit=True)
+            self._connection = self._client.pgconn
+            name = publication.replace("'", "''")
+            start = (
+                f'START_REPLICATION SLOT "{slot}" LOGICAL 0/0 '
+                f"(proto_version '1', publication_names '\"{name}\"')"
+            )
+            self._connection.send_query(start.encode())
+            result = self._connection.get_result()
+        except psycopg.Error as error:
+            raise translate_error(error, config) or error from error
+        if result is None or result.status != psycopg.pq.ExecStatus.COPY_BOTH:
+            self.close()
+            raise _start_error(result, config, slot)
+        self._connection.nonblocking = 1
+
+    async def messages(self, seconds: float) -> list[Parsed]:
+        """Returns the messages that have arrived, and waits `seconds` for the first one.
+
+        Raises Transient if the connection ends or the server does not respond.
+        """
+        found = self._received()
+        if not found:
+            await self._wait(seconds)
+            found = self._received()
+        return found
+
+    def confirm(self, position: int, *, reply: bool = False) -> None:
+        """Confirms that all changes before a position are durable. `reply` requests a response."""
+        now = int((time.time() - _EPOCH_SECONDS) * 1_000_000)
+        status = _STATUS.pack(b"r", position, position, position, now, reply)
+        self._call(self._connection.put_copy_data, status)
+        self._call(self._connection.flush)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        with suppress(Exception):
+            self._client.close()
+
+    def _received(self) -> list[Parsed]:
+        self._call(self._connection.consume_input)
+        found: list[Parsed] = []
+        while len(found) < _MAX_MESSAGES:
+            length, data = self._call(self._connection.get_copy_data, 1)
+            if length == 0:
+                break
+            if length < 0:
+                raise self._ended()
+            self._last_response = time.monotonic()
+            message = self._parse(bytes(data))
+            if message is not None:
+                found.append(message)
+        return found
+
+    def _parse(self, data: bytes) -> Parsed | None:
+        if data[:1] == b"w":
+            return parse(data[_DATA.size :])
+        _, position, _, reply = _KEEPALIVE.unpack_from(data)
+        self._reply_requested = self._reply_requested or bool(reply)
+        # A keepalive follows the messages of all transactions before its position.
+        self.position = max(self.position, position)
+        return None
+
+    def reply_requested(self) -> bool:
+        """Returns whether the server has requested a confirmation since the last call."""
+        requested, self._reply_requested = self._reply_requested, False
+        return requested
+
+    async def _wait(self, seconds: float) -> None:
+        if time.monotonic() - self._last_response > self._config.timeout:
+            raise Transient(
+                f"the database {self._config.address} does not respond", code="unreachable",
+                hint="Check that the server is running.",
+            )  # fmt: skip
+        loop, readable = asyncio.get_running_loop(), asyncio.Event()
+        descriptor = self._connection.socket
+        loop.add_reader(descriptor, readable.set)
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(readable.wait(), seconds)
+        finally:
+            loop.remove_reader(descriptor)
+
+    def _call(self, function: Any, *arguments: Any) -> Any:
+        import psycopg
+
+        try:
+            return function(*arguments)
+        except psycopg.Error as error:
+            raise translate_error(error, self._config) or error from error
+
+    def _ended(self) -> Transient | Permanent:
+        result = self._connection.get_result()
+        reason = _message(result) or "the server has closed the stream"
+        if "publication" in reason and "does not exist" in reason:
+            return Permanent(
+                f"cannot read changes of {self._config.address}: {reason}",
+                code="unknown-publication",
+                hint="Create the publication again. Changes of the time without it are lost: "
+                "remove the state of the pipeline, and the slot, to read the tables again.",
+            )
+        return Transient(
+            f"the stream of {self._config.address} has ended: {reason}", code="unreachable"
+        )
+
+
+def _message(result: Any) -> str:
+    text = b"" if result is None else result.error_message or b""
+    return " ".join(text.decode(errors="replace").removeprefix("ERROR:").split())
+
+
+def _start_error(result: Any, config: ConnectionConfig, slot: str) -> Transient | Permanent:
+    reason = _message(result)
+    if "is active" in reason:
+        return Transient(
+            f'another connection to {config.address} reads the slot "{slot}": {reason}',
+            code="slot-in-use", hint="Stop the other reader, or set slot to another name.",
+        )  # fmt: skip
+    return Permanent(
+        f'cannot read the slot "{slot}" of {config.address}: {reason}', code="slot",
+        hint="Check wal_level and the slot in pg_replication_slots.",
+    )  # fmt: skip

@@ -1,0 +1,376 @@
+"""Changes of tables of PostgreSQL: snapshot and logical replication, without Spark."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from penstock.connectors.postgres import PostgresSource
+from penstock.connectors.postgres.changes import PostgresChangesSource
+from penstock.core.errors import OptionError, PenstockError
+from penstock.core.log import Silent
+from penstock.runtime.receiving.receivers import Receiver
+from penstock.runtime.retry import RetryState
+from penstock.sdk import Context, Read
+from penstock.sdk.operations import add_operation
+from penstock.spec.runtime_models import Restart
+from servers.postgres import PASSWORD, Postgres
+
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def schema(postgres: Postgres) -> Iterator[str]:
+    name = postgres.new_schema()
+    yield name
+    with postgres.client() as client:
+        client.execute(f"DROP PUBLICATION IF EXISTS {name}")
+        query = "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots"
+        client.execute(f"{query} WHERE slot_name = %s AND active", (name,))
+        with suppress(psycopg.Error):
+            client.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+
+
+@pytest.fixture
+def db(postgres: Postgres, schema: str) -> Iterator[Any]:
+    with postgres.client(options=f"-c search_path={schema}") as client:
+        yield client
+
+
+class Changes:
+    """A receiver of changes that is stopped and killed, and the rows that it has written."""
+
+    def __init__(self, source: PostgresChangesSource) -> None:
+        self.source = source
+        self.errors: list[PenstockError] = []
+        self._receiver: Receiver | None = None
+        self._closed = threading.Event()
+        self._offset = source.initial_offset()
+        self.rows: list[Row] = []
+
+    def start(self) -> None:
+        """Starts the receiver, which starts again after each end."""
+        retries = RetryState(Restart.model_validate({"attempts": 99, "backoff": "10ms"}), Silent())
+        self._receiver = Receiver(self.source, Silent(), retries)
+        self._closed.clear()
+        self._thread = threading.Thread(target=self._poll, args=(self._receiver,), daemon=True)
+        self._thread.start()
+
+    def _poll(self, receiver: Receiver) -> None:
+        while not self._closed.wait(0.02):
+            error = receiver.poll()
+            if error is not None:
+                self.errors.append(error)
+
+    def kill(self) -> None:
+        """Kills the process. It starts again."""
+        assert self._receiver is not None
+        self._receiver.kill()
+
+    def stop(self) -> None:
+        """Stops the receiver."""
+        self._closed.set()
+        self._thread.join()
+        assert self._receiver is not None
+        self._receiver.request_stop()
+        self._receiver.wait(time.monotonic() + 10)
+
+    def read(self) -> list[Row]:
+        """Reads the rows since the last call."""
+        end = self.source.latest_offset(self._offset)
+        found = Read(metadata=("lsn", "transaction", "snapshot"))
+        rows = [
+            row
+            for partition in self.source.partitions(self._offset, end)
+            for batch in self.source.read(partition, found)
+            for row in batch.to_pylist()
+        ]
+        assert found.bad == []
+        self._offset = end
+        self.rows += rows
+        return rows
+
+    def table(self) -> dict[Any, Row]:
+        """Applies all changes in their order. Returns the rows by key."""
+        self.read()
+        rows: dict[Any, Row] = {}
+        columns = self.source.columns
+        assert columns is not None
+        names = [name for name in columns.names if name != "_op"]
+        for row in self.rows:
+            key = tuple(row[name] for name in self.source.primary_key)
+            if row["_op"] == "d":
+                rows.pop(key, None)
+            else:
+                rows[key] = {name: row[name] for name in names}
+        return rows
+
+    def until(self, condition: Callable[[], bool], seconds: float = 30) -> None:
+        """Waits for a condition."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline and not self.errors, (self.errors, len(self.rows))
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def changes(postgres: Postgres, schema: str, tmp_path: Path) -> Iterator[Any]:
+    started: list[Changes] = []
+
+    def create(table: str = "t", state: str = "state", **options: Any) -> Changes:
+        config = PostgresSource.config_type.model_validate(
+            {**postgres.login, "table": f"{schema}.{table}", "changes": True, "slot": schema,
+             **options}
+        )  # fmt: skip
+        context = Context(node="orders", state=tmp_path / state)
+        made = PostgresSource.create(config, context)
+        assert isinstance(made, PostgresChangesSource)
+        made.check()
+        columns = made.infer_schema()
+        assert columns is not None
+        made.columns = add_operation(columns, made.operation_column)
+        made.primary_key = made.infer_primary_key()
+        started.append(Changes(made))
+        return started[-1]
+
+    yield create
+    for each in started:
+        with suppress(AttributeError, AssertionError):
+            each.stop()
+
+
+def rows_of(db: Any, table: str = "t", key: tuple[str, ...] = ("id",)) -> dict[Any, Row]:
+    with db.cursor(row_factory=psycopg.rows.dict_row) as cursor:
+        rows = cursor.execute(f"SELECT * FROM {table}").fetchall()
+    return {tuple(row[name] for name in key): row for row in rows}
+
+
+def test_random_changes_during_the_snapshot(
+    db: Any, changes: Any, postgres: Postgres, schema: str
+) -> None:
+    """Ends with the rows of the table, after two kills and changes of chunks that are read."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, n int, name text)")
+    db.execute("INSERT INTO t SELECT n * 2, 0, 'first' FROM generate_series(1, 30000) AS n")
+    changes = changes()
+    ended = threading.Event()
+    rng = random.Random(7)
+    statements = (
+        "INSERT INTO t VALUES (%s, 1, 'new') ON CONFLICT (id) DO UPDATE SET n = t.n + 1",
+        "UPDATE t SET n = n + 1 WHERE id BETWEEN %s - 5 AND %s + 5",
+        "DELETE FROM t WHERE id = %s",
+        "UPDATE t SET id = -id WHERE id = %s",
+    )
+
+    def work() -> None:
+        with postgres.client(options=f"-c search_path={schema}") as client:
+            client.autocommit = False
+            while not ended.is_set():
+                statement, key = rng.choice(statements), rng.randrange(1, 60_010)
+                client.execute(statement, (key,) * statement.count("%s"))
+                client.rollback() if key % 7 == 0 else client.commit()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        changes.start()
+        for part in (5000, 15_000):
+            changes.until(lambda part=part: len(changes.table()) > part)
+            changes.kill()
+        changes.until(lambda: {row["_op"] for row in changes.rows} == {"i", "u", "d"}
+            and len(changes.table()) > 25_000)  # fmt: skip
+    finally:
+        ended.set()
+        worker.join()
+    changes.until(lambda: changes.table() == rows_of(db))
+    # Each row comes once from the snapshot, and each change once.
+    first = [row["id"] for row in changes.rows if row["snapshot"]]
+    assert len(first) == len(set(first))
+
+
+def test_transactions_are_read_once_and_in_order(db: Any, changes: Any) -> None:
+    """A large transaction comes in parts; a kill within it neither loses nor repeats a row."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, n int)")
+    changes = changes()
+    changes.start()
+    db.execute("INSERT INTO t VALUES (0, 0)")
+    changes.until(lambda: len(changes.table()) == 1)
+    with db.transaction():
+        db.execute("INSERT INTO t SELECT n, 0 FROM generate_series(1, 60000) AS n")
+        db.execute("UPDATE t SET n = 1 WHERE id > 30000")
+    changes.until(lambda: len(changes.read()) > 0)
+    changes.kill()
+    changes.until(lambda: len([changes.read(), *changes.rows][1:]) >= 90_001)
+    assert changes.table() == rows_of(db)
+    assert len(changes.rows) == 90_001
+    inserted = [row["id"] for row in changes.rows if row["_op"] == "i"]
+    assert inserted == sorted(inserted)
+    changes.stop()
+    db.execute("INSERT INTO t VALUES (-1, 5)")
+    changes.start()
+    changes.until(lambda: changes.table() == rows_of(db))
+    assert len(changes.rows) == 90_002
+
+
+def test_keys_and_values_that_are_not_sent(db: Any, changes: Any) -> None:
+    db.execute(
+        "CREATE TABLE t (a int, b text, big text, n int, twice int GENERATED ALWAYS AS (n * 2) "
+        "STORED, tags text[], PRIMARY KEY (b, a))"
+    )
+    db.execute("ALTER TABLE t ALTER big SET STORAGE EXTERNAL")
+    big = "x" * 9000
+    db.execute("INSERT INTO t (a, b, big, n) VALUES (1, 'k', %s, 1)", (big,))
+    changes = changes()
+    changes.start()
+    key = ("b", "a")
+    changes.until(lambda: changes.table() == rows_of(db, key=key))
+    db.execute("UPDATE t SET n = 2, tags = ARRAY['a,\"b', NULL]")
+    changes.until(lambda: changes.table() == rows_of(db, key=key))
+    assert changes.rows[-1]["big"] == big and changes.rows[-1]["twice"] == 4
+    db.execute("UPDATE t SET a = 7")
+    changes.until(lambda: changes.table() == rows_of(db, key=key))
+    assert [(row["_op"], row["a"]) for row in changes.rows[-2:]] == [("d", 1), ("i", 7)]
+    assert changes.rows[-1]["big"] == big
+    db.execute("ALTER TABLE t REPLICA IDENTITY FULL")
+    db.execute("UPDATE t SET n = 3")
+    db.execute("ALTER TABLE t DROP COLUMN tags")
+    db.execute("INSERT INTO t (a, b, n) VALUES (8, 'k', 8)")
+    changes.until(lambda: len(changes.table()) == 2)
+    assert changes.table()["k", 7]["big"] == big
+    assert changes.table()["k", 8]["tags"] is None
+    db.execute("DELETE FROM t")
+    changes.until(lambda: changes.table() == {})
+
+
+def test_the_slot_advances_while_nothing_changes(
+    db: Any, changes: Any, postgres: Postgres, schema: str
+) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("CREATE TABLE other (id int)")
+    changes = changes()
+    changes.start()
+    db.execute("INSERT INTO t VALUES (1)")
+    changes.until(lambda: len(changes.table()) == 1)
+    db.execute("INSERT INTO other SELECT * FROM generate_series(1, 1000)")
+    (position,) = db.execute("SELECT pg_current_wal_lsn()").fetchone()
+
+    def confirmed() -> bool:
+        query = "SELECT confirmed_flush_lsn >= %s FROM pg_replication_slots WHERE slot_name = %s"
+        (reached,) = db.execute(query, (position, schema)).fetchone()
+        return bool(reached)
+
+    changes.until(confirmed)
+
+
+def fails(changes: Changes, text: str) -> PenstockError:
+    """Starts the receiver and waits for its error."""
+    changes.start()
+    deadline = time.monotonic() + 30
+    while not changes.errors:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    changes.stop()
+    error = changes.errors.pop()
+    assert text in error.message, error.message
+    return error
+
+
+def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: str) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("INSERT INTO t VALUES (1)")
+    first = changes()
+    first.start()
+    first.until(lambda: len(first.table()) == 1)
+    first.stop()
+    # A second state of the pipeline reads the same slot.
+    second = changes(state="second")
+    second.start()
+    second.until(lambda: len(second.table()) == 1)
+    db.execute("INSERT INTO t VALUES (2)")
+    second.until(lambda: len(second.table()) == 2)
+    position = db.execute("SELECT pg_current_wal_lsn()").fetchone()[0]
+    query = "SELECT confirmed_flush_lsn >= %s FROM pg_replication_slots WHERE slot_name = %s"
+    second.until(lambda: db.execute(query, (position, schema)).fetchone()[0])
+    second.stop()
+    error = fails(first, "was read by another pipeline")
+    assert error.code == "data-loss" and "pg_drop_replication_slot" in str(error.hint)
+    db.execute("TRUNCATE t")
+    assert fails(second, "was truncated").code == "truncated"
+    db.execute(f"DROP PUBLICATION {schema}")
+    assert "CREATE PUBLICATION" in str(fails(second, "does not have the table").hint)
+    db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
+    db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t")
+    assert fails(second, "does not exist: changes since").code == "data-loss"
+
+
+def test_requirements_are_named_with_their_statements(
+    db: Any, changes: Any, postgres: Postgres, schema: str
+) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("ALTER TABLE t REPLICA IDENTITY NOTHING")
+    with pytest.raises(PenstockError) as identity:
+        changes()
+    assert identity.value.hint == (f'Run ALTER TABLE "{schema}"."t" REPLICA IDENTITY DEFAULT.')
+    db.execute("ALTER TABLE t REPLICA IDENTITY DEFAULT")
+    db.execute("CREATE VIEW v AS SELECT * FROM t")
+    with pytest.raises(PenstockError, match="is a view"):
+        changes("v")
+    with pytest.raises(OptionError, match="there is no table"):
+        changes("tt")
+    with postgres.client("postgres", "postgres") as root:
+        root.execute(f"CREATE ROLE {schema} LOGIN PASSWORD '{PASSWORD}'")
+    login = {"auth": {"username": schema, "password": PASSWORD}}
+    db.execute(f"GRANT USAGE ON SCHEMA {schema} TO {schema}")
+    with pytest.raises(PenstockError, match="may not read changes") as denied:
+        changes(**login)
+    assert denied.value.hint == f"Run ALTER ROLE {schema} REPLICATION."
+    with postgres.client("postgres", "postgres") as root:
+        root.execute(f"ALTER ROLE {schema} REPLICATION")
+    reader = changes(**login)
+    error = fails(reader, "cannot create the publication")
+    assert f'FOR TABLE "{schema}"."t"' in str(error.hint)
+    # A role that may only read needs a publication of the owner.
+    db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t")
+    db.execute(f"GRANT SELECT ON t TO {schema}")
+    db.execute("INSERT INTO t VALUES (1)")
+    reader.start()
+    reader.until(lambda: len(reader.table()) == 1)
+
+
+def test_a_server_that_restarts(tmp_path: Path) -> None:
+    """A kill of the server neither loses nor repeats a row."""
+    with Postgres() as server:
+        config = PostgresSource.config_type.model_validate(
+            {**server.login, "table": "t", "changes": True}
+        )
+        with server.client() as client:
+            client.execute("CREATE TABLE t (id serial PRIMARY KEY)")
+        made = PostgresSource.create(config, Context(node="orders", state=tmp_path))
+        assert isinstance(made, PostgresChangesSource)
+        made.columns = add_operation(made.infer_schema() or pa.schema([]), "_op")
+        made.primary_key = made.infer_primary_key()
+        changes = Changes(made)
+        changes.start()
+        try:
+            for total in (1000, 2000):
+                with server.client() as client:
+                    for _ in range(1000):
+                        client.execute("INSERT INTO t DEFAULT VALUES")
+                if total == 1000:
+                    changes.until(lambda: len(changes.table()) > 0)
+                    server.kill()
+                    server.start()
+            with server.client() as client:
+                (count,) = client.execute("SELECT count(*) FROM t").fetchone()
+            changes.until(lambda: len(changes.table()) == count)
+            assert len(changes.rows) == count
+        finally:
+            changes.stop()
