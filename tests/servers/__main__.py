@@ -14,6 +14,7 @@ from cyclopts import App
 
 from servers import apicurio
 from servers.kafka import VERSION, Kafka
+from servers.postgres import Postgres
 from servers.server import Server
 
 app = App(
@@ -49,6 +50,23 @@ def registry(*, port: int = 8081) -> None:
     greeting = f"Apicurio Registry {apicurio.VERSION} is ready, with registry: {{url: "
     url = f"http://127.0.0.1:{port}{apicurio.PATH}"
     _run(lambda: apicurio.Apicurio(port), f"{greeting}{url}}}")
+
+
+@app.command(help=f"{Postgres.title}, with the database `shop` of the user `penstock`.")
+def postgres(*, port: int = 5432) -> None:
+    """Runs a database that permits logical replication. The password is `penstock`.
+
+    Parameters
+    ----------
+    port:
+        The port of 127.0.0.1 that it listens at.
+    """
+    _need_free(port)
+    _run(
+        lambda: Postgres(port, "penstock", "penstock", "shop"),
+        f"{Postgres.title} is ready, with url: postgresql://127.0.0.1:{port}/shop "
+        "and auth: {username: penstock, password: penstock}",
+    )
 
 
 def _run(server: Callable[[], Server], greeting: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psutil
 import pytest
@@ -38,11 +39,18 @@ _SETTINGS = {
 
 
 class Postgres(Server):
-    """The server, with DATABASE, which belongs to USER with PASSWORD, who may replicate."""
+    """The server, with a database that belongs to a user who may replicate."""
 
     name = "postgres"
     title = "PostgreSQL 15 (Debian 12)"
     settings: Mapping[str, str] = {}
+
+    def __init__(
+        self, port: int | None = None, user: str = USER, password: str = PASSWORD,
+        database: str = DATABASE,
+    ) -> None:  # fmt: skip
+        super().__init__(port)
+        self.user, self.password, self.database = user, password, database
 
     def command(self) -> Sequence[str]:
         """Creates the cluster at the first start."""
@@ -51,7 +59,7 @@ class Postgres(Server):
         if not data.exists():
             shutil.chown(self.directory.path, *_owner())
             secret = self.directory.path / "password"
-            secret.write_text(PASSWORD)
+            secret.write_text(self.password)
             _run(
                 f"{directory}/initdb", "-D", str(data), "-U", _ROOT, "-A", "scram-sha-256",
                 f"--pwfile={secret}", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8",
@@ -64,10 +72,11 @@ class Postgres(Server):
     def ready(self) -> None:
         """Connects, and creates the user and the database at the first start."""
         with self.client(_ROOT, "postgres") as client:
-            if client.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (USER,)).fetchone():
+            if client.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (self.user,)).fetchone():
                 return
-            client.execute(f"CREATE ROLE \"{USER}\" LOGIN REPLICATION PASSWORD '{PASSWORD}'")
-            client.execute(f'CREATE DATABASE "{DATABASE}" OWNER "{USER}"')
+            role = f'CREATE ROLE "{self.user}" LOGIN REPLICATION'
+            client.execute(f"{role} PASSWORD '{self.password}'")
+            client.execute(f'CREATE DATABASE "{self.database}" OWNER "{self.user}"')
 
     def stop(self) -> None:
         """Ends it and the connections of its clients."""
@@ -99,18 +108,18 @@ class Postgres(Server):
     def login(self) -> dict[str, Any]:
         """The options of a connection with short timeouts."""
         return {
-            "url": f"postgresql://127.0.0.1:{self.port}/{DATABASE.replace(' ', '%20')}",
-            "auth": {"username": USER, "password": PASSWORD},
+            "url": f"postgresql://127.0.0.1:{self.port}/{quote(self.database)}",
+            "auth": {"username": self.user, "password": self.password},
             "timeout": "20s",
         }
 
-    def client(self, user: str = USER, database: str = DATABASE, **options: Any) -> Any:
+    def client(self, user: str | None = None, database: str | None = None, **options: Any) -> Any:
         """A client of the tests' own, which commits each statement."""
         import psycopg
 
         return psycopg.connect(
-            host="127.0.0.1", port=self.port, user=user, password=PASSWORD, dbname=database,
-            autocommit=True, connect_timeout=20, **options,
+            host="127.0.0.1", port=self.port, user=user or self.user, password=self.password,
+            dbname=database or self.database, autocommit=True, connect_timeout=20, **options,
         )  # fmt: skip
 
     def new_schema(self) -> str:

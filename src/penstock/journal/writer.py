@@ -45,6 +45,9 @@ class Journal:
         self._directory, self._schema, self._bounds = directory, schema, bounds
         self.ready = threading.Event()
         """Set by `receive` when the source is connected and receives messages."""
+        self.caught_up = threading.Event()
+        """Set by `receive` of a source that has a backlog, when the journal has it (see
+        `ReceivingSource.catches_up`)."""
         self._lock = acquire_lock(directory)
         self._mark = Mark(directory)
         self._segment, self._file = self._open()

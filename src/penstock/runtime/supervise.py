@@ -101,7 +101,7 @@ class Supervisor:
         self.session.streams.addListener(self.listener)
         try:
             self._recover()
-            self._poll_receivers()
+            self._start_receivers()
             if not self.state.read("closing"):
                 streams = [query for query in self.plan.queries if not query.whole_input]
                 self._run_phase(streams, self.until)
@@ -194,6 +194,13 @@ class Supervisor:
     @property
     def _healthy(self) -> bool:
         return not self.failed and not self.stop.requested.is_set()
+
+    def _start_receivers(self) -> None:
+        """Starts the receivers. If the run ends when it has caught up, waits until they have."""
+        self._poll_receivers()
+        while self.until == "caught_up" and self._healthy and not self.receivers.caught_up:
+            self.listener.await_end(POLL_SECONDS)
+            self._poll_receivers()
 
     def _poll_receivers(self) -> None:
         for name, error in self.receivers.poll():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 from pydantic import Field
@@ -66,6 +66,10 @@ class ReceivingSource(ReplayableSource[R]):
     )
 
     acknowledges: str | None = ""
+
+    catches_up: ClassVar[bool] = False
+    """Whether the system has a backlog. A run until all sources have caught up then begins to read
+    when `receive` has set `journal.caught_up`."""
 
     @property
     def guarantee(self) -> Level:

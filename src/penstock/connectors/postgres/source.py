@@ -18,7 +18,7 @@ from penstock.sdk.database import Connection, TableSource
 
 
 class PostgresSource(TableSource[PostgresSourceConfig]):
-    """Reads a table or a query of a PostgreSQL database.
+    """Reads a table or a query of a PostgreSQL database, or the changes of a table.
 
     Rows are read in the order of `cursor_columns`, by default of a primary key of one integer. With
     `watch` the source also reads rows that come later in this order. Updates are read if a cursor
@@ -30,6 +30,20 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     write to the table. So a transaction that stays open delays new rows. Values that are assigned
     before the transaction begins, such as IDs that an application reserves, are not covered.
 
+    With `changes: true` the source reads the rows of the table, and then its inserts, updates and
+    deletes in the order of their commits, by logical replication (the output plugin `pgoutput`).
+    The rows are read in chunks without locks and without a long transaction, and changes meanwhile
+    are merged, so the result is that of the database. A run that is killed goes on where it was.
+    Changes are in a journal on disk before the slot advances. A change of the primary key is a
+    delete and an insert. Values that the server does not send (TOAST, generated columns) are read
+    from the table. A change of a large transaction may be in another batch than the others. The
+    metadata columns are `lsn`, `transaction`, `commit_time`, `snapshot` and `received`. A lost
+    slot, or one that another pipeline has read, is an error. Columns that are added while the
+    pipeline has state are not read. The server needs `wal_level = logical`, and the user the
+    attribute REPLICATION, SELECT on the table, and a publication of the table or the right to
+    create it. The slot keeps the log of the server until the changes are read: drop it with the
+    pipeline.
+
     The columns are those of the table. `numeric` without a precision is DECIMAL(38, 18); declare
     the column as STRING in `schema` for other numbers. Types without a counterpart, such as enums,
     ranges and intervals, are STRING. A value that does not fit its column, such as an infinite
@@ -40,7 +54,7 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     url: postgresql://127.0.0.1:5432/shop
     auth: {username: penstock, password: "${SHOP_PASSWORD}"}
     table: public.orders
-    watch: true
+    changes: true
     ```
     """
 

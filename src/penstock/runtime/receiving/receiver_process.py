@@ -1,8 +1,9 @@
 """Process of a receiving source: appends all received messages to the journal.
 
 Run with `python -m penstock.runtime.receiving.receiver_process`: standard input carries the
-pickled source, and its end requests a stop. Standard output carries a line `ready` whenever the
-source receives, and then the error of the process, if any. The parent may end at any time.
+pickled source, and its end requests a stop. Standard output carries a line `ready` when the source
+receives, `caught-up` when the journal has the backlog of the system, and then the error of the
+process, if any. The parent may end at any time.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from typing import Any
 
 from penstock.core.error_codec import encode
 from penstock.core.errors import Bug, PenstockError
-from penstock.journal import Journal
 from penstock.runtime.receiving.receiver_log import bound_log
 from penstock.sdk import ReceivingSource
 
 READY = "ready"
+CAUGHT_UP = "caught-up"
 LOG = "receiver.log"
 """The file of standard error, beside the journal."""
 CANCEL_AGAIN = 8.0
@@ -64,13 +65,14 @@ async def _receive(source: ReceivingSource[Any]) -> None:
 
     threading.Thread(target=await_end, daemon=True).start()
     with source.journal() as journal:
-        threading.Thread(target=_report_ready, args=(journal,), daemon=True).start()
+        for event, line in ((journal.ready, READY), (journal.caught_up, CAUGHT_UP)):
+            threading.Thread(target=_report, args=(event, line), daemon=True).start()
         await await_first(source.receive(journal), ended)
 
 
-def _report_ready(journal: Journal) -> None:
-    journal.ready.wait()
-    print(READY, flush=True)
+def _report(event: threading.Event, line: str) -> None:
+    event.wait()
+    print(line, flush=True)
 
 
 async def await_first(receiving: Coroutine[Any, Any, None], ended: asyncio.Event) -> None:

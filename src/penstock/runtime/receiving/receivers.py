@@ -23,7 +23,7 @@ from penstock.core.log import Log
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
 from penstock.plan.model import Plan
-from penstock.runtime.receiving.receiver_process import LOG, READY
+from penstock.runtime.receiving.receiver_process import CAUGHT_UP, LOG, READY
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state.files import writing
 from penstock.sdk import ReceivingSource
@@ -55,6 +55,14 @@ class Receivers:
             if error is not None:
                 yield name, error
 
+    @property
+    def caught_up(self) -> bool:
+        """Whether the journal of each source that catches up has the backlog of its system."""
+        return all(
+            receiver.caught_up.is_set() or not receiver.source.catches_up
+            for receiver in self._receivers.values()
+        )
+
     def lost(self) -> dict[str, int]:
         """Returns the number of lost messages of each source."""
         return {name: receiver.source.lost() for name, receiver in self._receivers.items()}
@@ -85,6 +93,8 @@ class Receiver:
         self._python = python
         self.ready = threading.Event()
         """Set while the process receives messages."""
+        self.caught_up = threading.Event()
+        """Set when the journal has the backlog of the system."""
         self._name = source.context.node
         self._log, self._retries, self._where = log, retries, where
         self._process: subprocess.Popen[bytes] | None = None
@@ -164,6 +174,9 @@ class Receiver:
                     self.ready.set()
                     self._execution.run()
                     self._log.info("receiving", source=self._name)
+                elif line.strip() == CAUGHT_UP.encode():
+                    self.caught_up.set()
+                    self._log.info("caught up", source=self._name)
                 else:
                     self._output.append(line.decode())
 

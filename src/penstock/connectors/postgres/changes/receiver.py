@@ -25,6 +25,7 @@ from penstock.connectors.postgres.changes.snapshot import (
     ChangedKeys,
     Chunk,
     Row,
+    mark_position,
     read_chunk,
 )
 from penstock.connectors.postgres.changes.stream import ReplicationStream
@@ -36,6 +37,7 @@ from penstock.sdk.operations import Operation
 _PART_ROWS, _PART_BYTES = 5000, 4 << 20
 _IDLE_SECONDS = 0.2
 _CONFIRM_SECONDS = 1.0
+_RESPONSE_SECONDS = 0.05
 
 
 @dataclass
@@ -56,6 +58,8 @@ class Receiver:
     _size: int = 0
     _end: int = 0
     """The position of the log after the last transaction whose rows are in the journal."""
+    _backlog: int = 0
+    """The position of the log at the start."""
     _lookup: PostgresConnection | None = None
     _generated: Sequence[str] = ()
     _chunk: asyncio.Task[Chunk] | None = None
@@ -77,6 +81,7 @@ class Receiver:
         )
         loop = asyncio.get_running_loop()
         confirmed = loop.time()
+        self._backlog = await asyncio.to_thread(mark_position, self.connection)
         while True:
             await self._begin_chunk()
             for message in await self.stream.messages(_IDLE_SECONDS):
@@ -85,12 +90,12 @@ class Receiver:
                 await self._flush()
                 await self._finish_chunk()
                 self._end = max(self._end, self.stream.position)
-            waits = self._chunk is not None and self._chunk.done()
-            if (
-                waits
-                or self.stream.reply_requested()
-                or loop.time() - confirmed >= _CONFIRM_SECONDS
-            ):
+                if self.progress.chunk == DONE and self._end >= self._backlog:
+                    self.journal.caught_up.set()
+            since = loop.time() - confirmed
+            # A response has the position that the stream has reached.
+            waits = not self.journal.caught_up.is_set() and since >= _RESPONSE_SECONDS
+            if waits or self.stream.reply_requested() or since >= _CONFIRM_SECONDS:
                 self._confirm(reply=waits)
                 confirmed = loop.time()
 

@@ -74,10 +74,17 @@ def read_chunk(
     for part in connection.copy_rows(query, parameters, names):
         rows += part.to_pylist()
     connection.execute("COMMIT")
-    # A record of the log, so that the stream of a quiet server reaches the position.
-    ((text,),) = connection.query("SELECT pg_logical_emit_message(false, 'penstock', '')::text")
     last = tuple(rows[-1][name] for name in key) if rows else None
-    return Chunk(rows, last, snapshot, lsn(text))
+    return Chunk(rows, last, snapshot, mark_position(connection))
+
+
+def mark_position(connection: PostgresConnection) -> int:
+    """Returns a position of the log after all earlier transactions.
+
+    Writes a record to the log, so that the stream of a quiet server reaches the position.
+    """
+    ((text,),) = connection.query("SELECT pg_logical_emit_message(false, 'penstock', '')::text")
+    return lsn(text)
 
 
 def _is_before(transaction: int, other: int) -> bool:

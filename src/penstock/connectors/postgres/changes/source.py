@@ -45,6 +45,7 @@ class PostgresChangesSource(ReceivingSource[PostgresSourceConfig]):
         }
     )
     carries_operations = True
+    catches_up = True
     declares_primary_key = True
     locates_rows = True
     acknowledges = "the slot advances once changes are on disk"

@@ -1,0 +1,93 @@
+"""Pipelines from the changes of PostgreSQL to tables of databases."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from typing import Any
+
+from pipelines import Workspace
+
+from servers.postgres import PASSWORD, USER, Postgres
+
+PIPELINE = """\
+name: shop
+connections:
+  db:
+    url: {url}
+    auth: {{username: {user}, password: "${{SHOP_PASSWORD}}"}}
+sources:
+  orders: {{type: postgres, connection: db, table: {schema}.orders, changes: true, slot: {schema}}}
+transforms:
+  totals:
+    type: sql
+    sql: >
+      SELECT customer, count(*) AS orders, sum(amount) AS total FROM orders GROUP BY customer
+sinks:
+  copy: {{type: sqlite, from: orders, path: shop.db, table: orders, mode: upsert}}
+  totals_table:
+    type: postgres
+    connection: db
+    from: totals
+    table: {schema}.totals
+    mode: upsert
+    primary_key: [customer]
+"""
+TOTALS = "SELECT customer, count(*), sum(amount) FROM orders GROUP BY customer ORDER BY customer"
+
+
+def test_changes_become_a_copy_and_totals(
+    postgres: Postgres, workspace: Workspace, monkeypatch: Any
+) -> None:
+    """Updates and deletes during a run and between runs reach both tables."""
+    schema = postgres.new_schema()
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    text = PIPELINE.format(url=postgres.login["url"], user=USER, schema=schema)
+    with postgres.client(options=f"-c search_path={schema}") as db:
+        db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10, 2))")
+        db.execute("INSERT INTO orders SELECT n, 'c' || n % 5, n FROM generate_series(1, 500) n")
+        for part in range(2):
+            handle = workspace.start(text)
+            if part == 0:
+                _until(lambda: _copied(workspace) == _orders(db), handle)
+            db.execute("UPDATE orders SET amount = amount + 0.5 WHERE id % 3 = 0")
+            db.execute("UPDATE orders SET customer = 'c9', id = -id WHERE id % 50 = 0")
+            db.execute("DELETE FROM orders WHERE id %% 7 = %s", (part,))
+            _until(
+                lambda: (
+                    _copied(workspace) == _orders(db)
+                    and _totals(db) == db.execute(TOTALS).fetchall()
+                ),
+                handle,
+            )
+            handle.stop()
+            outcome = handle.wait(60)
+            assert outcome is not None and outcome.errors == {}
+            db.execute("INSERT INTO orders VALUES (1000 + %s, 'between', 7)", (part,))
+        db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
+
+
+def _orders(db: Any) -> list[Any]:
+    query = "SELECT id, customer, amount::text FROM orders ORDER BY id"
+    return list(db.execute(query).fetchall())
+
+
+def _totals(db: Any) -> list[Any]:
+    with suppress(Exception):
+        return list(db.execute("SELECT * FROM totals ORDER BY customer").fetchall())
+    return []
+
+
+def _copied(workspace: Workspace) -> list[Any]:
+    with suppress(sqlite3.Error), closing(sqlite3.connect(workspace.root / "shop.db")) as db:
+        return db.execute("SELECT id, customer, amount FROM orders ORDER BY id").fetchall()
+    return []
+
+
+def _until(condition: Callable[[], bool], handle: Any, seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        ended = handle.wait(0.1)
+        assert ended is None and time.monotonic() < deadline, ended
