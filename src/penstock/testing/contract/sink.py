@@ -31,7 +31,7 @@ from penstock.testing.contract.rows import (
 )
 from penstock.testing.contract.sink_harness import ReadRows, SinkHarness, commit_writer
 
-WRITTEN_MEGABYTES, MAX_MEGABYTES = 250, 200
+WRITTEN_MEGABYTES, MAX_MEGABYTES = 125, 100
 KEYS = 50
 
 
