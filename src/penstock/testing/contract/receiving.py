@@ -99,13 +99,22 @@ class ReceivingContract(SourceContract):
 
     @once_per_transport
     def test_resume_after_server_crash(  # type: ignore[override]
-        self, create_source: Any, receiving: Receiving, put: Put, server: Any
+        self,
+        options: dict[str, Any],
+        create_source: Any,
+        receiving: Receiving,
+        put: Put,
+        server: Any,
     ) -> None:
         """Checks that the receiver fails with a Transient error and reconnects on its restart."""
         put(make_rows(*range(10)), sample.SIMPLE)
         receiving.receiver.ready.clear()
         server.kill()
-        server.start()
+        try:
+            self.assert_check_is_transient(options)
+        finally:
+            server.start()
+        create_source().check()
         put(make_rows(10), sample.SIMPLE)
         self.assert_received(create_source(), make_rows(*range(11)))
 
