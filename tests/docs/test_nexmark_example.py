@@ -14,7 +14,6 @@ from typing import Any
 import duckdb
 import pytest
 from blocks import Reader, blocks
-from pyarrow import parquet
 
 from command_line import CommandLine
 
@@ -31,8 +30,6 @@ TIMES = {
     "side_input": [],
 }
 """The columns of each table that are times."""
-PART = 0.4
-"""The part of the events that the queries read."""
 QUERIES = tuple(f"q{number}" for number in range(23))
 WINDOWED = ("q5", "q7", "q8", "q11", "q12")
 """Windows that are open in the middle are not written then."""
@@ -63,16 +60,12 @@ Run = Callable[[str], Ran]
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory, cli: CommandLine) -> Path:
-    """Carries out the README and returns its directory, with the first events of each file."""
+    """Carries out the README and returns its directory."""
     where = tmp_path_factory.mktemp("nexmark") / "example"
     shutil.copytree(EXAMPLE, where, ignore=shutil.ignore_patterns("data", "out", ".penstock"))
     with closing(Reader(where, cli=cli)) as reader:
         for block in blocks(where / "README.md"):
             reader.perform(block)
-    for table, times in TIMES.items():
-        for path in in_order(where / "data" / table) if times else ():
-            events = parquet.read_table(path)
-            parquet.write_table(events.slice(0, int(events.num_rows * PART)), path)
     return where
 
 
