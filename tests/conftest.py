@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.core.known_secrets import forget_secrets
+from penstock.sdk.clients import close_pools
 
 pytest_plugins = [
     "costs",
@@ -42,6 +43,13 @@ def _no_known_secrets() -> Iterator[None]:
     """Forgets the secrets of a test: messages of later tests may contain the same words."""
     yield
     forget_secrets()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_pooled_clients() -> Iterator[None]:
+    """Closes the clients that a module leaves in pools: each has connections and threads."""
+    yield
+    close_pools()
 
 
 @pytest.hookimpl(trylast=True)

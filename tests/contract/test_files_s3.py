@@ -48,12 +48,6 @@ class TestS3Source(OnS3, SourceContract):
 
         return put
 
-    def test_check_of_stopped_server_is_transient(
-        self, options: dict[str, Any], server: Any, put: Any
-    ) -> None:
-        put(make_rows(1), SIMPLE)
-        super().test_check_of_stopped_server_is_transient(options, server)
-
     def test_check_of_paused_server_times_out(
         self, options: dict[str, Any], server: Any, put: Any
     ) -> None:

@@ -10,12 +10,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import (
+    AbstractContextManager,
+    chdir,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from penstock_program import PenstockProgram
 
 from command_line import CommandLine
 from penstock.cli.shell.shell import Shell
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
 _FENCE = re.compile(r"^```(\S+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
 _PENSTOCK = re.compile(r"((?:[A-Z_]+=\S+ )*)(?:penstock|\./dev) ([^\n|&;<>$`*()]+)\n?")
+_BACKGROUND = re.compile(r"&\s*$", re.MULTILINE)
 _MORE = "       -> "
 TIMEOUT = 300
 DOCS = Path(__file__).parents[2] / "docs"
@@ -89,8 +99,8 @@ class Reader:
     its output; all blocks of a page are in one shell. A `python` block is a program. `skip=WHY` is
     not run. `close` ends what was left running in the background.
 
-    With `cli`, a plain `penstock WORD ...` command runs in this process. A shell runs all other
-    commands.
+    With `cli`, `penstock WORD ...` runs in this process, unless in the background. A shell runs all
+    other commands.
     """
 
     directory: Path
@@ -160,20 +170,34 @@ class Reader:
         return done.stdout or done.stderr
 
     def _run(self, block: Block, command: list[str], code: int = 0) -> str:
-        process = subprocess.Popen(
-            command, cwd=self.directory, env=self._environment(), text=True, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        self._groups.append(process.pid)
-        with process:
-            try:
-                printed, errors = process.communicate(timeout=TIMEOUT)
-            except subprocess.TimeoutExpired:
-                self.close()
-                raise
+        with self._penstock(command[-1]) as penstock:
+            process = subprocess.Popen(
+                command, cwd=self.directory, env=self._environment(penstock), text=True,
+                start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )  # fmt: skip
+            self._groups.append(process.pid)
+            with process, ThreadPoolExecutor(1) as pool:
+                reading = pool.submit(process.communicate, timeout=TIMEOUT)
+                if penstock:
+                    penstock.serve(reading.done)
+                try:
+                    printed, errors = reading.result()
+                except subprocess.TimeoutExpired:
+                    self.close()
+                    raise
         done = subprocess.CompletedProcess(command, process.returncode, printed, errors)
         self._judge(block, command[-1], done, code)
         return printed or errors
+
+    def _penstock(self, command: str) -> AbstractContextManager[PenstockProgram | None]:
+        """Returns the `penstock` of a command; None for that of this environment.
+
+        A command in the background runs beside the next ones, so it is a process of its own.
+        """
+        if self.cli is None or _BACKGROUND.search(command):
+            return nullcontext()
+        return PenstockProgram(self.cli)
 
     def _judge(
         self, block: Block, command: str, done: subprocess.CompletedProcess[str], code: int
@@ -183,10 +207,11 @@ class Reader:
             f"{done.stdout}\n{done.stderr}"
         )
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, penstock: PenstockProgram | None) -> dict[str, str]:
         everything = {**os.environ, "COLUMNS": "100", **self.environment}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{everything['PATH']}"
-        return {**everything, "PATH": path}
+        directories = [str(penstock.directory)] if penstock else []
+        directories += [str(Path(sys.executable).parent), everything["PATH"]]
+        return {**everything, "PATH": os.pathsep.join(directories)}
 
 
 def alike(expected: str, actual: str) -> bool:

@@ -5,6 +5,7 @@ A case that cannot hold row by row holds with a restart between its batches.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,18 +41,13 @@ def _modes(case: Case) -> tuple[RunMode, ...]:
     return ("as_given", "row_by_row") if stateful else ("as_given",)
 
 
-def _parameters() -> list[object]:
-    found: list[object] = []
-    for path in PIPELINES:
-        for case in load_cases(path):
-            for mode in _modes(case):
-                reason = OTHERWISE.get((case.spec.name, mode))
-                marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
-                name = f"{path.stem}: {case} ({mode})"
-                found.append(pytest.param(case, mode, marks=marks, id=name))
-    return found
-
-
-@pytest.mark.parametrize(("case", "mode"), _parameters())
-def test_pipeline(case: Case, mode: RunMode, penstock_spark: SparkSession) -> None:
-    case.check(penstock_spark, mode)
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.name)
+def test_cases(path: Path, subtests: pytest.Subtests, penstock_spark: SparkSession) -> None:
+    cases = load_cases(path)
+    assert cases
+    for case in cases:
+        for mode in _modes(case):
+            holds = (case.spec.name, mode) not in OTHERWISE
+            outcome = nullcontext() if holds else pytest.raises(AssertionError)
+            with subtests.test(f"{case} ({mode})"), outcome:
+                case.check(penstock_spark, mode)

@@ -116,7 +116,7 @@ def test_hands_words_on_with_their_spaces_and_exit_codes(dev: Dev, environment: 
 
 @pytest.mark.usefixtures("environment")
 def test_all_tests_run_in_three_processes(dev: Dev, checkout: Path) -> None:
-    of_root = f"pytest -c {checkout}/pyproject.toml --rootdir {checkout} -n 3"
+    of_root = f"pytest -c {checkout}/pyproject.toml --rootdir {checkout} -n 4"
     for options in ([], ["--durations=50", "--costs"]):
         first, second = dev("test", *options).stdout.splitlines()
         assert first == "penstock doctor --cache" and second.startswith(of_root)
@@ -127,9 +127,9 @@ def test_all_tests_run_in_three_processes(dev: Dev, checkout: Path) -> None:
 def test_quick_tests_need_no_class_cache(dev: Dev, checkout: Path) -> None:
     marks = "-m not spark and not server and not chaos and not docs and not slow"
     (line,) = dev("test", "--quick").stdout.splitlines()
-    assert " -n 3 " in line and f"{marks} {checkout}/tests/unit" in line
+    assert " -n 4 " in line and f"{marks} {checkout}/tests/unit" in line
     (line,) = dev("test", "--quick", "-k", "word").stdout.splitlines()
-    assert " -n 3 " not in line and f"{marks} -k word" in line
+    assert " -n 4 " not in line and f"{marks} -k word" in line
 
 
 def test_tests_of_the_checkout_run_from_anywhere(

@@ -24,6 +24,7 @@ from penstock.engine.late.late_search import find_late_rows
 from penstock.engine.sources.datasource import TASK
 from penstock.engine.sources.pushdown import NODE
 from penstock.engine.sources.shared_sources import SHARED_SETTINGS, read_once
+from penstock.engine.spark_session.callbacks import Callback, keep_until_end
 from penstock.engine.watermarks.idle import IdleSources, IdleTime
 from penstock.engine.watermarks.source_watermarks import source_watermarks
 from penstock.engine.watermarks.watermark import keep_filters_above
@@ -91,11 +92,12 @@ def start(
             known, _ = executed_stream(unchecked[query.root], checkpoint)
             check_stream_state(query, known, checkpoint)
             record_stream_state(known, checkpoint)
+        callback = Callback(runner)
         writer = (
             stream.writeStream.queryName(query.name)
             .outputMode(query.output_mode)
             .option("checkpointLocation", str(checkpoint))
-            .foreachBatch(runner)
+            .foreachBatch(callback)
         )
         if until == "stopped":
             writer = writer.trigger(processingTime=f"{round(trigger * 1000)} milliseconds")
@@ -105,6 +107,7 @@ def start(
         settings = SHARED_SETTINGS if stream is not separate else {}
         with _settings(builder.session, settings):
             started = writer.start()
+        keep_until_end(started, callback)
         idle = IdleSources(builder.session, started, sources, _idle_times(builder, query))
         return StartedQuery(query, started, runner, sources, idle, tuple(changed_tables))
 

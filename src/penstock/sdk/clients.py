@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
@@ -19,13 +20,14 @@ from penstock.core.errors import PenstockError
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 Client = TypeVar("Client")
 _DIGEST_KEY = secrets.token_bytes(32)
+_pools: weakref.WeakSet[ClientPool[Any, Any]] = weakref.WeakSet()
 
 
 class ClientPool(Generic[ConfigT, Client]):
     """Clients created on first use and shared by all tasks of a process.
 
     Clients are keyed by a digest of their configuration: no secret stays in a key. A forked
-    process starts with an empty pool. `close` closes all clients and is called at exit.
+    process starts with an empty pool. `close` closes all clients. `close_pools` is called at exit.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class ClientPool(Generic[ConfigT, Client]):
         self._clients: dict[str, Client] = {}
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        atexit.register(self.close)
+        _pools.add(self)
 
     def get(self, config: ConfigT) -> Client:
         """Returns the client for a configuration. Raises the errors of `create`."""
@@ -80,6 +82,15 @@ class ClientPool(Generic[ConfigT, Client]):
     def _close_quietly(self, client: Client) -> None:
         with suppress(Exception):
             self._close(client)
+
+
+def close_pools() -> None:
+    """Closes the clients of all pools of this process."""
+    for pool in list(_pools):
+        pool.close()
+
+
+atexit.register(close_pools)
 
 
 def config_digest(config: BaseModel) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from penstock.connectors.aws.config import AwsConfig
@@ -24,19 +25,21 @@ class AwsClient:
     def __init__(
         self, config: AwsConfig, service: str, *, wait: float = 0, connections: int = 10
     ) -> None:
-        import boto3
         from botocore.config import Config as Settings
+        from botocore.session import Session
 
         self._service = service
         auth, tls = config.auth or AwsAuth.model_construct(), config.resolved_tls
         if tls is not None:
             tls.check_files()
-        session = boto3.Session(region_name=config.region)
+        session = Session()
+        session.register_component("data_loader", _service_models())
         default_region = "us-east-1" if config.endpoint_url else None
         with translate_errors(service):
-            self._client = session.client(
+            region = config.region or session.get_config_variable("region")
+            self._client = session.create_client(
                 service,
-                region_name=session.region_name or default_region,
+                region_name=region or default_region,
                 endpoint_url=config.endpoint_url,
                 aws_access_key_id=auth.access_key,
                 aws_secret_access_key=revealed(auth.secret_key),
@@ -60,6 +63,14 @@ class AwsClient:
     def close(self) -> None:
         """Closes all connections."""
         self._client.close()
+
+
+@cache
+def _service_models() -> Any:
+    """Returns the loader of the models of services. A model takes longer to read than a request."""
+    from botocore.loaders import create_loader
+
+    return create_loader()
 
 
 def _verify(tls: Tls | None) -> bool | str | None:

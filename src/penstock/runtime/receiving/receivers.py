@@ -122,10 +122,11 @@ class Receiver:
         return None
 
     def kill(self) -> None:
-        """Kills the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        """Kills the process. `poll` may run in another thread."""
+        process = self._process
+        if process is not None:
+            process.kill()
+            process.wait()
 
     def request_stop(self) -> None:
         """Requests a stop by closing the standard input of the process."""

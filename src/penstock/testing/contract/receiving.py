@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import errno
+import inspect
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,81 +18,26 @@ import pyarrow as pa
 import pytest
 
 from penstock.core.errors import StateError
-from penstock.core.log import Silent
-from penstock.engine.spark_session.warm import WarmPython
-from penstock.journal import Journal, JournalReader
-from penstock.runtime.receiving.receivers import Receiver
-from penstock.runtime.retry import RetryState
-from penstock.sdk import Read, ReceivingSource
-from penstock.spec.runtime_models import Restart
+from penstock.journal import Journal
+from penstock.sdk import Read
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.applies import once_per_transport, run_if
 from penstock.testing.contract.pipeline import Pipeline
+from penstock.testing.contract.receiver_harness import (
+    RECEIVE_TIMEOUT,
+    Receiving,
+    ReceivingInThread,
+)
 from penstock.testing.contract.rows import Row, deduplicate, make_rows
 from penstock.testing.contract.source import SourceContract
 from penstock.testing.contract.source_harness import Put
 
 Send = Callable[[list[bytes]], None]
-RECEIVE_TIMEOUT = 30
 _POLL_INTERVAL = 0.05
 _BAD_PAYLOAD = b'{"id": "not a number"}'
 _JOURNAL_SIZE = 1 << 20
 _MESSAGE_SIZE = 100_000
 """The bytes of a message, of which about ten fill a journal of `_JOURNAL_SIZE`."""
-
-
-class Receiving:
-    """A receiver that is restarted after each end, as in a run."""
-
-    def __init__(self, source: ReceivingSource[Any]) -> None:
-        policy = Restart.model_validate(
-            {"attempts": 1000, "backoff": "100ms", "max_backoff": "500ms"}
-        )
-        self._log = WarningLog()
-        retries = RetryState(policy, self._log)
-        python = _start_warm_python().launcher
-        self.receiver = Receiver(source, self._log, retries, python=python)
-        self.journal = JournalReader(source.directory)
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._poll, daemon=True)
-        self._thread.start()
-
-    def await_ready(self) -> None:
-        """Waits until the receiver is ready."""
-        ready = self.receiver.ready.wait(RECEIVE_TIMEOUT)
-        assert ready, f"expected journal.ready to be set, found it unset: {self._log.warnings}"
-
-    def await_end(self, position: int) -> None:
-        """Waits until the journal has received messages up to a position."""
-        deadline = time.monotonic() + RECEIVE_TIMEOUT
-        while self.journal.end() < position:
-            assert time.monotonic() < deadline, (
-                f"expected {position} messages, found {self.journal.end()} received and "
-                f"{self.receiver.source.lost()} lost: {self._log.warnings}"
-            )
-            time.sleep(0.01)
-
-    def close(self) -> None:
-        """Stops the receiver and waits for its end."""
-        self._closed.set()
-        self._thread.join()
-        self.receiver.request_stop()
-        self.receiver.wait(time.monotonic() + RECEIVE_TIMEOUT)
-
-    def _poll(self) -> None:
-        while not self._closed.wait(_POLL_INTERVAL):
-            error = self.receiver.poll()
-            assert error is None, f"expected no permanent error, found {error!r}"
-
-
-class WarningLog(Silent):
-    """A log that collects warnings."""
-
-    def __init__(self) -> None:
-        self.warnings: list[tuple[str, dict[str, Any]]] = []
-
-    def warning(self, event: str, **facts: Any) -> None:
-        self.warnings.append((event, facts))
 
 
 class ReceivingContract(SourceContract):
@@ -117,14 +61,18 @@ class ReceivingContract(SourceContract):
         raise NotImplementedError
 
     @pytest.fixture
-    def receiving(self, create_source: Any) -> Iterator[Receiving]:
-        """Yields a ready receiver."""
-        with closing(Receiving(create_source())) as receiving:
+    def receiving(
+        self, create_source: Any, request: pytest.FixtureRequest
+    ) -> Iterator[Receiving | ReceivingInThread]:
+        """Yields a ready receiver: a process for tests that request it, a thread for others."""
+        requested = "receiving" in inspect.signature(request.function).parameters
+        receiver = (Receiving if requested else ReceivingInThread)(create_source())
+        with closing(receiver) as receiving:
             receiving.await_ready()
             yield receiving
 
     @pytest.fixture
-    def put(self, receiving: Receiving, send: Send) -> Put:
+    def put(self, receiving: Receiving | ReceivingInThread, send: Send) -> Put:
         """Returns `put(rows, schema)`, which sends rows and waits until they are received."""
 
         def put(rows: Any, schema: pa.Schema) -> None:
@@ -151,13 +99,22 @@ class ReceivingContract(SourceContract):
 
     @once_per_transport
     def test_resume_after_server_crash(  # type: ignore[override]
-        self, create_source: Any, receiving: Receiving, put: Put, server: Any
+        self,
+        options: dict[str, Any],
+        create_source: Any,
+        receiving: Receiving,
+        put: Put,
+        server: Any,
     ) -> None:
         """Checks that the receiver fails with a Transient error and reconnects on its restart."""
         put(make_rows(*range(10)), sample.SIMPLE)
         receiving.receiver.ready.clear()
         server.kill()
-        server.start()
+        try:
+            self.assert_check_is_transient(options)
+        finally:
+            server.start()
+        create_source().check()
         put(make_rows(10), sample.SIMPLE)
         self.assert_received(create_source(), make_rows(*range(11)))
 
@@ -189,7 +146,7 @@ class ReceivingContract(SourceContract):
         count = 4 * _JOURNAL_SIZE // size
         payloads = [b"%04d" % number + b"x" * (size - 4) for number in range(count)]
         sender = threading.Thread(target=lambda: _send_one_by_one(send, payloads), daemon=True)
-        with closing(Receiving(source)) as receiving:
+        with closing(ReceivingInThread(source)) as receiving:
             receiving.await_ready()
             sender.start()
             received, offset = 0, source.initial_offset()
@@ -233,7 +190,7 @@ class ReceivingContract(SourceContract):
             with pytest.raises(StateError, match="No space left"):
                 failing.result(2 * RECEIVE_TIMEOUT)
         stopped.set()
-        with closing(Receiving(create_source())) as receiving:
+        with closing(ReceivingInThread(create_source())) as receiving:
             receiving.await_ready()
             sender.join(2 * RECEIVE_TIMEOUT)
         assert not sender.is_alive()
@@ -261,14 +218,6 @@ class ReceivingContract(SourceContract):
             run.await_rows(3)
         assert not run.errors
         self.assert_output(pipeline_run, rows, metadata)
-
-
-@cache
-def _start_warm_python() -> WarmPython:
-    """Starts the process that receivers are forked from. A fork is faster than a start."""
-    warm = WarmPython.start()
-    atexit.register(warm.stop)
-    return warm
 
 
 def _send_one_by_one(send: Send, payloads: list[bytes]) -> None:

@@ -31,7 +31,7 @@ from penstock.testing.contract.rows import (
 )
 from penstock.testing.contract.sink_harness import ReadRows, SinkHarness, commit_writer
 
-WRITTEN_MEGABYTES, MAX_MEGABYTES = 250, 200
+WRITTEN_MEGABYTES, MAX_MEGABYTES = 125, 100
 KEYS = 50
 
 
@@ -173,16 +173,24 @@ class SinkContract(SinkHarness):
             sink.complete()
         assert sort_by_id(rows(sample.SIMPLE)) == make_rows(3, 4)
 
+    @property
+    def checks_killed_server(self) -> bool:
+        return self.applies_unexcused("test_server_crash_before_commit", "rows")
+
     @once_per_transport
     def test_server_crash_before_commit(
-        self, create_sink: Any, rows: ReadRows, server: Any
+        self, options: dict[str, Any], create_sink: Any, rows: ReadRows, server: Any
     ) -> None:
         self.write_batch(create_sink(), 0, make_rows(1))
         sink = create_sink()
         self.write_partitions(sink, BatchId("query-1", 1), [make_rows(2), make_rows(3)])
         server.kill()
-        server.start()
+        try:
+            self.assert_check_is_transient(options)
+        finally:
+            server.start()
         restarted = create_sink()
+        restarted.check()
         restarted.recover()
         self.write_batch(restarted, 1, make_rows(2), make_rows(3))
         restarted.complete()
@@ -268,7 +276,7 @@ class SinkContract(SinkHarness):
     ) -> None:
         """Checks that writing to a paused server blocks before it fills the memory."""
         sink, batch = create_sink(), BatchId("query-1", 0)
-        writer = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        writer = sink.writer(self.open_client(sink), batch, 0, sample.SIMPLE)
         written: list[int] = []
 
         def write() -> None:

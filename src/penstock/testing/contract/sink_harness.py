@@ -44,8 +44,8 @@ class SinkHarness(ComponentContract):
         return rows
 
     @pytest.fixture
-    def create_sink(self, options: dict[str, Any]) -> Callable[..., Any]:
-        """Returns `create_sink()`, which creates a sink as a new process does.
+    def create_sink(self, options: dict[str, Any]) -> Iterator[Callable[..., Any]]:
+        """Yields `create_sink()`, which creates a sink as a new process does.
 
         With `single_instance` it closes the previous sink.
         """
@@ -57,7 +57,9 @@ class SinkHarness(ComponentContract):
             sinks.append(self.create_component(options))
             return sinks[-1]
 
-        return create_sink
+        yield create_sink
+        for sink in sinks:
+            sink.close()
 
     @pytest.fixture(autouse=True)
     def _close_clients(self) -> Iterator[None]:

@@ -154,8 +154,14 @@ class SourceContract(SourceHarness):
             count = 4
         assert sort_by_id(rows) == make_rows(*range(count))
 
+    @property
+    def checks_killed_server(self) -> bool:
+        return self.applies_unexcused("test_resume_after_server_crash", "put")
+
     @once_per_transport
-    def test_resume_after_server_crash(self, create_source: Any, put: Put, server: Any) -> None:
+    def test_resume_after_server_crash(
+        self, options: dict[str, Any], create_source: Any, put: Put, server: Any
+    ) -> None:
         put(make_rows(*range(10)), sample.SIMPLE)
         source = create_source()
         start = restore_offset(source.initial_offset())
@@ -163,7 +169,11 @@ class SourceContract(SourceHarness):
         rows = self.read_range(source, start, end)
         source.close()
         server.kill()
-        server.start()
+        try:
+            self.assert_check_is_transient(options)
+        finally:
+            server.start()
+        create_source().check()
         if Capability.REPLAY in self.capabilities:
             assert self.read_range(create_source(), start, end) == rows
         put(make_rows(10), sample.SIMPLE)
