@@ -171,7 +171,7 @@ def test_the_live_view_of_a_query_that_retries(tmp_path: Path, width: int) -> No
     console = Console(
         file=output, width=width, force_terminal=True, color_system=None, soft_wrap=True
     )
-    with Live(console=console, get_renderable=view._render, auto_refresh=False):
+    with Live(console=console, get_renderable=view.render, auto_refresh=False):
         pass
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output.getvalue()).splitlines()
     assert max(map(len, lines)) <= width
