@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.connectors.files.config import TimePartition
-from penstock.connectors.files.reader import HIVE_NULL
+from penstock.connectors.files.path_columns import HIVE_NULL
 
 UNQUOTED = " ,.;+-_~!@$&()|<>"
 
