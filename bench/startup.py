@@ -63,7 +63,8 @@ def plain_session() -> SparkSession:
 
 
 def penstock_session() -> SparkSession:
-    from penstock.engine.spark_session.session import SessionSettings, create
+    from penstock.engine.spark_session.session import create
+    from penstock.engine.spark_session.settings import SessionSettings
 
     return create(SessionSettings(master="local[2]"))
 

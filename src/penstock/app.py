@@ -6,7 +6,7 @@ The functions here take `load` (files to ParsedPipeline), `validate` (to Pipelin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from penstock.core.errors import PenstockError, raise_all
 from penstock.plan.make import PartialPlan, make_plan
 from penstock.plan.model import Plan
-from penstock.plan.rewrite import assign_owner
 from penstock.runtime.run_options import DEFAULT_OPTIONS, RunOptions
 from penstock.spec.load import load
 from penstock.spec.parsed import Overrides, ParsedPipeline
@@ -28,13 +27,12 @@ if TYPE_CHECKING:
     from penstock.engine.spark_session.memory import Resources
     from penstock.plan.comparison import Change
     from penstock.plan.pushdown import Pushdown
-    from penstock.runtime.dead_letters.replay_record import ReplayResult
     from penstock.runtime.handle import RunHandle
     from penstock.runtime.outcome import Outcome
     from penstock.runtime.preview import OnRows, Preview
 
 __all__ = [
-    "Paths", "RunOptions", "changes", "partial_plan", "plan", "preview", "pushdowns", "replay",
+    "Paths", "RunOptions", "changes", "partial_plan", "plan", "preview", "pushdowns",
     "resources", "run", "script_plan", "session", "start", "types", "with_primary_keys",
 ]  # fmt: skip
 
@@ -198,43 +196,6 @@ def _handle(paths: Paths | Plan, overrides: Overrides, options: RunOptions) -> R
     planned = paths if isinstance(paths, Plan) else plan(paths, overrides=overrides)
     check_options(planned, options)
     return RunHandle(planned, options.log)
-
-
-def replay(
-    plan: Plan,
-    *,
-    ids: Collection[str] | None = None,
-    force: bool = False,
-    spark: SparkSession | None = None,
-) -> ReplayResult:
-    """Replays dead letters of the state directory (None: all) from the nodes where they failed.
-
-    Skips dead letters above a stateful node unless `force`. Raises StateError while the pipeline
-    runs, and PenstockError if a sink cannot be reached. All dead letters are kept after an error.
-    """
-    from penstock.core.log import Silent
-    from penstock.engine.spark_session.shared_state import share_state
-    from penstock.runtime.dead_letters.replay import Replay
-    from penstock.runtime.diagnose import diagnose
-    from penstock.runtime.session import session
-    from penstock.runtime.state.pipeline import open_state
-    from penstock.runtime.state.schemas import resolve_schemas
-
-    state = open_state(plan)
-    with state.locked(), ExitStack() as stack:
-        plan = with_primary_keys(plan)
-        resolve_schemas(plan, state)
-        plan = assign_owner(plan, state.id())
-        if spark is None:
-            spark = stack.enter_context(session(plan, log_file=state.log))
-        share_state(spark, state.lock, Silent())
-        current = Replay(plan, spark, state)
-        try:
-            return current.run(ids, force)
-        except PenstockError:
-            raise
-        except Exception as error:
-            raise diagnose(plan, current.rows.query, error) from error
 
 
 def preview(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock import app
-from penstock.control import PipelineControl
 from penstock.core.error_codec import encode
 from penstock.core.errors import (
     PenstockError,
@@ -22,6 +21,7 @@ from penstock.plan.comparison import Change
 from penstock.plan.explain import Column, explain
 from penstock.plan.make import PartialPlan
 from penstock.plan.model import Plan
+from penstock.runtime.state.pipeline import open_state
 from penstock.spec.parsed import MissingParts, Overrides
 from penstock.spec.source_map import find_map
 
@@ -101,7 +101,7 @@ def _check(
         result.plan = plan
         result.warnings += plan.warnings
         with _Collector(result):
-            PipelineControl.of(plan)
+            open_state(plan)
             result.changes = app.changes(plan)
         _describe_nodes(result, plan, {})
     depth = LEVELS.index(level)

@@ -144,7 +144,8 @@ def _constant(name: str, words: Iterable[str], docstring: str) -> str:
 
 
 def main() -> None:
-    from penstock.engine.spark_session.session import SessionSettings, session
+    from penstock.engine.spark_session.session import session
+    from penstock.engine.spark_session.settings import SessionSettings
 
     with session(SessionSettings(master="local[1]")) as spark:
         TARGET.write_text(module_text(Registry(spark).sets()))

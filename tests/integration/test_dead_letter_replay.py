@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from test_runs import ORDERS, QUICK, Place, ids, order, sink
 
 from command_line import CommandLine
-from penstock import app
+from penstock.control import PipelineControl
 from penstock.core.errors import StateError, Transient
 from penstock.runtime.dead_letters.replay import Replay
 from penstock.runtime.dead_letters.replay_record import ReplayRecord, ReplayResult
@@ -40,7 +40,8 @@ def orders(tmp_path: Path, penstock_spark: SparkSession) -> Place:
 
 
 def replay(place: Place, *parts: str, select: set[str] | None = None) -> ReplayResult:
-    return app.replay(place.plan(*parts), ids=select, spark=place.spark.newSession())
+    control = PipelineControl.of(place.plan(*parts))
+    return control.replay(select, spark=place.spark.newSession())
 
 
 def dead_letter_of(place: Place, number: int) -> str:

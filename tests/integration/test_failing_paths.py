@@ -9,6 +9,7 @@ from pipelines import Row, Workspace, at
 from pyspark.sql import SparkSession
 
 from penstock import app
+from penstock.control import PipelineControl
 
 pytestmark = pytest.mark.spark
 
@@ -66,7 +67,9 @@ def test_stateless(place: Workspace, penstock_spark: SparkSession) -> None:
     place.run(pipeline(f"SELECT i FROM s WHERE {FAILING} IS NOT NULL"))
     assert sorted(place.result()["i"]) == GOOD
     assert failures(place, "q", "transform") == CODES
-    result = app.replay(app.plan(place.root / place.file), spark=penstock_spark.newSession())
+    result = PipelineControl.of(app.plan(place.root / place.file)).replay(
+        spark=penstock_spark.newSession()
+    )
     assert (result.replayed, result.failed) == (0, len(FUNCTIONS))
     assert failures(place, "q", "transform") == CODES
 

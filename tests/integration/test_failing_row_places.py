@@ -13,6 +13,7 @@ from pipelines import Workspace, dump
 from pyspark.sql import SparkSession
 
 from penstock import app
+from penstock.control import PipelineControl
 from penstock.core.errors import Transient
 from penstock.engine.failures.placed_rows import PlacedRows
 from penstock.plan.model import Query
@@ -223,11 +224,11 @@ def test_a_batch_that_is_repeated_and_a_replay_keep_ids_and_places(
     before, path = workspace.dead_letters(), workspace.root / workspace.file
     assert places(workspace) == {("positive", "a.jsonl", 2): 1, ("positive", "a.jsonl", 3): 1}
 
-    result = app.replay(app.plan(path), spark=penstock_spark.newSession())
+    result = PipelineControl.of(app.plan(path)).replay(spark=penstock_spark.newSession())
     assert (result.replayed, result.failed) == (0, 2)
     assert [{**each, "attempt": 1} for each in workspace.dead_letters()] == before
     path = workspace.write(DIVIDED.replace("100 / n", "100 / (n + 1)"))
-    result = app.replay(app.plan(path), spark=penstock_spark.newSession())
+    result = PipelineControl.of(app.plan(path)).replay(spark=penstock_spark.newSession())
     assert (result.replayed, workspace.dead_letters()) == (2, [])
     assert sorted(workspace.result()["id"]) == [1, 2, 2]
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from penstock import app
 from penstock.app import RunOptions
+from penstock.control import PipelineControl
 from penstock.runtime.outcome import Outcome
 from servers.kafka import Kafka
 from terminal import penstock
@@ -168,7 +169,7 @@ def test_a_replayed_dead_letter_does_not_hide_what_comes_after(place: Place) -> 
     file.write_text(file.read_text().split("dead_letter:")[0])
     assert place.run(file, until="caught_up").exit_code == 0
     file.write_text(file.read_text().replace("(id % 1000)", "(id % 1000 + 1)"))
-    replayed = app.replay(app.plan(file), spark=place.spark.newSession())
+    replayed = PipelineControl.of(app.plan(file)).replay(spark=place.spark.newSession())
     assert (replayed.replayed, replayed.failed) == (1, 0)
     put(place.broker, place.topic("in"), *numbered(6, 8))
     assert place.run(file, until="caught_up").exit_code == 0

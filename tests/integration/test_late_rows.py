@@ -13,6 +13,7 @@ import pytest
 from penstock import app
 from penstock.cli.metrics_table import format_counts
 from penstock.connectors import memory
+from penstock.control import PipelineControl
 from penstock.core.errors import Permanent, PlanError
 from penstock.engine.late.late_rows import LateRows
 from penstock.runtime.dead_letters.store import DeadLetters
@@ -344,9 +345,11 @@ def test_replay_sends_late_rows_only_to_the_query_that_dropped_them(
     Ran(tmp_path, penstock_spark, text)
     plan = app.plan(tmp_path / "p.yaml")
     before = memory.tables["late_out"].num_rows
-    replay = app.replay(plan, spark=penstock_spark.newSession())
+    replay = PipelineControl.of(plan).replay(spark=penstock_spark.newSession())
     assert (replay.replayed, [node.count for node in replay.skipped]) == (0, [5])
-    assert app.replay(plan, force=True, spark=penstock_spark.newSession()).replayed == 5
+    assert (
+        PipelineControl.of(plan).replay(force=True, spark=penstock_spark.newSession()).replayed == 5
+    )
     rows = memory.tables["late_out"].to_pylist()[before:]
     assert sorted((row["k"], row["at"].hour, row["n"]) for row in rows) == [
         ("a", 10, 2), ("a", 11, 1), ("b", 10, 1), ("b", 11, 1),
@@ -377,7 +380,7 @@ def test_late_rows_of_a_computed_event_time(tmp_path: Path, penstock_spark: Spar
     assert ran.numbers["queries"]["w"]["late_rows_by_node"] == {"p": 5}
     assert {(letter["node"], letter["stage"]) for letter in ran.dead_letters} == {("p", "output")}
     plan = app.plan(tmp_path / "p.yaml")
-    result = app.replay(plan, force=True, spark=penstock_spark.newSession())
+    result = PipelineControl.of(plan).replay(force=True, spark=penstock_spark.newSession())
     assert (result.replayed, result.failed) == (5, 0)
 
 

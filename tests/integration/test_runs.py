@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from penstock import app
 from penstock.app import RunOptions
+from penstock.control import PipelineControl
 from penstock.core.errors import PenstockError, StateError
 from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.store import DeadLetters
@@ -351,11 +352,11 @@ def test_replay_enters_where_a_record_failed(place: Place) -> None:
     place.give("a", *DIRTY)
     place.run(ORDERS, STEPS, sink("step"))
     spark = place.spark.newSession()
-    again = app.replay(place.plan(ORDERS, STEPS, sink("step")), spark=spark)
+    again = PipelineControl.of(place.plan(ORDERS, STEPS, sink("step"))).replay(spark=spark)
     assert (again.replayed, again.failed) == (0, 4)
     assert {letter["attempt"] for letter in place.dead_letters()} == {2}
     mended = STEPS.replace("price / n", "try_divide(price, n)").replace("== 4", "== 44")
-    sent = app.replay(place.plan(ORDERS, mended, sink("step")), spark=spark)
+    sent = PipelineControl.of(place.plan(ORDERS, mended, sink("step"))).replay(spark=spark)
     assert (sent.replayed, sent.failed) == (2, 2)
     assert ids(place.rows()) == [1, 2, 4, 5]
     assert {letter["code"] for letter in place.dead_letters()} == {"not-json", "wrong-type"}
@@ -367,7 +368,9 @@ def test_a_letter_without_payload_is_skipped(place: Place) -> None:
     source = ORDERS.replace("*.jsonl", "*.parquet")
     place.run(source, sink("orders"))
     (before,) = place.dead_letters()
-    again = app.replay(place.plan(source, sink("orders")), spark=place.spark.newSession())
+    again = PipelineControl.of(place.plan(source, sink("orders"))).replay(
+        spark=place.spark.newSession()
+    )
     (after,) = place.dead_letters()
     assert (again.replayed, again.failed) == (0, 0)
     assert [(node.node, node.count) for node in again.skipped] == [("orders", 1)]
@@ -379,7 +382,9 @@ def test_a_letter_without_payload_is_skipped(place: Place) -> None:
 def test_replay_does_not_reach_what_is_remembered(place: Place) -> None:
     place.give("a", order(1), "not json")
     place.run(ORDERS, HOURLY, sink("hourly"))
-    done = app.replay(place.plan(ORDERS, HOURLY, sink("hourly")), spark=place.spark.newSession())
+    done = PipelineControl.of(place.plan(ORDERS, HOURLY, sink("hourly"))).replay(
+        spark=place.spark.newSession()
+    )
     assert [(node.node, node.count) for node in done.skipped] == [("orders", 1)]
     assert "hourly" in done.skipped[0].reason
 

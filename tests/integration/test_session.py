@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 from penstock.core.errors import PenstockError, UserError
 from penstock.engine.spark_session import java
 from penstock.engine.spark_session.classcache import ArchiveDirectory, ClassCache
-from penstock.engine.spark_session.session import SessionSettings, reusing, session
+from penstock.engine.spark_session.session import reusing, session
+from penstock.engine.spark_session.settings import SessionSettings
 from penstock.engine.spark_session.warm import WarmPython
 from penstock.engine.workers.scratch import Scratch
 
@@ -29,7 +30,8 @@ MARK = "PENSTOCK_TEST_MARK"
 CREATE = """
 import sys
 from pathlib import Path
-from penstock.engine.spark_session.session import SessionSettings, close, create
+from penstock.engine.spark_session.session import close, create
+from penstock.engine.spark_session.settings import SessionSettings
 
 spark = create(SessionSettings(master="local[2]", log_file=Path("spark.log")))
 """

@@ -198,7 +198,8 @@ def main() -> None:
     """Runs all queries over other sets of rows."""
     import tempfile
 
-    from penstock.engine.spark_session.session import SessionSettings, session
+    from penstock.engine.spark_session.session import session
+    from penstock.engine.spark_session.settings import SessionSettings
 
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--sets", type=int, default=100)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Group, Parameter
 
@@ -15,12 +15,9 @@ from penstock.core.text import plural, printable, shorten
 from penstock.core.units import size_text
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from penstock.plan.model import Plan
+    from penstock.control import PipelineControl
+    from penstock.runtime.dead_letters.dead_letter import DeadLetter
     from penstock.runtime.dead_letters.replay_record import ReplayResult
-    from penstock.runtime.dead_letters.selection import Selection
-    from penstock.runtime.dead_letters.store import DeadLetters
 
 dead = App(
     name="dead",
@@ -62,15 +59,16 @@ def list_(
     penstock dead list late-flights.yaml
     penstock dead list late-flights.yaml --node flights --limit 50 --json
     """
-    from penstock.runtime.dead_letters.selection import Selection, counts, newest
+    from penstock.runtime.dead_letters.selection import Selection
 
-    plan, _, dead_letters = _select(files, overrides, Selection(node, code))
-    by_code, latest = counts(dead_letters), newest(dead_letters, max(limit, 0))
+    control = _control(files, overrides)
+    dead_letters = control.dead_letters(Selection(node, code))
+    by_code, latest = dead_letters.counts(), dead_letters.newest(max(limit, 0))
     if json:
-        facts = [_to_dict(letter) for letter in latest]
-        print_json({"total": dead_letters.num_rows, "counts": by_code, "letters": facts})
+        facts = [letter.to_json() for letter in latest]
+        print_json({"total": len(dead_letters), "counts": by_code, "letters": facts})
         return
-    print(f"{plan.name}: {plural(dead_letters.num_rows, 'dead letter')}")
+    print(f"{control.plan.name}: {plural(len(dead_letters), 'dead letter')}")
     if not by_code:
         return
     print()
@@ -79,8 +77,8 @@ def list_(
     )
     if latest:
         print()
-        rows = [(letter["id"][:8], f"{letter['time']:%Y-%m-%d %H:%M:%S}", letter["node"],
-                 _position(letter), shorten(letter["message"])) for letter in latest]  # fmt: skip
+        rows = [(letter.id[:8], f"{letter.time:%Y-%m-%d %H:%M:%S}", letter.node,
+                 _position(letter), shorten(letter.message)) for letter in latest]  # fmt: skip
         print_table(("id", "time (UTC)", "node", "position", "reason"), rows, wrap=True)
         print("\nShow a dead letter with its payload: penstock dead show FILE ID")
 
@@ -102,27 +100,17 @@ def show(
     penstock dead show late-flights.yaml 3f9a
     penstock dead show late-flights.yaml 3f9a --payload > record.bin
     """
-    from penstock.runtime.dead_letters.selection import Selection
-
     *files, identity = map(str, files_and_id or ("",))
     if not files:
         raise UserError(
             "expected the file of the pipeline and an id", code="usage",
             hint="List the ids with penstock dead list FILE.",
         )  # fmt: skip
-    _, _, dead_letters = _select([Path(file) for file in files], overrides, Selection(id=identity))
-    matches = dead_letters.to_pylist()
-    if len(matches) > 1:
-        ids = ", ".join(letter["id"] for letter in matches[:5])
-        raise UserError(
-            f'the id "{identity}" is ambiguous: {len(matches)} dead letters match',
-            code="ambiguous-id", hint=f"Write more characters of the id: {ids}.",
-        )  # fmt: skip
-    (letter,) = matches
+    letter = _control([Path(file) for file in files], overrides).dead_letter(identity)
     if payload:
-        sys.stdout.buffer.write(letter["payload"] or b"")
+        sys.stdout.buffer.write(letter.payload or b"")
     elif json:
-        print_json(_to_dict(letter))
+        print_json(letter.to_json())
     else:
         _print(letter)
 
@@ -149,18 +137,16 @@ def replay(
       penstock dead replay late-flights.yaml
       penstock dead replay late-flights.yaml --node flights --dry-run
     """
-    from penstock import app
-    from penstock.runtime.dead_letters.replay_record import ReplayResult
-    from penstock.runtime.dead_letters.selection import Selection, counts
+    from penstock.runtime.dead_letters.selection import Selection
 
-    selection = Selection(node, code, id)
-    plan, _, dead_letters = _select(files, overrides, selection)
+    selection, control = Selection(node, code, id), _control(files, overrides)
+    dead_letters = control.dead_letters(selection)
     if dry_run:
-        print(f"{plan.name}: {plural(dead_letters.num_rows, 'dead letter')} would be replayed")
-        print_table(("", "", ""), [(c.node, c.code, f"{c.count:,}") for c in counts(dead_letters)])
+        print(f"{control.plan.name}: {plural(len(dead_letters), 'dead letter')} would be replayed")
+        counts = dead_letters.counts()
+        print_table(("", "", ""), [(row.node, row.code, f"{row.count:,}") for row in counts])
         return 0
-    ids = frozenset(dead_letters.column("id").to_pylist()) if selection else None
-    result = app.replay(plan, ids=ids, force=force) if dead_letters.num_rows else ReplayResult()
+    result = control.replay(dead_letters.ids if selection else None, force=force)
     if json:
         print_json(result)
     else:
@@ -186,19 +172,18 @@ def remove(
     """
     from penstock.runtime.dead_letters.selection import Selection
 
-    plan, store, dead_letters = _select(files, overrides, Selection(node, code, id))
-    count = plural(dead_letters.num_rows, "dead letter")
-    if dead_letters.num_rows and not yes and not _confirmed(f"Remove {count} permanently?"):
+    control = _control(files, overrides)
+    dead_letters = control.dead_letters(Selection(node, code, id))
+    count = plural(len(dead_letters), "dead letter")
+    if dead_letters and not yes and not _confirmed(f"Remove {count} permanently?"):
         print("removed nothing")
         return 1
-    store.remove({*dead_letters.column("id").to_pylist()})
-    print(f"{plan.name}: removed {count}")
+    control.remove_dead_letters(dead_letters.ids)
+    print(f"{control.plan.name}: removed {count}")
     return 0
 
 
-def _select(
-    files: Any, overrides: tuple[str, ...], selection: Selection
-) -> tuple[Plan, DeadLetters, pa.Table]:
+def _control(files: list[Path], overrides: tuple[str, ...]) -> PipelineControl:
     from penstock import app
     from penstock.control import PipelineControl
 
@@ -209,9 +194,7 @@ def _select(
             f"(type: {plan.dead_letter.type}); this list contains only older dead letters",
             file=sys.stderr,
         )
-    store = PipelineControl.of(plan).dead_letters()
-    dead_letters = store.read().drop_columns(["definition"])
-    return plan, store, selection.select(dead_letters, plan.nodes)
+    return PipelineControl.of(plan)
 
 
 def _confirmed(question: str) -> bool:
@@ -220,37 +203,18 @@ def _confirmed(question: str) -> bool:
     return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def _position(letter: dict[str, Any]) -> str:
-    if letter["origin"] is None:
-        return ""
-    return f"{Path(letter['origin']).name}:{letter['position']}"
+def _position(letter: DeadLetter) -> str:
+    return "" if letter.origin is None else f"{Path(letter.origin).name}:{letter.position}"
 
 
-def _text(payload: bytes | None) -> str | None:
-    try:
-        return payload.decode() if payload is not None else None
-    except UnicodeDecodeError:
-        return None
-
-
-def _to_dict(letter: dict[str, Any]) -> dict[str, Any]:
-    """Returns a dead letter for JSON, with the payload as text or in hex."""
-    payload = letter["payload"]
-    text = _text(payload)
-    hex_ = payload.hex() if payload is not None and text is None else None
-    header = _text(letter["header"])
-    return {**letter, "payload": text, "payload_hex": hex_, "header": header}
-
-
-def _print(letter: dict[str, Any]) -> None:
-    payload = letter["payload"]
-    facts = {**letter, "header": _text(letter["header"])}
-    rows = [(key, str(v)) for key, v in facts.items() if key != "payload" and v is not None]
-    print_table(("", ""), rows, wrap=True)
+def _print(letter: DeadLetter) -> None:
+    facts = letter.to_json()
+    text, payload = facts.pop("payload"), letter.payload
+    del facts["payload_hex"]
+    print_table(("", ""), [(key, str(v)) for key, v in facts.items() if v is not None], wrap=True)
     if payload is None:
         print("\nthe record has no payload")
         return
-    text = _text(payload)
     kind = "payload" if text is not None else "payload in hex"
     content = payload.hex(" ") if text is None else printable(text)
     print(f"\n{kind} ({size_text(len(payload))})\n{content}")

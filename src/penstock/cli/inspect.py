@@ -151,8 +151,8 @@ def _print_empty(plan: Plan, node: str, timeout: float) -> None:
 
 
 def _print_dead_letters(dead_letters: pa.Table) -> None:
-    from penstock.runtime.dead_letters.selection import counts
+    from penstock.runtime.dead_letters.selection import DeadLetterList
 
-    for row in counts(dead_letters):
+    for row in DeadLetterList(dead_letters).counts():
         records = plural(row.count, "record")
         print(f"{records} failed at {row.node}: {row.code}", file=sys.stderr)

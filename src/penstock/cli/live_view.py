@@ -55,7 +55,7 @@ class LiveView:
         self._console = Console(stderr=True, soft_wrap=True, highlight=False)
         self._live = Live(
             console=self._console,
-            get_renderable=self._render,
+            get_renderable=self.render,
             refresh_per_second=PER_SECOND,
             transient=True,
         )
@@ -124,7 +124,8 @@ class LiveView:
         """Prints the event above the view."""
         self._console.print(Text(_format_line(event, facts), "red"))
 
-    def _render(self) -> RenderableType:
+    def render(self) -> RenderableType:
+        """Returns the view of the run at this time."""
         running = format_elapsed(time.monotonic() - self._began)
         if self._metrics is None:
             return Text.assemble((self.plan.name, "bold"), f"  starting Spark  {running}")

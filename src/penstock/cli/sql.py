@@ -139,7 +139,8 @@ def respond(shell: Shell, text: str) -> int:
 def _session(shell: Shell) -> Iterator[None]:
     """Starts the session of a shell in the background, which ends with the block."""
     from penstock.engine.spark_session.memory import choose_resources
-    from penstock.engine.spark_session.session import cores, session
+    from penstock.engine.spark_session.session import session
+    from penstock.engine.spark_session.settings import cores
     from penstock.runtime.session import session_settings
 
     runtime, spark = shell.runtime(), shell.spark

@@ -35,10 +35,11 @@ def status(files: Files, /, *, overrides: Overrides = (), json: Json = False) ->
                  "starting": current.starting}  # fmt: skip
         print(json_text.dumps({**facts, **asdict(current)}, indent=2))
     else:
-        _print(plan.name, current)
+        print_status(plan.name, current)
 
 
-def _print(name: str, current: Status) -> None:
+def print_status(name: str, current: Status) -> None:
+    """Prints the status of a pipeline."""
     from rich.console import Console
 
     from penstock.cli.metrics_table import format_executions, format_states, metrics_table

@@ -35,13 +35,14 @@ tables: dict[str, pa.Table] = {}
 OPERATION = "_operation"
 """The column of a receipt that holds the operations of its rows."""
 
-_batches: dict[str, dict[BatchId, pa.Table]] = {}
+committed: dict[str, dict[BatchId, pa.Table]] = {}
+"""The batches of these tables, by the name of the table."""
 
 
 def clear() -> None:
     """Removes all tables."""
     tables.clear()
-    _batches.clear()
+    committed.clear()
 
 
 class MemorySourceConfig(Config):
@@ -222,7 +223,7 @@ class MemorySink(Sink[MemorySinkConfig]):
         return MemoryWriter(partition, schema)
 
     def last_batch(self, query: str) -> BatchId | None:
-        batches = [batch for batch in _batches.get(self.name, ()) if batch.query == query]
+        batches = [batch for batch in committed.get(self.name, ()) if batch.query == query]
         return max(batches, key=lambda batch: batch.number, default=None)
 
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
@@ -230,7 +231,7 @@ class MemorySink(Sink[MemorySinkConfig]):
             _unpack(receipt)
             for receipt in sorted(receipts, key=lambda receipt: int(receipt["partition"]))
         ]
-        batches = _batches.setdefault(self.name, {})
+        batches = committed.setdefault(self.name, {})
         if batch in batches or not parts:
             return
         rows = _concatenate(parts)

@@ -1,22 +1,18 @@
-"""Planning: resolves the names of a pipeline and checks the options of its components."""
+"""Planning: the nodes and queries of a pipeline, and all errors in it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from graphlib import CycleError, TopologicalSorter
-from heapq import heappop, heappush
 from typing import Any, Literal
 
-from penstock.core.errors import PenstockError, PlanError, raise_all
-from penstock.core.location import Location
+from penstock.core.errors import PenstockError, raise_all
 from penstock.core.names import written_name
-from penstock.core.text import did_you_mean, line_and_column
 from penstock.plan import rules
 from penstock.plan.components import Components
 from penstock.plan.dialect import translate_queries
 from penstock.plan.functions import functions_of, resolve
+from penstock.plan.inputs import Nodes, resolve_inputs
 from penstock.plan.model import Node, Plan
 from penstock.plan.operation_columns import configure_sinks, inherit
 from penstock.plan.queries import find_final_roots, find_roots, make_queries
@@ -30,9 +26,6 @@ from penstock.spec.valid_part import invalid_values
 from penstock.spec.validate import Pipeline
 
 Kind = Literal["source", "transform", "sink"]
-Nodes = dict[str, Node]
-Relations = Mapping[str, frozenset[str] | None]
-"""The relations that the SQL of each node names; None for a node without SQL."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +79,7 @@ class _Planner:
     def plan(self) -> PartialPlan:
         nodes = self._nodes()
         dead_letter = self._dead_letter()
-        connected = self._connect(nodes)
+        connected = resolve_inputs(nodes, self.pipeline, self.errors, self.invalid)
         nodes = self._valid_nodes(connected)
         nodes = translate_queries(nodes, self._report)
         plan = Plan(
@@ -176,40 +169,6 @@ class _Planner:
         where = self.source_map.key(route)
         return Node("dead_letter", "sink", component, as_sink, (), where)
 
-    def _connect(self, nodes: Nodes) -> Nodes:
-        """Returns the nodes with their inputs, in topological order, without cycles."""
-        missing = self.pipeline.missing
-        known = frozenset(
-            node.name for node in list_nodes(self.source_map) if node.kind != "sink"
-        ) | (missing.names if missing else frozenset())
-        relations = {
-            name: node.query_transform.named_inputs(known) if node.query_transform else None
-            for name, node in nodes.items()
-        }
-        connected = {}
-        for name, node in nodes.items():
-            count = len(self.errors)
-            connected[name] = self._with_inputs(node, known, nodes, relations)
-            if len(self.errors) > count:
-                self.invalid.add(name)
-        while True:
-            try:
-                return {name: connected[name] for name in _topological_order(connected)}
-            except CycleError as error:
-                cycle = _rotate(error.args[1][:-1], list(connected))
-            if any(connected[name].query_transform is not None for name in cycle):
-                self._add_cycle(cycle, connected[cycle[0]])
-            connected = {name: node for name, node in connected.items() if name not in cycle}
-
-    def _add_cycle(self, cycle: list[str], first: Node) -> None:
-        self.errors.append(
-            PlanError(
-                f"the pipeline contains a cycle: {' -> '.join([*cycle, cycle[0]])}",
-                code="cycle",
-                where=first.where,
-            )
-        )
-
     def _valid_nodes(self, nodes: Nodes) -> Nodes:
         """Returns the valid nodes whose inputs are valid."""
         valid: Nodes = {}
@@ -234,107 +193,6 @@ class _Planner:
         }
         return replace(plan, nodes=nodes)
 
-    def _with_inputs(
-        self, node: Node, known: frozenset[str], nodes: Nodes, read: Relations
-    ) -> Node:
-        """Returns a node with its inputs. `read` are the relations in the SQL of each node."""
-        relations = read[node.name]
-        if relations is not None:
-            if self.pipeline.complete and relations - known:
-                named = frozenset(
-                    name
-                    for name in known - {node.name}
-                    if name not in nodes or nodes[name].is_named
-                )
-                self._report_unknown_relations(node, relations - known, named)
-            elif relations - known:
-                self.invalid.add(node.name)
-            node = replace(node, inputs=tuple(sorted(relations & known)))
-        inputs = len(set(node.inputs))
-        damaged = node.route in self.pipeline.damaged
-        if damaged and inputs < 2:
-            return node
-        if node.kind == "transform" and not inputs and not relations:
-            if relations is not None and not self._has_sources:
-                self.invalid.add(node.name)
-                return node
-            others = sorted(known - _downstream(node.name, nodes, read))
-            self._add_error(
-                node, "reads nothing", "missing-option",
-                "Add from: NAME." if relations is None
-                else f"Name a source or transform in the SQL: {', '.join(others)}.",
-            )  # fmt: skip
-        elif node.kind == "sink" and not inputs:
-            self._add_error(node, "reads nothing", "missing-option", "Add from: NAME.")
-        elif inputs > 1 and (node.batch_function is not None or node.kind == "sink"):
-            self._add_error(
-                node, f"expected one input, found {inputs}", "too-many-inputs",
-                "Combine the inputs with SQL: SELECT * FROM a UNION ALL SELECT * FROM b.",
-            )  # fmt: skip
-        return node
-
-    @property
-    def _has_sources(self) -> bool:
-        return any(node.kind == "source" for node in list_nodes(self.source_map))
-
-    def _report_unknown_relations(
-        self, node: Node, unknown: frozenset[str], known: frozenset[str]
-    ) -> None:
-        for name in sorted(unknown):
-            where = node.where
-            for sql in node.sql_texts:
-                path = ("transforms", node.name, *sql.route)
-                where = self.source_map.value(path)
-                match = re.search(_relation_pattern(name), sql.written, re.IGNORECASE)
-                if match:
-                    position = line_and_column(sql.written, match.start())
-                    where = self.source_map.inside(path, *position, len(name))
-                    break
-            self.errors.append(self._unknown_relation(node, name, known, where))
-
-    def _unknown_relation(
-        self, node: Node, name: str, known: Collection[str], where: Location | None
-    ) -> PlanError:
-        nodes = list_nodes(self.source_map)
-        sinks = {sink.name.lower() for sink in nodes if sink.kind == "sink"}
-        if name.lower() in sinks:
-            return PlanError(
-                f'{node.label} cannot read "{name}", which is a sink',
-                code="reads-sink",
-                hint="read the input of the sink instead",
-                where=where,
-            )
-        return PlanError(
-            f'there is no source or transform "{name}"',
-            code="unknown-node",
-            hint=did_you_mean(name, known) or "create the table with CREATE TABLE ... WITH",
-            where=where,
-        )
-
-    def _add_error(self, node: Node, problem: str, code: str, hint: str) -> None:
-        self.errors.append(
-            PlanError(f"{node.label} {problem}", code=code, hint=hint, where=node.where)
-        )
-
-
-def _relation_pattern(name: str) -> str:
-    """Returns the pattern of a name, in quotes or not, that is not a word of a name in quotes."""
-    escaped = re.escape(name)
-    return rf"""(?<=[`"]){escaped}(?=[`"])|(?<![\w`"]){escaped}(?!\w)"""
-
-
-def _downstream(name: str, nodes: Nodes, read: Relations) -> set[str]:
-    """Returns the names of a node, of the nodes that read it, and of their readers."""
-    found, added = set[str](), {name}
-    while added:
-        found |= added
-        added = {
-            reader
-            for reader, node in nodes.items()
-            if not found.isdisjoint(read[reader] or node.inputs)
-        } - found
-    return found
-
 
 def _without_duplicates(errors: Iterable[PenstockError]) -> tuple[PenstockError, ...]:
     """Returns the errors, of several with the same message and location the first."""
@@ -354,28 +212,3 @@ def _has_declared_columns(source: Source[Any], spec: SourceSpec | TransformSpec 
     if not isinstance(spec, SourceSpec) or spec.columns is None or source.columns is None:
         return False
     return set(source.metadata_columns.values()) <= set(source.metadata_schema().names)
-
-
-def _topological_order(nodes: Nodes) -> Iterator[str]:
-    """Yields the names, each after its inputs, otherwise in the order of `nodes`.
-
-    Raises CycleError.
-    """
-    position = {name: index for index, name in enumerate(nodes)}
-    sorter = TopologicalSorter(
-        {name: [n for n in node.inputs if n in nodes] for name, node in nodes.items()}
-    )
-    sorter.prepare()
-    ready: list[tuple[int, str]] = []
-    while sorter.is_active():
-        for name in sorter.get_ready():
-            heappush(ready, (position[name], name))
-        _, name = heappop(ready)
-        yield name
-        sorter.done(name)
-
-
-def _rotate(cycle: list[str], order: list[str]) -> list[str]:
-    """Returns the cycle from its first node in the file."""
-    start = cycle.index(min(cycle, key=order.index))
-    return [*cycle[start:], *cycle[:start]]

@@ -6,24 +6,28 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, PlanError
+from penstock.core.errors import PlanError
 from penstock.core.text import did_you_mean
-from penstock.plan.functions import used_functions
-from penstock.plan.lookups import lookups_read_with_changes
-from penstock.plan.model import Node, Plan
-from penstock.plan.operation_columns import (
-    different_operations,
-    unrepeatable_changes,
-    unsupported_changes,
-    unsupported_state,
+from penstock.plan.change_rules import (
+    changes_are_repeatable,
+    changes_have_no_order,
+    changes_meet_the_same_rows,
+    operations_fit_sinks,
+    transforms_keep_operations,
 )
-from penstock.plan.queries import upstream
+from penstock.plan.model import Node, Plan
+from penstock.plan.node_errors import node_error, option_error
 from penstock.plan.reached_watermarks import windows_have_watermarks
 from penstock.plan.updating import find_hidden_windows
+from penstock.plan.watermark_rules import (
+    bounds_are_deterministic,
+    late_rows_need_a_watermark,
+    watermark_columns_exist,
+    watermarks_of_transforms_are_first,
+)
 from penstock.sdk import Capability
 from penstock.sdk.columns.type_names import sql_name
 from penstock.spec.node_models import SourceSpec
-from penstock.sql.determinism import deterministic
 
 Rule = Callable[[Plan], Iterator[PlanError]]
 
@@ -33,7 +37,7 @@ def static_sources_end(plan: Plan) -> Iterator[PlanError]:
     for node in plan.of("source"):
         if node.static and not node.lookup and not node.source.is_bounded():
             hint = "Remove static, or the option that makes the source unbounded."
-            yield _error(node, "has no end, so it cannot be static", "static-unbounded", hint)
+            yield node_error(node, "has no end, so it cannot be static", "static-unbounded", hint)
 
 
 def sinks_have_streams(plan: Plan) -> Iterator[PlanError]:
@@ -43,87 +47,7 @@ def sinks_have_streams(plan: Plan) -> Iterator[PlanError]:
         if node.inputs[0] not in streams:
             problem = "has no stream: all sources upstream are static"
             hint = "Remove static: true from a source."
-            yield _error(node, problem, "no-stream", hint)
-
-
-def watermark_columns_exist(plan: Plan) -> Iterator[PlanError]:
-    """Checks that the column of a watermark exists and is of type TIMESTAMP."""
-    option = ("watermark", "column")
-    for node in plan.of("source"):
-        watermark = node.watermark
-        columns = node.source.columns
-        if watermark is None or columns is None:
-            continue
-        name = watermark.column
-        known = [*columns.names, *node.source.metadata_columns]
-        if watermark.expression is not None:
-            if name.lower() in map(str.lower, known):
-                problem = f'computes the event time "{name}", which is a column of the source'
-                hint = "Choose another column name."
-                yield _option_error(plan, node, problem, "duplicate-column", hint, *option)
-            continue
-        problem = f'has its watermark on "{name}", which is'
-        if name not in known:
-            similar = did_you_mean(name, known)
-            problem = f"{problem} not a column"
-            yield _option_error(plan, node, problem, "unknown-column", similar, *option)
-        elif name in columns.names and not pa.types.is_timestamp(columns.field(name).type):
-            problem = f"{problem} {sql_name(columns.field(name).type)}, not TIMESTAMP"
-            hint = "Declare the column as TIMESTAMP."
-            yield _option_error(plan, node, problem, "wrong-type", hint, *option)
-
-
-def bounds_are_deterministic(plan: Plan) -> Iterator[PlanError]:
-    """Checks that the bound of a watermark calls functions of Spark and depends on the row only."""
-    for node in (*plan.of("source"), *plan.of("transform")):
-        bound = node.watermark.bound if node.watermark is not None else None
-        if bound is None:
-            continue
-        own = used_functions(plan.functions, [bound])
-        if own:
-            problem = f"has a watermark whose bound calls {next(iter(own))}, a function of its own"
-            hint = (
-                "Call the function in a transform upstream, and bound the watermark by its column."
-            )
-            yield _error(node, problem, "watermark-bound", hint)
-        elif not deterministic(bound):
-            problem = "has a watermark whose bound depends on chance or on the current time"
-            hint = "Write an expression of the columns, so that a repeated batch has the same rows."
-            yield _error(node, problem, "watermark-bound", hint)
-
-
-def late_rows_need_a_watermark(plan: Plan) -> Iterator[PlanError]:
-    """Checks that a node whose late rows become dead letters has a watermark."""
-    for node in (*plan.of("source"), *plan.of("transform")):
-        if node.late == "dead_letter" and node.watermark is None:
-            problem = "has late: dead_letter and no watermark, so it has no late rows"
-            hint = "Add watermark: {column: NAME, delay: DURATION}, or remove late."
-            yield _error(node, problem, "unused-option", hint)
-
-
-def watermarks_of_transforms_are_first(plan: Plan) -> Iterator[PlanError]:
-    """Checks that a transform with a watermark has no state and no watermark upstream."""
-    for node in plan.of("transform"):
-        watermark = node.watermark
-        if watermark is None:
-            continue
-        above = [plan.nodes[name] for name in upstream([node.name], plan.nodes)]
-        other = next((ancestor for ancestor in above if ancestor.watermark is not None), None)
-        if watermark.expression is not None:
-            problem = "has a watermark with an expression, which only a source may have"
-            hint = f'Compute the column "{watermark.column}" in the transform.'
-            yield _error(node, problem, "watermark-expression", hint)
-        elif node.name not in plan.streams:
-            problem = "has a watermark and no stream upstream"
-            yield _error(node, problem, "no-stream", "Remove the watermark.")
-        elif node.stateful or node.batch_scoped:
-            reason = "has state" if node.stateful else "is computed on each batch"
-            problem = f"{reason}, so it cannot define a watermark"
-            hint = "Define the watermark on a transform upstream."
-            yield _error(node, problem, "late-watermark", hint)
-        elif other is not None:
-            problem = f"has a watermark, and {other.label} upstream has one too"
-            yield _error(node, problem, "two-watermarks", "Remove one of the two watermarks.")
+            yield node_error(node, problem, "no-stream", hint)
 
 
 def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
@@ -138,7 +62,7 @@ def modes_fit_sinks(plan: Plan) -> Iterator[PlanError]:
                 "Set primary_key: [COLUMN, ...] on the sink or on a node upstream, in SQL "
                 "PRIMARY KEY (COLUMN, ...)."
             )
-            yield _error(node, problem, "missing-option", hint)
+            yield node_error(node, problem, "missing-option", hint)
 
 
 def unsupported_mode(node: Node, mode: str | None) -> PlanError | None:
@@ -148,7 +72,7 @@ def unsupported_mode(node: Node, mode: str | None) -> PlanError | None:
         return None
     options = node.component.optional_capabilities.get(needed)
     hint = "Set mode: append" + (f", or set {options}." if options else ".")
-    return _error(node, f"does not support mode: {mode}", "unsupported-mode", hint)
+    return node_error(node, f"does not support mode: {mode}", "unsupported-mode", hint)
 
 
 def primary_keys_are_used(plan: Plan) -> Iterator[PlanError]:
@@ -167,7 +91,7 @@ def unused_primary_key(node: Node) -> PlanError | None:
     problem = f"has primary_key, which has no effect with mode: {sink.mode}"
     upserts = node.can(Capability.UPSERT)
     hint = "Set mode: upsert, or remove primary_key." if upserts else "Remove primary_key."
-    return _error(node, problem, "unused-option", hint)
+    return node_error(node, problem, "unused-option", hint)
 
 
 def certain_sink_errors(node: Node) -> Iterator[PlanError]:
@@ -182,51 +106,13 @@ def certain_sink_errors(node: Node) -> Iterator[PlanError]:
         yield error
 
 
-def operations_fit_sinks(plan: Plan) -> Iterator[PlanError]:
-    """Checks that a sink applies the operations of its rows."""
-    for node in plan.of("sink"):
-        if node.operation is not None and (error := unsupported_changes(node)) is not None:
-            yield error
-
-
-def transforms_keep_operations(plan: Plan) -> Iterator[PlanError]:
-    """Checks that a transform over changes has no state, and one operation column."""
-    for node in plan.of("transform"):
-        errors = (unsupported_state(node, plan.nodes), different_operations(node, plan.nodes))
-        yield from (error for error in errors if error is not None)
-
-
-def changes_are_repeatable(plan: Plan) -> Iterator[PlanError]:
-    """Checks that rows of changes do not depend on chance or the current time."""
-    for node in plan.of("transform"):
-        if (error := unrepeatable_changes(node, plan.nodes)) is not None:
-            yield error
-
-
-def changes_meet_the_same_rows(plan: Plan) -> Iterator[PlanError]:
-    """Checks that an updating transform does not retract rows that it joined with a lookup."""
-    updating = [node.name for node in plan.of("transform") if node.updating and node.is_named]
-    above = upstream(updating, plan.nodes)
-    for node, name in lookups_read_with_changes(plan):
-        if node.name not in above and not node.stateful:
-            problem = f'drops or repeats changes by their match in the lookup table "{name}"'
-            hint = "Use LEFT JOIN, which keeps the changes of rows without a match."
-        else:
-            problem = f'joins changes with the lookup table "{name}", upstream of an updating query'
-            hint = (
-                f'Remove lookup from "{name}": as a stream of changes it is joined with the '
-                "changes. A change of a row must meet the rows that the row met."
-            )
-        yield _error(node, problem, "lookup-of-changes", hint)
-
-
 def deletes_have_keys(plan: Plan) -> Iterator[PlanError]:
     """Checks that a source whose records without value are deletes has a primary key."""
     for node in plan.of("source"):
         if node.source.deletes_by_key and not node.primary_key:
             problem = "has tombstones: delete and no primary key, whose columns the keys hold"
             hint = "Set primary_key: [COLUMN, ...], in SQL PRIMARY KEY (COLUMN, ...)."
-            yield _error(node, problem, "missing-option", hint)
+            yield node_error(node, problem, "missing-option", hint)
 
 
 def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:
@@ -238,16 +124,7 @@ def read_once_before_removed(plan: Plan) -> Iterator[PlanError]:
         if len(readers) > 1:
             problem = f"removes records after reading, and {len(readers)} queries read them"
             hint = f"Keep the records, or define a source for each of {', '.join(readers)}."
-            yield _error(node, problem, "read-twice", hint)
-
-
-def changes_have_no_order(plan: Plan) -> Iterator[PlanError]:
-    """Checks that an updating transform does not sort its result, whose changes have no order."""
-    for node in plan.of("transform"):
-        if node.updating and node.state is not None and node.state.sorts_without_limit:
-            problem = "sorts a result that is never final: its changes are written as they occur"
-            hint = "Remove ORDER BY, add LIMIT, or sort each batch with scope: batch."
-            yield _error(node, problem, "not-streamable", hint)
+            yield node_error(node, problem, "read-twice", hint)
 
 
 def tables_are_joined_by_row(plan: Plan) -> Iterator[PlanError]:
@@ -267,11 +144,11 @@ def tables_are_joined_by_row(plan: Plan) -> Iterator[PlanError]:
         if (changing or not node.stateful) and relation.keeps_table_rows:
             problem = "returns the rows of a table by whether the stream has a match for them"
             hint = "Join the table to the stream, as in FROM stream LEFT JOIN table."
-            yield _error(node, problem, "not-streamable", hint)
+            yield node_error(node, problem, "not-streamable", hint)
         if relation.merges_table_rows:
             problem = "merges the rows of a table with each batch of a stream"
             hint = "Write the rows of the table by a query of their own."
-            yield _error(node, problem, "not-streamable", hint)
+            yield node_error(node, problem, "not-streamable", hint)
 
 
 def primary_keys_exist(plan: Plan) -> Iterator[PlanError]:
@@ -286,7 +163,7 @@ def primary_keys_exist(plan: Plan) -> Iterator[PlanError]:
                 problem = f'has primary_key "{key}", which is not a column'
                 hint = did_you_mean(key, names)
                 option = ("primary_key", index)
-                yield _option_error(plan, node, problem, "unknown-column", hint, *option)
+                yield option_error(plan, node, problem, "unknown-column", hint, *option)
 
 
 def operation_columns_exist(plan: Plan) -> Iterator[PlanError]:
@@ -300,24 +177,11 @@ def operation_columns_exist(plan: Plan) -> Iterator[PlanError]:
         known = [*columns.names, *node.source.metadata_columns]
         if name is not None and name not in known:
             problem = f'has operation_column "{name}", which is not a column'
-            yield _error(node, problem, "unknown-column", did_you_mean(name, known))
+            yield node_error(node, problem, "unknown-column", did_you_mean(name, known))
         elif name in columns.names and not pa.types.is_string(columns.field(name).type):
             type_ = sql_name(columns.field(name).type)
             problem = f'has operation_column "{name}", which is {type_}, not STRING'
-            yield _error(node, problem, "wrong-type", "Declare the column as STRING.")
-
-
-def _option_error(
-    plan: Plan, node: Node, problem: str, code: str, hint: str | None, *option: str | int
-) -> PlanError:
-    """Returns an error at an option of a node, or at the option around it."""
-    error = OptionError.of(*option, message=f"{node.label} {problem}", code=code, hint=hint)
-    error.where = plan.locate(error, node)
-    return error
-
-
-def _error(node: Node, problem: str, code: str, hint: str | None) -> PlanError:
-    return PlanError(f"{node.label} {problem}", code=code, hint=hint, where=node.where)
+            yield node_error(node, problem, "wrong-type", "Declare the column as STRING.")
 
 
 ALL: tuple[Rule, ...] = (

@@ -185,7 +185,8 @@ def _plugins() -> Check:
 
 
 def _session() -> Check:
-    from penstock.engine.spark_session.session import SessionSettings, close, create
+    from penstock.engine.spark_session.session import close, create
+    from penstock.engine.spark_session.settings import SessionSettings
 
     began = time.monotonic()
     try:

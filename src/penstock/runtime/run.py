@@ -108,7 +108,7 @@ class Run:
     def _enter_session(
         self, plan: Plan, spark: SparkSession | None, stack: ExitStack
     ) -> SparkSession:
-        from penstock.engine.spark_session.session import apply_settings
+        from penstock.engine.spark_session.settings import apply_settings
         from penstock.engine.spark_session.shared_state import share_state
 
         if spark is not None:

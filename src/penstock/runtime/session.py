@@ -11,8 +11,8 @@ from penstock.core.files.private_files import open_private
 from penstock.core.log import Log, Silent
 from penstock.engine.spark_session.cluster import is_local, set_partitions
 from penstock.engine.spark_session.memory import Resources, choose_resources
-from penstock.engine.spark_session.session import SessionSettings, cores
 from penstock.engine.spark_session.session import session as start_session
+from penstock.engine.spark_session.settings import SessionSettings, cores
 from penstock.plan.model import Plan
 from penstock.runtime.state.files import writing
 from penstock.spec.runtime_models import Runtime

@@ -1,10 +1,9 @@
-"""Supervision of a run: queries, restarts, receivers, dead letters and the end."""
+"""Supervision of a run: queries, receivers, dead letters and the end."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql import SparkSession
@@ -12,9 +11,7 @@ from pyspark.sql import SparkSession
 from penstock.core.errors import OutputClosed, PenstockError
 from penstock.core.log import Log
 from penstock.engine.build import Builder
-from penstock.engine.failures.checked_queries import ChecksRequired
 from penstock.engine.start import StartedQuery, Until, start
-from penstock.observe.execution import Execution
 from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
 from penstock.observe.metrics import Metrics
@@ -27,27 +24,17 @@ from penstock.runtime.dead_letters.tables import TableDeadLetters
 from penstock.runtime.diagnose import diagnose
 from penstock.runtime.failing_sinks import FailingSinks
 from penstock.runtime.outcome import Ending, Outcome
+from penstock.runtime.query_run import QueryRun
 from penstock.runtime.receiving.receivers import Receivers
-from penstock.runtime.retry import RetryState, restart_policy
+from penstock.runtime.retry import restart_policy
 from penstock.runtime.sink_timer import SinkTimer
 from penstock.runtime.state.directory import StateDirectory, now
-from penstock.runtime.state_stores import StateStores, StateTooLarge
-from penstock.runtime.stop import Stopped, StopRequest
+from penstock.runtime.state_stores import StateStores
+from penstock.runtime.stop import StopRequest
 
 POLL_SECONDS = 0.1
 TICK_SECONDS = 1.0
 FINISH_TIMEOUT = 60.0
-
-
-@dataclass
-class QueryRun:
-    """A query over its restarts. `restart_at` is the monotonic time of a pending restart."""
-
-    query: Query
-    started: StartedQuery
-    retries: RetryState
-    restart_at: float | None = None
-    done: bool = False
 
 
 class Supervisor:
@@ -134,12 +121,12 @@ class Supervisor:
         builder = Builder(
             self.plan, self.session, self.state.spool, sentinel_only=until == "closed"
         )
-        self.query_runs = [self._start_run(builder, query, until) for query in queries]
+        self.query_runs = [self._query_run(builder, query, until) for query in queries]
         self.metrics.all_started = True
         while not all(run.done for run in self.query_runs):
             self.listener.await_end(POLL_SECONDS)
             for run in self.query_runs:
-                self._poll_query(run, builder, until)
+                self._poll_query(run)
             if self.stop.requested.is_set():
                 self._stop_all()
                 self._collect_tables(self.dead_letters.collect_with_retries)
@@ -210,11 +197,11 @@ class Supervisor:
 
     # One query
 
-    def _start_run(self, builder: Builder, query: Query, until: Until) -> QueryRun:
-        execution = Execution(subscribed=self.metrics.all_started)
-        self.metrics.queries[query.name] = execution
-        retries = RetryState(self.policy, self.log, execution=execution)
-        return QueryRun(query, self._start(builder, query, until), retries)
+    def _query_run(self, builder: Builder, query: Query, until: Until) -> QueryRun:
+        def start_query() -> StartedQuery:
+            return self._start(builder, query, until)
+
+        return QueryRun(query, start_query, self.policy, self.state, self.metrics, self.log)
 
     def _start(self, builder: Builder, query: Query, until: Until) -> StartedQuery:
         self.state_stores.prepare(query)
@@ -238,38 +225,13 @@ class Supervisor:
             nodes = dict.fromkeys(late.nodes if late else (), 0)
             self.metrics.late.setdefault(started.query.name, LateCount(late is not None, nodes))
 
-    def _poll_query(self, run: QueryRun, builder: Builder, until: Until) -> None:
-        if run.done:
-            return
-        if run.restart_at is not None:
-            if time.monotonic() >= run.restart_at:
-                run.restart_at = None
-                self.metrics.restarts += 1
-                run.started = self._start(builder, run.query, until)
-            return
-        if run.started.spark.isActive:
-            return
-        error = run.started.runner.error or run.started.spark.exception()
-        if isinstance(error, ChecksRequired):
-            self.log.info("SQL fails on rows: restarts with checks", query=run.query.name)
-            run.started = self._start(builder, run.query, until)
-            return
-        if isinstance(error, StateTooLarge):
-            run.started = self._start(builder, run.query, until)
-            return
-        if error is None or isinstance(error, Stopped):
-            run.done = True
-            self.metrics.queries[run.query.name].end()
-            return
-        self._handle_failure(run, diagnose(self.plan, run.query, error))
-
-    def _handle_failure(self, run: QueryRun, error: PenstockError) -> None:
-        name = run.query.name
-        self.failing_sinks.find(name)
-        run.restart_at = run.retries.next_attempt(error, self.state.committed(name), query=name)
-        if run.restart_at is None:
-            run.done = True
-            self._fail("query", name, error)
+    def _poll_query(self, run: QueryRun) -> None:
+        cause = run.poll()
+        if cause is not None:
+            error, name = diagnose(self.plan, run.query, cause), run.query.name
+            self.failing_sinks.find(name)
+            if not run.restart_after(error):
+                self._fail("query", name, error)
 
     def _fail(self, kind: str, name: str, error: PenstockError) -> None:
         """Records the permanent failure of a query or of a receiver."""
@@ -291,7 +253,7 @@ class Supervisor:
         deadline = time.monotonic() + FINISH_TIMEOUT
         for run in self.query_runs:
             started = run.started
-            while started.spark.isActive and not self._idle(started):
+            while started.spark.isActive and not run.is_idle():
                 if self.stop.immediate.is_set() or time.monotonic() > deadline:
                     break
                 if self.failing_sinks.find(run.query.name):
@@ -299,21 +261,12 @@ class Supervisor:
                 time.sleep(POLL_SECONDS)
             if started.spark.isActive:
                 started.spark.stop()
-            run.done = True
-            self.metrics.queries[run.query.name].end()
+            run.end()
             self.listener.catch_up(started.spark)
         self._acknowledge()
         stopped, self.query_runs = self.query_runs, []
         for run in stopped:
             self._collect_committed(run.query.name)
-
-    def _idle(self, started: StartedQuery) -> bool:
-        """Returns whether no batch is running and the last written batch is in the commit log."""
-        if started.runner.lock.locked():
-            return False
-        written = started.runner.written
-        committed = self.state.committed(started.query.name)
-        return written is None or (committed is not None and committed >= written)
 
     # Periodic work
 
@@ -324,11 +277,10 @@ class Supervisor:
         self.stop.poll()
         for run in self.query_runs:
             self._tick_if_idle(run)
-            if run.restart_at is None and not run.done:
+            if run.active:
                 self.failing_sinks.poll(run.query.name)
-            self._detect_subscription(run)
-            self._detect_recovery(run)
-            if self.until == "stopped" and not run.done and run.restart_at is None:
+            run.detect_waiting()
+            if self.until == "stopped" and run.active:
                 run.started.idle.advance()
         self._collect_tables(self.dead_letters.collect_when_due)
         self._poll_receivers()
@@ -357,20 +309,6 @@ class Supervisor:
                 self.sink_timer.tick(run.query)
             finally:
                 lock.release()
-
-    def _detect_subscription(self, run: QueryRun) -> None:
-        """Records that a query without rows waits for new ones."""
-        execution = self.metrics.queries[run.query.name]
-        if not execution.subscribed and run.restart_at is None and not run.done:
-            message = run.started.spark.status["message"]
-            execution.subscribed = message.startswith("Waiting for")
-
-    def _detect_recovery(self, run: QueryRun) -> None:
-        """Ends the state `retrying` of a restarted query that has no batch to write."""
-        execution = self.metrics.queries[run.query.name]
-        restarted = execution.state == "retrying" and run.restart_at is None and not run.done
-        if restarted and run.started.spark.status["message"].startswith("Waiting for"):
-            execution.run()
 
     def _collect_tables(self, collect: Callable[[str, int | None], bool]) -> None:
         """Collects the dead letters of tables, and counts the rows of static tables."""

@@ -17,18 +17,19 @@ GROUP = "penstock.{}s"
 
 
 @cache
-def _entries(kind: Kind) -> dict[str, EntryPoint]:
+def entries(kind: Kind) -> dict[str, EntryPoint]:
+    """Returns the entry points of a kind by type. Imports nothing."""
     return {entry.name: entry for entry in entry_points(group=GROUP.format(kind))}
 
 
 def types(kind: Kind) -> list[str]:
     """Returns the types of a kind, sorted. Imports nothing."""
-    return sorted(_entries(kind))
+    return sorted(entries(kind))
 
 
 def distribution(kind: Kind, type_: str) -> Distribution | None:
     """Returns the Python package of a type, or None for an unknown type."""
-    entry = _entries(kind).get(type_)
+    entry = entries(kind).get(type_)
     return entry.dist if entry else None
 
 
@@ -37,9 +38,9 @@ def find(kind: Kind, type_: str, similar: Sequence[str] = ()) -> type[Component[
 
     `similar` has names of other spellings that `type_` may be a misspelling of.
     """
-    entry = _entries(kind).get(type_)
+    entry = entries(kind).get(type_)
     if entry is None:
-        others = [other for other in KINDS if other != kind and type_ in _entries(other)]
+        others = [other for other in KINDS if other != kind and type_ in entries(other)]
         known = [*types(kind), *similar]
         hint = f'Use "{type_}" as a {others[0]}.' if others else did_you_mean(type_, known)
         raise PlanError(f'there is no {kind} of type "{type_}"', code="unknown-type", hint=hint)

@@ -75,7 +75,8 @@ def case_session(
     packages: Sequence[str] = (), log_file: Path | None = None
 ) -> Iterator[SparkSession]:
     """Yields a local Spark session with settings for a few rows."""
-    from penstock.engine.spark_session.session import SessionSettings, session
+    from penstock.engine.spark_session.session import session
+    from penstock.engine.spark_session.settings import SessionSettings
 
     conf = {**_SETTINGS, **({"spark.jars.packages": ",".join(packages)} if packages else {})}
     with session(SessionSettings(master="local[2]", conf=conf, log_file=log_file)) as spark:

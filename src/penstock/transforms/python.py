@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -24,12 +17,12 @@ from penstock.core.errors import (
     raise_all,
 )
 from penstock.core.exits import exception_text, exits_as_exceptions
-from penstock.core.text import did_you_mean
 from penstock.sdk import Config, PlanError, Transform
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.json_text import parsed_value
 from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.rows import batch_of
+from penstock.transforms.python_code import check_code, import_function, load_code, module_path
 
 
 class PythonConfig(Config):
@@ -95,10 +88,11 @@ class Python(Transform[PythonConfig]):
 
     def _option_errors(self) -> Iterator[PlanError]:
         yield from self._schema_errors()
-        try:
-            self._check_code()
-        except PlanError as error:
-            yield error
+        if self.config.code is not None:
+            try:
+                check_code(self.config.code, self.config.function)
+            except PlanError as error:
+                yield error
 
     def _schema_errors(self) -> Iterator[PlanError]:
         if self.config.columns is not None:
@@ -112,29 +106,6 @@ class Python(Transform[PythonConfig]):
                 "per: row requires the columns of the output",
                 code="missing-option",
                 hint="Add schema: name STRING, ...",
-            )
-
-    def _check_code(self) -> None:
-        code = self.config.code
-        if code is None:
-            return
-        try:
-            tree = ast.parse(code)
-        except SyntaxError as error:
-            raise OptionError.of(
-                "code",
-                message=f"the code is not valid Python: {error.msg}",
-                code="invalid-python",
-                line_and_column=(error.lineno or 1, error.offset or 1),
-            ) from error
-        names = list(_defined_names(tree))
-        if self.config.function not in names:
-            raise OptionError.of(
-                "code",
-                message=f'the code does not define "{self.config.function}"',
-                code="unknown-function",
-                hint=did_you_mean(self.config.function, names) if names else None,
-                line_and_column=(1, 1),
             )
 
     def output(self, schema: pa.Schema) -> pa.Schema:
@@ -172,7 +143,11 @@ class Python(Transform[PythonConfig]):
         return result
 
     def version(self) -> object:
-        path = None if self.config.code is not None else self._file_beside()
+        path = (
+            None
+            if self.config.code is not None
+            else module_path(self.config.function, self.context.base)
+        )
         modified = path.stat().st_mtime_ns if path is not None and path.is_file() else None
         return super().version(), modified
 
@@ -212,6 +187,12 @@ class Python(Transform[PythonConfig]):
             is_declared = isinstance(output, list) and self.config.columns is not None
             yield from [self._declared(output)] if is_declared else _batches(output)
 
+    def _load(self) -> Any:
+        """Returns the function or class. Raises PlanError."""
+        if self.config.code is not None:
+            return load_code(self.config.code, self.config.function, self.context.node)
+        return import_function(self.config.function, self.context.base)
+
     def _declared(self, rows: list[Mapping[str, Any]]) -> pa.RecordBatch:
         """Returns rows with the columns of the option `schema`. Raises DecodeError, ValueError."""
         assert self.config.columns is not None
@@ -221,85 +202,6 @@ class Python(Transform[PythonConfig]):
             if row and known.isdisjoint(map(fold, row)):
                 raise ValueError(f"a row has none of the columns, but {', '.join(map(str, row))}")
         return batch_of(rows, columns)
-
-    def _load(self) -> Any:
-        """Returns the function or class. Raises PlanError with the line of an error in `code`."""
-        if self.config.code is None:
-            return self._import()
-        filename = f"<{self.context.node}>"
-        scope: dict[str, Any] = {"__name__": f"penstock_{self.context.node}"}
-        try:
-            with exits_as_exceptions(KeyboardInterrupt):
-                exec(compile(self.config.code, filename, "exec"), scope)
-        except Exception as error:
-            line = error.lineno if isinstance(error, SyntaxError) else _error_line(error, filename)
-            raise PlanError(
-                f"the code failed: {exception_text(error)}"
-                + (f" (line {line} of the code)" if line else ""),
-                code="invalid-python",
-            ) from error
-        return scope[self.config.function]
-
-    def _import(self) -> Any:
-        module_name, _, name = self.config.function.partition(":")
-        base = str(self.context.base)
-        if base not in sys.path:
-            sys.path.append(base)
-        try:
-            beside = self._file_beside()
-            with exits_as_exceptions(KeyboardInterrupt):
-                if beside.is_file():
-                    module = _import_file(str(beside), beside.stat().st_mtime_ns)
-                else:
-                    module = importlib.import_module(module_name)
-        except Exception as error:
-            raise PlanError(
-                f'module "{module_name}" cannot be imported: {exception_text(error)}',
-                code="unknown-function",
-                hint="Install the module or place it beside the pipeline file.",
-            ) from error
-        try:
-            return getattr(module, name)
-        except AttributeError:
-            raise PlanError(
-                f'module "{module_name}" has no "{name}"', code="unknown-function"
-            ) from None
-
-    def _file_beside(self) -> Path:
-        """Returns the path of the module if it is beside the pipeline file."""
-        module_name = self.config.function.partition(":")[0]
-        return self.context.base.joinpath(*module_name.split(".")).with_suffix(".py")
-
-
-@cache
-def _import_file(path: str, modified: int) -> ModuleType:
-    """Imports a file as a module of its own, independent of other modules of the same name."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _defined_names(tree: ast.Module) -> Iterator[str]:
-    """Yields the names that the top level of a module defines."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (alias.asname or alias.name for alias in node.names)
-        else:
-            yield from (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
-
-
-def _error_line(error: Exception, filename: str) -> int | None:
-    trace = error.__traceback__
-    line = None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == filename:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
 
 
 def _to_plain(value: Any) -> Any:

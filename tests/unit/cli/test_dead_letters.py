@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from penstock import app
 from penstock.cli import dead
+from penstock.control import PipelineControl
 from penstock.core.errors import UserError
+from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER
 from penstock.runtime.dead_letters.replay_record import ReplayResult, SkippedNode
+from penstock.runtime.dead_letters.store import DeadLetters
 
-LETTERS = pa.table({"id": ["3f1", "3f2"], "payload": [b"a", b"b"], "header": [None, None]})
+PIPELINE = """
+name: shop
+sources: {orders: {type: memory, rows: [{id: 1}]}}
+sinks: {out: {type: blackhole, from: orders}}
+"""
 
 
-def select(monkeypatch: pytest.MonkeyPatch, dead_letters: pa.Table) -> None:
-    plan: Any = SimpleNamespace(name="shop")
-    monkeypatch.setattr(dead, "_select", lambda *_: (plan, None, dead_letters))
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Returns the file of a pipeline with two dead letters."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(PIPELINE)
+    letters = [
+        {"id": identity, "pipeline": "shop", "node": "orders", "stage": "decode", "code": "bad",
+         "message": "no", "payload": payload, "attempt": 1, "time": dt.datetime.now(dt.UTC)}
+        for identity, payload in (("3f1", b"a"), ("3f2", b"\xff"))
+    ]  # fmt: skip
+    store = DeadLetters(app.plan(file).state / "dead_letters")
+    store.put("out-00000000", pa.Table.from_pylist(letters, schema=DEAD_LETTER))
+    return file
 
 
-def test_an_ambiguous_id_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    select(monkeypatch, LETTERS)
+def test_an_ambiguous_id_is_an_error(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UserError, match="2 dead letters match") as caught:
-        dead.show(("shop.yaml", "3f"))
+        dead.show((str(shop), "3f"))
     assert (caught.value.code, caught.value.hint) == (
         "ambiguous-id", "Write more characters of the id: 3f1, 3f2.",
     )  # fmt: skip
-    select(monkeypatch, LETTERS.slice(1))
-    dead.show(("shop.yaml", "3f2"), json=True)
-    assert '"payload": "b"' in capsys.readouterr().out
+    dead.show((str(shop), "3f1"), json=True)
+    assert '"payload": "a"' in capsys.readouterr().out
+    dead.show((str(shop), "3f2"), json=True)
+    assert '"payload_hex": "ff"' in capsys.readouterr().out
     with pytest.raises(UserError, match="the file of the pipeline and an id"):
         dead.show(("3f2",))
 
@@ -48,10 +62,20 @@ def test_an_ambiguous_id_is_an_error(
     ids=["replayed", "failed", "skipped"],
 )
 def test_the_exit_code_of_a_replay(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     result: ReplayResult, code: int, text: str,
 ) -> None:  # fmt: skip
-    select(monkeypatch, LETTERS)
-    monkeypatch.setattr(app, "replay", lambda *_, **__: result)
-    assert dead.replay((Path("shop.yaml"),)) == code
+    monkeypatch.setattr(PipelineControl, "replay", lambda *_, **__: result)
+    assert dead.replay([shop]) == code
     assert text in capsys.readouterr().out
+
+
+def test_removed_dead_letters_are_neither_listed_nor_replayed(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dead.remove([shop], id="3f1", yes=True) == 0
+    assert capsys.readouterr().out == "shop: removed 1 dead letter\n"
+    control = PipelineControl.of(app.plan(shop))
+    assert control.dead_letters().ids == {"3f2"}
+    assert control.replay({"3f1"}) == ReplayResult()
+    assert not control.state.lock.exists(), "a replay of nothing starts no session"

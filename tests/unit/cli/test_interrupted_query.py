@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JError
 
-from penstock.cli.shell.constant import _interruptible
+from penstock.cli.shell.constant import interruptible
 
 
 def test_ctrl_c_is_not_an_error_of_java() -> None:
-    with pytest.raises(KeyboardInterrupt), _interruptible():
+    with pytest.raises(KeyboardInterrupt), interruptible():
         try:
             raise KeyboardInterrupt
         finally:
@@ -17,5 +17,5 @@ def test_ctrl_c_is_not_an_error_of_java() -> None:
 
 
 def test_other_errors_of_java_remain() -> None:
-    with pytest.raises(Py4JError), _interruptible():
+    with pytest.raises(Py4JError), interruptible():
         raise Py4JError("out of memory")

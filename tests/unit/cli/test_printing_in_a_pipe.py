@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from penstock.cli.printing import print_renderable
-from penstock.cli.status import _print as print_status
+from penstock.cli.status import print_status
 from penstock.observe.metrics import Metrics
 from penstock.runtime.state.status import Status
 

@@ -139,7 +139,7 @@ def test_bounded() -> None:
 
 def test_a_rate(monkeypatch: Any) -> None:
     clock = [1_000_000_000_000_000]
-    monkeypatch.setattr(module, "_now", lambda: clock[0])
+    monkeypatch.setattr(module, "now_micros", lambda: clock[0])
     made = source(fields={"at": "timestamp"}, rate=10)
     at = made.initial_offset()
     assert made.latest_offset(at) == at
@@ -160,7 +160,7 @@ def test_a_rate(monkeypatch: Any) -> None:
 
 def test_a_rate_of_rows_that_end(monkeypatch: Any) -> None:
     clock = [1_000_000_000_000_000]
-    monkeypatch.setattr(module, "_now", lambda: clock[0])
+    monkeypatch.setattr(module, "now_micros", lambda: clock[0])
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     made = source(fields={"at": "timestamp"}, rate=10, rows=25)

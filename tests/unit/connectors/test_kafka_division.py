@@ -60,4 +60,4 @@ def test_rows_without_their_whole_primary_key_have_no_key(key: tuple[str, ...]) 
     known = "id" not in key
     assert exact.partitioning(COLUMNS) == (3, key if known else ("hour", "shop"))
     rows = pa.RecordBatch.from_pylist([{"shop": "north"}], COLUMNS)
-    assert exact._mapping.fields(rows).keys == (["north"] if known else None)
+    assert exact.mapping.fields(rows).keys == (["north"] if known else None)

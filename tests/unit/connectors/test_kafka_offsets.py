@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from penstock.connectors.kafka import discovery
+from penstock.connectors.kafka.config import KafkaSourceConfig
 from penstock.connectors.kafka.discovery import Topics
 from penstock.connectors.kafka.offsets import Partition, TopicOffsets, limit_offsets
 
@@ -61,16 +64,23 @@ def test_a_recreated_topic_has_lower_offsets() -> None:
     ]
 
 
-def test_a_start_time_is_in_milliseconds() -> None:
+def test_a_start_time_is_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    topics: Any = Topics.__new__(Topics)
     partitions = [Partition("t", 0), Partition("t", 1)]
 
-    def offsets(specs: Mapping[Partition, Any]) -> dict[Partition, int]:
+    def list_offsets(specs: Mapping[Any, Any], **_: Any) -> dict[Any, Any]:
         asked.extend(getattr(spec, "timestamp", None) for spec in specs.values())
-        return dict(zip(specs, (7, -1), strict=False)) if len(specs) > 1 else {partitions[1]: 9}
+        found = (7, -1) if len(specs) > 1 else (9,)
+        return {
+            partition: SimpleNamespace(result=lambda timeout, at=at: SimpleNamespace(offset=at))
+            for partition, at in zip(specs, found, strict=True)
+        }
 
-    topics._offsets = offsets
+    admin = SimpleNamespace(
+        client=SimpleNamespace(list_offsets=list_offsets), request=lambda action, call: call(1.0)
+    )
+    monkeypatch.setattr(discovery, "Admin", lambda config: admin)
+    topics = Topics(KafkaSourceConfig(brokers="b:1", topic="t"))
     start = datetime(2024, 1, 1, 0, 0, 0, 250_000, UTC)
     assert topics.since(partitions, start) == {partitions[0]: 7, partitions[1]: 9}
     assert asked == [1_704_067_200_250, 1_704_067_200_250, None]

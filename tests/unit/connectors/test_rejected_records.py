@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.http.config import HttpSinkConfig
+from penstock.connectors.kafka import writer
 from penstock.connectors.kafka.administration import TopicLimits
 from penstock.connectors.kafka.config import KafkaSinkConfig
 from penstock.connectors.kafka.records import RecordMapping
@@ -37,14 +39,12 @@ class Producer:
         return SimpleNamespace(topics={topic: SimpleNamespace(error=error, partitions={0: 0})})
 
 
-def producer(limits: TopicLimits) -> RecordProducer:
-    records = RecordProducer.__new__(RecordProducer)
-    records.action, records._limits = "write", lambda topic: limits
-    records.producer = Producer()  # type: ignore[assignment]
-    records.tracker = SimpleNamespace()  # type: ignore[assignment]
-    records._partition_counts, records._topic_errors = {}, {}
-    records._batch_size, records._pending = 0, {}
-    return records
+@pytest.fixture
+def producer(monkeypatch: pytest.MonkeyPatch) -> Callable[[TopicLimits], RecordProducer]:
+    monkeypatch.setattr(writer, "create_producer", lambda *_: (Producer(), SimpleNamespace()))
+    config = KafkaSinkConfig.model_validate({"brokers": "b:1", "topic": "known"})
+    properties = {"batch.size": 0, "message.max.bytes": 1_000_000}
+    return lambda limits: RecordProducer(config, properties, lambda topic: limits, "known")
 
 
 def codes(failures: Any) -> dict[int, str | None]:
@@ -65,7 +65,7 @@ ROWS = pa.record_batch({"id": ["1", None, "3"], "topic": ["known", "missing", "k
     ],
 )
 def test_a_null_key_of_a_compacted_topic(
-    keyed: bool, upserts: bool, options: dict[str, Any], rejected: dict[int, str]
+    producer: Any, keyed: bool, upserts: bool, options: dict[str, Any], rejected: dict[int, str]
 ) -> None:
     config = KafkaSinkConfig.model_validate({"brokers": "b:1", "topic": "known", **options})
     fields = RecordMapping(config, (), upserts=upserts).fields(ROWS)
@@ -74,14 +74,14 @@ def test_a_null_key_of_a_compacted_topic(
     assert len(records.producer.sent) == 3 - len(rejected)  # type: ignore[attr-defined]
 
 
-def test_an_unknown_topic_of_a_row() -> None:
+def test_an_unknown_topic_of_a_row(producer: Any) -> None:
     config = KafkaSinkConfig.model_validate({"brokers": "b:1", "topic": "{topic}"})
     records = producer(TopicLimits(known=False))
     fields = RecordMapping(config, ()).fields(ROWS)
     assert codes(records.send([b"{}"] * 3, fields)) == {1: "unknown-topic"}
 
 
-def test_the_size_of_a_key_is_in_bytes() -> None:
+def test_the_size_of_a_key_is_in_bytes(producer: Any) -> None:
     config = KafkaSinkConfig.model_validate({"brokers": "b:1", "topic": "known", "key": "{id}"})
     rows = pa.record_batch({"id": ["ä" * 300, "a" * 300]})
     records = producer(TopicLimits(size=700))

@@ -17,14 +17,22 @@ DUMPS = """\
 for word; do
     case $word in -XX:SharedArchiveFile=*) echo classes >"${word#*=}" ;; esac
 done
-sleep 0.5
+sleep {seconds}
 """
+
+
+def dumping(directory: Path, seconds: float = 0.0) -> str:
+    """Returns the path of a Java that writes an archive of classes and ends after some time."""
+    java = directory / "java"
+    java.write_text(DUMPS.replace("{seconds}", str(seconds)))
+    java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    return str(java)
 
 
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchiveDirectory:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
-    monkeypatch.setattr(classcache, "_directories", [])
+    monkeypatch.setattr(classcache, "directories", [])
     room = ArchiveDirectory(tmp_path / "classes/one")
     room.path.mkdir(parents=True)
     return room
@@ -45,11 +53,9 @@ def test_a_failure_stands_until_it_is_forgotten(room: ArchiveDirectory, tmp_path
 
 
 def test_waits_for_another_that_makes_it(room: ArchiveDirectory, tmp_path: Path) -> None:
-    java = tmp_path / "java"
-    java.write_text(DUMPS)
-    java.chmod(java.stat().st_mode | stat.S_IXUSR)
-    ClassCache(room, [str(java)], tmp_path)
-    other = threading.Thread(target=build, args=(room, str(java)))
+    java = dumping(tmp_path, seconds=0.5)
+    ClassCache(room, [java], tmp_path)
+    other = threading.Thread(target=build, args=(room, java))
     other.start()
     while not list(room.path.glob("classes.[0-9]*")):
         assert other.is_alive()
@@ -62,11 +68,11 @@ def test_none_without_a_session(room: ArchiveDirectory) -> None:
     assert classcache.await_build() is None
 
 
-def test_only_unused_archives_are_removed(room: ArchiveDirectory) -> None:
+def test_only_unused_archives_are_removed(room: ArchiveDirectory, tmp_path: Path) -> None:
     archive, photos = room.path.parent / ("0" * 24), room.path.parent / "photos"
     for path in (archive, photos):
         path.mkdir()
         (path / "classes.jsa").touch()
         os.utime(path, (0, 0))
-    classcache._remove_unused(room)
+    build(room, dumping(tmp_path))
     assert (archive.exists(), photos.exists()) == (False, True)

@@ -34,7 +34,7 @@ def state(tmp_path: Path) -> OperatorStateDirectory:
 
 def load_again(state: OperatorStateDirectory, number: int) -> int:
     """Reads the state before a batch, as a process after a restart. Returns its rows."""
-    files._cache.clear()
+    files.cache.entries.clear()
     return BucketFiles.of(state.path, "sums-1", number, state.before(number)).load(3).size
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
-import pyarrow as pa
-
 from penstock.core.errors import RecordError
-from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER, Spool, assign_unique_ids
+from penstock.engine.failures.dead_letter_files import read_dead_letters
+from penstock.engine.tasks.dead_letter_writer import Spool, assign_unique_ids
 
 
 def test_equal_rows_have_ids_without_a_common_prefix(tmp_path: Path) -> None:
@@ -16,7 +15,9 @@ def test_equal_rows_have_ids_without_a_common_prefix(tmp_path: Path) -> None:
     writer = Spool("p", "q", "t", "transform", directory=str(tmp_path)).begin(0, 0)
     for _ in range(20):
         writer.add(b'{"id": 1}', RecordError("Division by zero."))
-    dead_letters = pa.Table.from_pylist(writer._rows, schema=DEAD_LETTER)
+    writer.close()
+    (path,) = tmp_path.rglob("*.arrow")
+    dead_letters = read_dead_letters(path)
     ids = assign_unique_ids(dead_letters).column("id").to_pylist()
     assert assign_unique_ids(dead_letters).column("id").to_pylist() == ids
     assert all(a[:8] != b[:8] for a, b in combinations(ids, 2))

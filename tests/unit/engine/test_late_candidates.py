@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from penstock.core.errors import RecordError
+from penstock.engine.failures.dead_letter_files import read_dead_letters
 from penstock.engine.late.late_rows import lateness
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.late_candidates import LateCapture, read_candidates, select_candidates
@@ -88,19 +90,29 @@ def test_the_message_has_the_lateness(before: timedelta, text: str) -> None:
     assert message == f"event time {time} is {text}"
 
 
-def test_a_late_record_has_an_identity_in_each_query() -> None:
-    def identity(query: str, by_query: bool) -> str:
-        spool = Spool("p", query, "s", "decode", by_query=by_query)
-        return spool.begin(1, 0)._identity(b"x", "topic-0", 7, None)
+def identity(directory: Path, payload: bytes, query: str = "q", **options: bool) -> str:
+    """Returns the ID of the dead letter of a record."""
+    spool = Spool(
+        "p", query, "s", "decode", "dead_letter", directory=str(directory / query), **options
+    )
+    dead_letters = spool.begin(1, 0)
+    dead_letters.add(payload, RecordError("late"), "topic-0", 7)
+    dead_letters.close()
+    (path,) = (directory / query).rglob("*.arrow")
+    return str(read_dead_letters(path).column("id")[0])
 
-    assert identity("a", True) != identity("b", True) != identity("a", False)
-    assert identity("a", False) == identity("b", False)
+
+def test_a_late_record_has_an_identity_in_each_query(tmp_path: Path) -> None:
+    def identity_in(query: str, by_query: bool) -> str:
+        return identity(tmp_path, b"x", query, by_query=by_query)
+
+    assert identity_in("a", True) != identity_in("b", True) != identity_in("a", False)
+    assert identity_in("a", False) == identity_in("b", False)
 
 
-def test_records_of_one_position_are_distinct_by_their_content() -> None:
-    def identity(payload: bytes, by_content: bool) -> str:
-        spool = Spool("p", "q", "s", "decode", by_content=by_content)
-        return spool.begin(1, 0)._identity(payload, "topic-0", 7, None)
+def test_records_of_one_position_are_distinct_by_their_content(tmp_path: Path) -> None:
+    def identity_of(payload: bytes, by_content: bool) -> str:
+        return identity(tmp_path, payload, by_content=by_content)
 
-    assert identity(b"x", True) != identity(b"y", True)
-    assert identity(b"x", False) == identity(b"y", False)
+    assert identity_of(b"x", True) != identity_of(b"y", True)
+    assert identity_of(b"x", False) == identity_of(b"y", False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,18 +49,24 @@ def test_directory_under_creation_is_not_removed(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process starts between any two steps of the creation."""
-    flock = fcntl.flock
+    flock, owner = fcntl.flock, threading.get_ident()
+
+    def another_process() -> None:
+        other = threading.Thread(target=lambda: Scratch().close())
+        other.start()
+        other.join()
 
     def start_another(file: object, operation: int) -> None:
-        if not operation & fcntl.LOCK_NB:
-            scratch._remove_abandoned(base)
+        creates = threading.get_ident() == owner and not operation & fcntl.LOCK_NB
+        if creates:
+            another_process()
         flock(file, operation)  # type: ignore[arg-type]
-        if not operation & fcntl.LOCK_NB:
-            scratch._remove_abandoned(base)
+        if creates:
+            another_process()
 
     monkeypatch.setattr(scratch.fcntl, "flock", start_another)
     created = Scratch()
-    scratch._remove_abandoned(base)
+    another_process()
     assert (created.path / "scratch.lock").exists()
     created.close()
     assert list(base.iterdir()) == []

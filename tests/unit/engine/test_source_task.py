@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.memory import MemorySourceConfig
+from penstock.engine.failures.dead_letter_files import read_dead_letters
 from penstock.engine.sources.source import MIN_BYTES, MIN_ROWS, SourceTask, rebatch
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.event_time import LATEST
@@ -132,7 +133,9 @@ def test_a_dead_letter_of_an_event_time_holds_the_record(tmp_path: Path) -> None
     given = task('{"n":1,"at":"1900-01-01T00:00:00Z"}', event_time="at", latest_time=LATEST)
     spool = replace(given.spool, on_error="dead_letter", directory=str(tmp_path))
     _, dead_letters = read(replace(given, spool=spool))
-    (letter,) = dead_letters._rows
+    dead_letters.close()
+    (path,) = tmp_path.rglob("*.arrow")
+    (letter,) = read_dead_letters(path).to_pylist()
     assert letter["code"] == "event-time-out-of-range" and letter["position"] == 0
     assert letter["payload"] == b'{"n":1,"at":"1900-01-01T00:00:00Z"}'
 

@@ -16,7 +16,7 @@ from penstock.engine.updating.rows import WEIGHT, RowState
 @pytest.fixture(autouse=True)
 def other_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins like a new process: without cached rows."""
-    monkeypatch.setattr(files, "_cache", {})
+    monkeypatch.setattr(files, "cache", files.RowCache())
 
 
 def write(directory: OperatorStateDirectory, batch: int, value: str) -> None:
@@ -41,8 +41,8 @@ def test_rows_are_read_again_by_another_process(tmp_path: Path) -> None:
     for batch in range(50):
         write(directory, batch, str(batch))
         if batch % 7 == 0:
-            files._cache.clear()
-    files._cache.clear()
+            files.cache.entries.clear()
+    files.cache.entries.clear()
     assert rows(directory, 50) == [str(batch) for batch in range(50)]
     assert directory.before(50).rows == 50
     chain = directory.before(50).chains["op"][3]
@@ -56,10 +56,10 @@ def test_cached_rows_of_another_attempt_are_not_used(tmp_path: Path) -> None:
     directory = OperatorStateDirectory(tmp_path, 16)
     write(directory, 0, "0")
     write(directory, 1, "first")
-    kept = dict(files._cache)
+    kept = dict(files.cache.entries)
     write(directory, 1, "second")
-    files._cache.clear()
-    files._cache.update(kept)
+    files.cache.entries.clear()
+    files.cache.entries.update(kept)
     assert rows(directory, 2) == ["0", "second"]
 
 
@@ -78,7 +78,7 @@ def test_files_of_a_failed_attempt_are_not_read_and_are_removed(tmp_path: Path) 
     bucket = BucketFiles.of(directory.path, "op", 1, directory.before(1))
     row = changes([((1, "failed"), 1)])
     bucket.save(3, RowState([row]), row, 1)
-    files._cache.clear()
+    files.cache.entries.clear()
     assert rows(directory, 1) == ["a"]
     write(directory, 1, "b")
     assert rows(directory, 2) == ["a", "b"]

@@ -124,7 +124,7 @@ def test_groups_are_loaded_from_changes_and_snapshots(tmp_path: Path) -> None:
     for batch in range(MAX_CHAIN + 3):
         version = StateVersion(batch - 1, 1, {"count": chains})
         files = BucketFiles.of(tmp_path, "count", batch, version)
-        state_files._cache.clear()
+        state_files.cache.entries.clear()
         state = files.load(0, MERGE)
         rows = changes(("a", 1, "1.00", "m", float(batch)), (f"b{batch}", 1, "2.00", "m", None))
         state.add(rows)

@@ -131,7 +131,7 @@ def format_of(path: Path, **options: Any) -> Protobuf:
 
 def google(format_: Protobuf, value: dict[str, Any] | None = None) -> Any:
     """Google's message of a value."""
-    return ParseDict(value or {}, GetMessageClass(format_.message._message)())
+    return ParseDict(value or {}, GetMessageClass(format_.message.descriptor)())
 
 
 def expected_value(value: Any, type_: pa.DataType) -> Any:

@@ -39,7 +39,7 @@ class Kept(DataFrameTransform[Config]):
 
 @pytest.fixture(autouse=True)
 def _types(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = registry._entries("transform")
+    known = registry.entries("transform")
     for name, class_ in {"first": First, "kept": Kept}.items():
         entry = EntryPoint(name, f"{__name__}:{class_.__name__}", "penstock.transforms")
         monkeypatch.setitem(known, name, entry)

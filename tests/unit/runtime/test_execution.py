@@ -6,6 +6,7 @@ import io
 import os
 import re
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -23,7 +24,9 @@ from penstock.core.log import Silent
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.observe.execution import Execution
 from penstock.observe.metrics import Metrics
+from penstock.plan.model import Query
 from penstock.runtime.acknowledge import Acknowledger
+from penstock.runtime.query_run import QueryRun
 from penstock.runtime.retry import RetryState
 from penstock.runtime.state.directory import StateDirectory, now
 from penstock.runtime.state.status import Status
@@ -168,7 +171,7 @@ def test_the_live_view_of_a_query_that_retries(tmp_path: Path, width: int) -> No
     console = Console(
         file=output, width=width, force_terminal=True, color_system=None, soft_wrap=True
     )
-    with Live(console=console, get_renderable=view._render, auto_refresh=False):
+    with Live(console=console, get_renderable=view.render, auto_refresh=False):
         pass
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output.getvalue()).splitlines()
     assert max(map(len, lines)) <= width
@@ -242,22 +245,35 @@ def test_a_run_killed_after_its_entry_is_in_the_history_once(tmp_path: Path) -> 
     assert [run.ending for run in Status.of(state).runs] == ["stopped"]
 
 
-def test_a_restarted_query_without_rows_is_running_again(tmp_path: Path) -> None:
-    from penstock.runtime.supervise import Supervisor
+@dataclass
+class ScriptedRun:
+    """A run of the query `copy`, of which Spark and the commit log are scripted."""
 
-    execution = Execution()
+    message: str = "Initializing sources"
+    written: int | None = None
+    committed: int | None = None
+
+    def __post_init__(self) -> None:
+        self.lock, self.metrics = Lock(), Metrics()
+        self.status = {"message": self.message}
+        started: Any = SimpleNamespace(
+            spark=SimpleNamespace(status=self.status),
+            runner=SimpleNamespace(lock=self.lock, written=self.written),
+        )
+        state: Any = SimpleNamespace(committed=lambda _: self.committed)
+        query = Query("copy", "", (), (), ())
+        self.run = QueryRun(query, lambda: started, Restart(), state, self.metrics, Silent())
+
+
+def test_a_restarted_query_without_rows_is_running_again() -> None:
+    scripted = ScriptedRun()
+    execution = scripted.metrics.queries["copy"]
     execution.retry(DOWN, 1)
-    query = SimpleNamespace(name="copy")
-    spark = SimpleNamespace(status={"message": "Initializing sources"})
-    run = SimpleNamespace(
-        query=query, restart_at=None, done=False, started=SimpleNamespace(spark=spark)
-    )
-    supervisor = SimpleNamespace(metrics=SimpleNamespace(queries={"copy": execution}))
-    Supervisor._detect_recovery(supervisor, run)  # type: ignore[arg-type]
-    assert execution.state == "retrying"
-    spark.status["message"] = "Waiting for data to arrive"
-    Supervisor._detect_recovery(supervisor, run)  # type: ignore[arg-type]
-    assert execution.state == "running"
+    scripted.run.detect_waiting()
+    assert (execution.state, execution.subscribed) == ("retrying", False)
+    scripted.status["message"] = "Waiting for data to arrive"
+    scripted.run.detect_waiting()
+    assert (execution.state, execution.subscribed) == ("running", True)
 
 
 @pytest.mark.parametrize(
@@ -267,16 +283,10 @@ def test_a_restarted_query_without_rows_is_running_again(tmp_path: Path) -> None
 def test_a_query_is_idle_once_its_batch_is_in_the_commit_log(
     written: int | None, committed: int | None, idle: bool
 ) -> None:
-    from penstock.runtime.supervise import Supervisor
-
-    lock = Lock()
-    started: Any = SimpleNamespace(
-        query=SimpleNamespace(name="copy"), runner=SimpleNamespace(lock=lock, written=written)
-    )
-    supervisor: Any = SimpleNamespace(state=SimpleNamespace(committed=lambda _: committed))
-    assert Supervisor._idle(supervisor, started) is idle
-    with lock:
-        assert not Supervisor._idle(supervisor, started)
+    scripted = ScriptedRun(written=written, committed=committed)
+    assert scripted.run.is_idle() is idle
+    with scripted.lock:
+        assert not scripted.run.is_idle()
 
 
 def test_numbers_of_an_earlier_run_are_not_those_of_a_run_that_starts(tmp_path: Path) -> None:

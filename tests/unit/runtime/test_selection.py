@@ -10,7 +10,7 @@ import pytest
 
 from penstock.core.errors import UserError
 from penstock.engine.tasks.dead_letter_writer import DEAD_LETTER
-from penstock.runtime.dead_letters.selection import Count, Selection, counts, newest
+from penstock.runtime.dead_letters.selection import Count, Selection
 
 
 def letter(number: int, node: str, code: str) -> dict[str, Any]:
@@ -28,7 +28,10 @@ LETTERS = pa.Table.from_pylist(
 
 
 def ids(selection: Selection, nodes: tuple[str, ...] = ()) -> list[str]:
-    return [each[:2] for each in selection.select(LETTERS, nodes).column("id").to_pylist()]
+    selected = selection.select(LETTERS, nodes)
+    found = [each[:2] for each in selected.table.column("id").to_pylist()]
+    assert len(selected) == len(found) and {each[:2] for each in selected.ids} == {*found}
+    return found
 
 
 def test_all_that_is_asked_for_must_hold() -> None:
@@ -56,9 +59,13 @@ def test_a_selection_without_dead_letters_is_an_error(selection: Selection, hint
 
 
 def test_the_most_frequent_comes_first() -> None:
-    assert counts(LETTERS)[0] == Count("a", "bad", 2)
-    assert sum(each.count for each in counts(LETTERS)) == 4
+    counts = Selection().select(LETTERS).counts()
+    assert counts[0] == Count("a", "bad", 2)
+    assert sum(each.count for each in counts) == 4
 
 
 def test_the_latest_comes_first() -> None:
-    assert [each["id"][:2] for each in newest(LETTERS, 2)] == ["04", "03"]
+    newest = Selection().select(LETTERS).newest
+    assert [each.id[:2] for each in newest(2)] == ["04", "03"]
+    assert [each.id[:2] for each in newest(9)] == ["04", "03", "02", "01"]
+    assert newest(0) == []

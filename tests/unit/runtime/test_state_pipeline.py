@@ -9,6 +9,7 @@ import pytest
 
 from penstock import app
 from penstock.cli.main import main
+from penstock.control import PipelineControl
 from penstock.core.errors import StateError
 from penstock.plan.model import Plan
 from penstock.runtime.state.entries import PIPELINE
@@ -77,7 +78,7 @@ def claim_and_spool(path: Path) -> Path:
 def test_a_replay_does_not_use_the_state_of_another_file(tmp_path: Path) -> None:
     claim(plan_of(tmp_path / "a.yaml"))
     with pytest.raises(StateError, match="same name"):
-        app.replay(plan_of(tmp_path / "b.yaml"))
+        PipelineControl.of(plan_of(tmp_path / "b.yaml")).replay()
 
 
 def test_a_renamed_file_continues_its_state(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from penstock.core.errors import PlanError
 from penstock.core.secret import Secret
 from penstock.sdk import ByteSize, Config, Duration, UserPath, registry
-from penstock.sdk.describe import Option, _options, _parts, describe, describe_all, shared_options
+from penstock.sdk.describe import Option, describe, describe_all, describe_model, shared_options
 
 
 class Inner(Config):
@@ -31,7 +31,8 @@ class Outer(Config):
     """More."""
 
 
-OPTIONS = {option.name: option for option in _options(Outer)}
+OUTER, PARTS = describe_model(Outer)
+OPTIONS = {option.name: option for option in OUTER}
 
 
 def test_types_are_in_a_users_words() -> None:
@@ -54,7 +55,7 @@ def test_a_secret_is_marked() -> None:
 
 
 def test_a_map_has_its_own_options() -> None:
-    (part,) = _parts(Outer, "", set())
+    (part,) = PARTS
     assert (part.name, part.text) == ("inner", "An inner map.")
     assert [option.name for option in part.options] == ["deep"]
 

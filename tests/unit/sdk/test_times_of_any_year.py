@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc
 
-from penstock.connectors.files.directories import _directory_values
+from penstock.connectors.files.directories import directory_values
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.function import Step
 from penstock.formats.arrow import Arrow, ArrowConfig
@@ -50,8 +50,8 @@ def test_a_row_that_python_cannot_hold_is_a_dead_letter(column: pa.Array, tmp_pa
 
 
 def test_a_directory_of_any_year() -> None:
-    assert _directory_values(DATES).to_pylist() == ["0000-01-01", "1970-01-01"]
-    year, _ = _directory_values(TIMES).to_pylist()
+    assert directory_values(DATES).to_pylist() == ["0000-01-01", "1970-01-01"]
+    year, _ = directory_values(TIMES).to_pylist()
     assert year.startswith("0000-01-01")
 
 

@@ -102,10 +102,10 @@ class CorruptsWhatItWrites(KeepingSink):
 
 class FinishesTwice(KeepingSink):
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
-        memory._batches.get(self.name, {}).pop(batch, None)
-        number = len(memory._batches.get(self.name, {}))
+        memory.committed.get(self.name, {}).pop(batch, None)
+        number = len(memory.committed.get(self.name, {}))
         super().commit(BatchId(f"{batch.query} {number}", batch.number), receipts)
-        memory._batches.setdefault(self.name, {})[BatchId(str(number), -1)] = pa.table({})
+        memory.committed.setdefault(self.name, {})[BatchId(str(number), -1)] = pa.table({})
 
 
 class CorruptsRepeats(KeepingSink):
@@ -114,13 +114,13 @@ class CorruptsRepeats(KeepingSink):
     capabilities = frozenset({Capability.ROWS})
 
     def writer(self, client: None, batch: BatchId, partition: int, schema: pa.Schema) -> Any:
-        repeated = batch in memory._batches.get(self.name, {})
+        repeated = batch in memory.committed.get(self.name, {})
         return (Shouting if repeated else MemoryWriter)(partition, schema)
 
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
-        repeated = len(memory._batches.get(self.name, {}))
-        memory._batches.get(self.name, {})[BatchId(batch.query, -repeated)] = pa.table({})
-        known = batch in memory._batches.get(self.name, {})
+        repeated = len(memory.committed.get(self.name, {}))
+        memory.committed.get(self.name, {})[BatchId(batch.query, -repeated)] = pa.table({})
+        known = batch in memory.committed.get(self.name, {})
         super().commit(BatchId(f"{batch.query} again", batch.number) if known else batch, receipts)
 
 

@@ -41,12 +41,12 @@ def compute(
         assert partial is not None
         plan = partial.plan
         node = _node(plan)
-        with locate_errors(plan, node), _interruptible():
+        with locate_errors(plan, node), interruptible():
             return variants_to_json(_frame(plan, node, session)).toArrow()
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Raises KeyboardInterrupt in place of an error of Java that Ctrl-C has caused."""
     from py4j.protocol import Py4JError
 

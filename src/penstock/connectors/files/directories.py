@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.connectors.files.config import TimePartition
-from penstock.connectors.files.reader import HIVE_NULL
+from penstock.connectors.files.path_columns import HIVE_NULL
 
 UNQUOTED = " ,.;+-_~!@$&()|<>"
 
@@ -39,7 +39,7 @@ class Directories:
         """Yields each directory with the indexes of its rows; None for all rows."""
         parts = [
             pc.binary_join_element_wise(
-                f"{quote(name, UNQUOTED)}=", _directory_values(rows.column(name)), ""
+                f"{quote(name, UNQUOTED)}=", directory_values(rows.column(name)), ""
             )
             for name in self.columns
         ]
@@ -64,7 +64,7 @@ def _time_directories(times: pa.Array, pattern: str) -> pa.Array:
     return pc.fill_null(texts, HIVE_NULL)
 
 
-def _directory_values(column: pa.Array) -> pa.Array:
+def directory_values(column: pa.Array) -> pa.Array:
     """Returns the values of a column as quoted directory names."""
     distinct = pc.dictionary_encode(column, null_encoding="encode")
     names = [

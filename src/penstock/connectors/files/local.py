@@ -76,7 +76,7 @@ class LocalStorage(Storage):
                 is_link_below = is_link or child.is_symlink()
                 if not child.is_dir():
                     if (match is None or match(child.path)) and (
-                        entry := _regular_entry(child, is_link_below)
+                        entry := regular_entry(child, is_link_below)
                     ):
                         yield entry
                 elif levels != 1 and (hidden or not child.name.startswith((".", "_"))):
@@ -172,7 +172,7 @@ def _create_directory(path: Path) -> None:
             sync(folder.parent)
 
 
-def _regular_entry(child: os.DirEntry[str], is_link: bool) -> Entry | None:
+def regular_entry(child: os.DirEntry[str], is_link: bool) -> Entry | None:
     """Returns a file; None with a warning if it is not regular, None if it was deleted."""
     try:
         status = child.stat()

@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import lzma
-import re
 import struct
 import zlib
 from collections.abc import Container, Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeGuard
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.connectors.files.log import FileRange
 from penstock.connectors.files.opened_file import Failures, OpenedFile
+from penstock.connectors.files.path_columns import (
+    METADATA,
+    add_path_columns,
+    path_metadata,
+    values_of_columns,
+)
 from penstock.connectors.files.signature import NOT_COMPRESSED
 from penstock.connectors.files.storage import Storage
 from penstock.core.errors import DecodeError, Permanent, PlanError, RecordError
 from penstock.sdk import FileFormat, Read
-from penstock.sdk.columns.names import AmbiguousName, check_distinct, find_name
+from penstock.sdk.columns.names import check_distinct
 from penstock.sdk.columns.rows import column
 from penstock.sdk.forked import CRASHED, iterate_forked
 from penstock.sdk.record import PAYLOAD, BadRecord
 
-METADATA = pa.schema(
-    [
-        pa.field("path", pa.string()),
-        pa.field("name", pa.string()),
-        pa.field("modified", pa.timestamp("us", tz="UTC")),
-        pa.field("size", pa.int64()),
-        pa.field("position", pa.int64()),
-    ]
-)
 ORIGIN = PAYLOAD.field("origin")
-HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-_GENERATION = re.compile(r"#\d+\Z")
-_HIVE = re.compile(r"([^/=]+)=([^/]*)\Z")
 _CORRUPT = (
     RecordError, pa.ArrowException, OSError, EOFError, ValueError, LookupError, MemoryError,
     struct.error, zlib.error, lzma.LZMAError,
@@ -158,13 +149,7 @@ class FileReader:
     def _hive_columns(self, path: str) -> dict[str, str | None]:
         """Returns the values of the columns that a path contains."""
         assert self.columns is not None
-        values = hive_values(path)
-        names = list(values)
-        try:
-            found = {column: find_name(column, names) for column in self.columns.names}
-        except AmbiguousName as error:
-            raise Permanent(f"cannot read {path}: {error}", code="ambiguous-column") from error
-        return {column: values[names[index]] for column, index in found.items() if index >= 0}
+        return values_of_columns(path, self.columns)
 
     def _file_columns(self, hive: Container[str]) -> pa.Schema:
         assert self.columns is not None
@@ -226,11 +211,7 @@ class FileReader:
                 raise corrupt_file_error(failure, range_)
         if schema is None:
             return None
-        for name, value in hive_values(range_.path).items():
-            if find_name(name, schema.names) < 0:
-                is_integer = value is not None and re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", value)
-                schema = schema.append(pa.field(name, pa.int64() if is_integer else pa.string()))
-        return schema
+        return add_path_columns(schema, range_.path)
 
     def _infer(self, storage: Storage, file: OpenedFile) -> pa.Schema | None:
         """Returns the columns of a file; None for a damaged one.
@@ -285,26 +266,6 @@ class FileReader:
                 columns.append(pa.repeat(pa.scalar(metadata[name], type_), count))
         names = [*self.columns.names, *read.metadata]
         return pa.record_batch(columns, names=names)
-
-
-def path_metadata(origin: str, generations: bool) -> dict[str, str]:
-    """Returns the metadata that the path of a file determines.
-
-    With `generations` a path that ends in `#NUMBER` may be the origin of a truncated file, and has
-    no metadata.
-    """
-    if generations and _GENERATION.search(origin):
-        return {}
-    return {"path": origin, "name": PurePosixPath(origin).name}
-
-
-def hive_values(path: str) -> dict[str, str | None]:
-    """Returns the values of the directories `name=value` of a path."""
-    values: dict[str, str | None] = {}
-    for part in path.split("/")[:-1]:
-        if match := _HIVE.match(part):
-            values[unquote(match[1])] = None if match[2] == HIVE_NULL else unquote(match[2])
-    return values
 
 
 def _repeat(value: str | None, field: pa.Field, count: int) -> pa.Array:

@@ -115,12 +115,12 @@ class FilesSink(Sink[FilesSinkConfig]):
             file_format, codec, suffix, self._directories(), MAX_FILE_BYTES, needs_schema,
             self.config.prefix, self.config.suffix or "",
         )  # fmt: skip
-        return FilesWriter(self._area(batch.query), layout, batch.number, partition, schema)
+        return FilesWriter(self.staging_area(batch.query), layout, batch.number, partition, schema)
 
     def commit(self, batch: BatchId, receipts: Sequence[Receipt]) -> None:
         """Commits a batch once. Repeated calls discard their parts."""
         with self._exclusive():
-            area = self._area(batch.query)
+            area = self.staging_area(batch.query)
             ledger = area.ledger()
             if batch.number > ledger.batch:
                 ordered = sorted(receipts, key=lambda receipt: int(receipt["partition"]))
@@ -133,7 +133,7 @@ class FilesSink(Sink[FilesSinkConfig]):
 
     def last_batch(self, query: str) -> BatchId | None:
         with self._exclusive():
-            ledger = self._area(query).ledger()
+            ledger = self.staging_area(query).ledger()
         return BatchId(query, ledger.batch, ledger.content) if ledger.batch >= 0 else None
 
     def recover(self) -> None:
@@ -236,7 +236,8 @@ class FilesSink(Sink[FilesSinkConfig]):
         """The name of the file that `append` extends."""
         return self.config.path.rpartition("/")[2]
 
-    def _area(self, query: str) -> StagingArea:
+    def staging_area(self, query: str) -> StagingArea:
+        """Returns the staging area of a query."""
         storage, root = self._storage_and_root()
         context = self.context
         name = staging_name(context.pipeline, context.node, context.owner, query)

@@ -19,7 +19,8 @@ from penstock.connectors.files.listing import Location, parse_location
 from penstock.connectors.files.locating import check_unchanged, locate
 from penstock.connectors.files.log import DiscoveryLog, FileRange
 from penstock.connectors.files.pace import ListingPace
-from penstock.connectors.files.reader import METADATA, FileReader, path_metadata
+from penstock.connectors.files.path_columns import METADATA, path_metadata
+from penstock.connectors.files.reader import FileReader
 from penstock.connectors.files.segments import SpannedLines
 from penstock.connectors.files.storage import Storage
 from penstock.core.errors import ConnectError, OptionError, Permanent, PlanError, Transient

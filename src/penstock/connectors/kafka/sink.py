@@ -85,11 +85,11 @@ class KafkaSink(Sink[KafkaSinkConfig]):
 
     def check_schema(self, columns: pa.Schema) -> None:
         column_errors = check_columns(self.config.exclude_columns, columns, "exclude_columns")
-        raise_all([*self._mapping.check(columns), *column_errors])
+        raise_all([*self.mapping.check(columns), *column_errors])
         super().check_schema(columns)
         if self.mode == "upsert":
             option = "key" if self.config.key is not None else "key_columns"
-            used = self._mapping.key_columns(columns)
+            used = self.mapping.key_columns(columns)
             raise_all(check_primary_key(self.primary_key, used, option))
 
     def encoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -99,7 +99,7 @@ class KafkaSink(Sink[KafkaSinkConfig]):
     def partitioning(self, columns: pa.Schema) -> tuple[int, Sequence[str]] | None:
         if not self._transactional:
             return None
-        keys = self._mapping.key_columns(columns)
+        keys = self.mapping.key_columns(columns)
         keys = keys or tuple(field.name for field in columns if _is_deterministic(field.type))
         return (self.config.concurrency, keys) if keys else (1, ())
 
@@ -110,10 +110,10 @@ class KafkaSink(Sink[KafkaSinkConfig]):
         self, client: Producers, batch: BatchId, partition: int, schema: pa.Schema
     ) -> Writer:
         if not self._transactional:
-            return KafkaWriter(client.idempotent(), self._mapping)
+            return KafkaWriter(client.idempotent(), self.mapping)
         id_ = self._transactional_id(partition)
         return TransactionWriter(
-            lambda renew: client.transactional(id_, renew), batch, self._mapping
+            lambda renew: client.transactional(id_, renew), batch, self.mapping
         )
 
     def last_batch(self, query: str) -> BatchId | None:
@@ -136,7 +136,8 @@ class KafkaSink(Sink[KafkaSinkConfig]):
         return self.config.delivery == "exactly_once"
 
     @property
-    def _mapping(self) -> RecordMapping:
+    def mapping(self) -> RecordMapping:
+        """The mapping of rows to records."""
         return RecordMapping(self.config, self.primary_key, upserts=self.mode == "upsert")
 
 

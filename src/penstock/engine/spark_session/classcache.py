@@ -35,7 +35,7 @@ _STREAMING = "/MicroBatchExecution id:"
 _GENERATED = "/GeneratedClass"
 _DIGEST = re.compile(r"[0-9a-f]{24}")
 _ARCHIVE_FILE = re.compile(r"classes\.(jsa|txt|\d+)|seal\.(json|\d+)|failed|lock")
-_directories: list[ArchiveDirectory] = []
+directories: list[ArchiveDirectory] = []
 """Archive directories of this process's Spark sessions."""
 _builds: list[subprocess.Popen[bytes]] = []
 """Builds started by this process."""
@@ -100,7 +100,7 @@ class ClassCache:
     def __init__(self, directory: ArchiveDirectory, command: Sequence[str], scratch: Path) -> None:
         """Initializes the cache. `command` starts Java with all options of the archive."""
         self._directory = directory
-        _directories.append(directory)
+        directories.append(directory)
         self._command = list(command)
         self._list = scratch / "classes.txt"
         seal = directory.read_seal()
@@ -187,9 +187,9 @@ def await_build() -> bool | None:
     """
     while _builds:
         _builds.pop().wait()
-    if not _directories:
+    if not directories:
         return None
-    directory = _directories[-1]
+    directory = directories[-1]
     with contextlib.suppress(OSError), (directory.path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
     return directory.read_seal() is not None

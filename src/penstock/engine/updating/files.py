@@ -190,7 +190,7 @@ class BucketFiles:
         """
         verify_state()
         chain = self.chains.get(bucket, ())
-        cached = _cache.pop((self.directory, self._operator, bucket), None)
+        cached = cache.take((self.directory, self._operator, bucket))
         known, state = cached or ((), RowState(merge=merge))
         if known != chain[: len(known)]:
             known, state = (), RowState(merge=merge)
@@ -213,8 +213,7 @@ class BucketFiles:
         size = _write(Path(self.directory) / path, counted)
         new = StateFile(path, size, count)
         chain = (new,) if kind == _SNAPSHOT else (*chain, new)
-        _cache[self.directory, self._operator, bucket] = chain, state
-        _limit_cache()
+        cache.put((self.directory, self._operator, bucket), chain, state)
 
     def written(self) -> dict[int, Chain]:
         """Returns the files of all buckets after the batch, from a listing of the new files."""
@@ -233,15 +232,28 @@ class BucketFiles:
         return self.attempt.split("/")[0]
 
 
-_cache: dict[tuple[str, str, int], tuple[Chain, RowState]] = {}
-"""The rows of the buckets that this process has computed, the least recently used first."""
+class RowCache:
+    """The rows of the buckets that this process has computed, the least recently used first.
+
+    A key is a directory, an operator in it and the number of a bucket.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[str, str, int], tuple[Chain, RowState]] = {}
+
+    def take(self, key: tuple[str, str, int]) -> tuple[Chain, RowState] | None:
+        """Removes and returns the rows of a bucket with the files that contain them."""
+        return self.entries.pop(key, None)
+
+    def put(self, key: tuple[str, str, int], chain: Chain, state: RowState) -> None:
+        """Adds the rows of a bucket. Removes others that exceed the size of the cache."""
+        self.entries[key] = chain, state
+        total = sum(state.bytes for _, state in self.entries.values())
+        while total > _CACHED_BYTES and len(self.entries) > 1:
+            total -= self.entries.pop(next(iter(self.entries)))[1].bytes
 
 
-def _limit_cache() -> None:
-    total = sum(state.bytes for _, state in _cache.values())
-    while total > _CACHED_BYTES and len(_cache) > 1:
-        key = next(iter(_cache))
-        total -= _cache.pop(key)[1].bytes
+cache = RowCache()
 
 
 def _needs_snapshot(chain: Chain, size: int) -> bool:

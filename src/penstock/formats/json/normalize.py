@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow as pa
 from penstock.core.errors import DecodeError
 from penstock.core.text import shorten
 from penstock.formats.json.decimals import Decimals, canonical_bytes
+from penstock.formats.json.notation import Number, kind_of, parse, quote, render
 from penstock.sdk.columns.conversion import is_number
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.json_text import check_json
@@ -29,9 +29,6 @@ from penstock.sdk.columns.type_names import is_list, sql_name, with_article
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-_quote: Callable[[str], str] = encode_basestring
-
-
 class _Leaves(NamedTuple):
     """The forms of timestamps and decimals."""
 
@@ -39,19 +36,6 @@ class _Leaves(NamedTuple):
     numbers: NumberTimes
     decimals: Decimals
     days: bool
-
-
-class _Number(str):
-    """A number in its original notation."""
-
-
-class _NotFinite(_Number):
-    """`NaN`, `Infinity` or `-Infinity` without quotes."""
-
-
-_DECODER = json.JSONDecoder(
-    strict=False, parse_int=_Number, parse_float=_Number, parse_constant=_NotFinite
-)
 
 
 class Normalizer:
@@ -71,9 +55,9 @@ class Normalizer:
     def normalize(self, payload: bytes) -> bytes:
         """Returns the canonical form. Raises DecodeError if the text is not a row."""
         try:
-            value = _parse(payload)
+            value = parse(payload)
             if not isinstance(value, dict):
-                kind = with_article(_kind(value))
+                kind = with_article(kind_of(value))
                 raise DecodeError(f"expected a JSON object, found {kind}", code="not-an-object")
             return self._row(value).encode()
         except _InvalidValue as error:
@@ -103,58 +87,13 @@ class _InvalidValue(Exception):
         return self.text.replace("{path}", shorten(self.path, 100), 1)
 
 
-def text_of(payload: bytes) -> str:
-    """Decodes a payload as UTF-8. Raises DecodeError."""
-    try:
-        return payload.removeprefix(b"\xef\xbb\xbf").decode()
-    except UnicodeDecodeError as error:
-        utf16 = payload[:2] in (b"\xff\xfe", b"\xfe\xff")
-        raise DecodeError(
-            f"not UTF-8: byte 0x{payload[error.start]:02x} at byte {error.start + 1}",
-            code="not-utf8",
-            hint="Encode the payload as UTF-8 instead of UTF-16." if utf16 else None,
-        ) from None
-
-
-def _parse(payload: bytes) -> Any:
-    text = text_of(payload)
-    if not text.strip(" \t\r\n"):
-        raise DecodeError("the record is empty", code="no-value")
-    try:
-        return _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        hint = "Set encoding to that of the text, such as utf-16-le." if "\0" in text else None
-        raise DecodeError(_syntax(error), code="not-json", hint=hint) from None
-
-
-def _syntax(error: json.JSONDecodeError) -> str:
-    problem = {
-        "Expecting value": "expected a value",
-        "Expecting ':' delimiter": 'expected ":"',
-        "Expecting ',' delimiter": 'expected ","',
-        "Extra data": "unexpected text after the end (a record is one object)",
-        "Expecting property name enclosed in double quotes": "expected a key in double quotes",
-        "Unterminated string starting at": "unterminated string, which starts",
-    }.get(error.msg, error.msg[:1].lower() + error.msg[1:])
-    if error.pos >= len(error.doc.rstrip()):
-        problem = f"{problem}, but the text ends"
-    return f"not JSON: {problem} at character {error.pos + 1}"
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, _Number):
-        return "number"
-    names = {dict: "object", list: "array", str: "string", bool: "boolean"}
-    return names.get(type(value), "null")
-
-
 _Convert = Callable[[Any], str]
 """Returns the canonical text of a value that is not null. Raises _InvalidValue."""
 
 
 def _object(fields: list[pa.Field], leaves: _Leaves, closed: bool) -> _Convert:
     columns = [
-        (field.name, f"{_quote(field.name)}:", _nullable(field, leaves, closed)) for field in fields
+        (field.name, f"{quote(field.name)}:", _nullable(field, leaves, closed)) for field in fields
     ]
     names = {field.name for field in fields}
     folded = {fold(name) for name in names}
@@ -205,12 +144,12 @@ def _nullable(field: pa.Field, leaves: _Leaves, closed: bool) -> _Convert:
 
 def _json_text(value: Any) -> str:
     """Returns the text of a column of JSON text."""
-    text = _render(value)
+    text = render(value)
     try:
         check_json(text)
     except ValueError as error:
         raise _InvalidValue(f'column "{{path}}": {error}', "wrong-type") from None
-    return _quote(text)
+    return quote(text)
 
 
 def _value(type_: pa.DataType, leaves: _Leaves, closed: bool) -> _Convert:
@@ -252,7 +191,7 @@ def _map(key: _Convert, item: _Convert) -> _Convert:
         for name, value in values.items():
             try:
                 text = key(name)
-                text = text if text.startswith('"') else _quote(text)
+                text = text if text.startswith('"') else quote(text)
                 parts.append(f"{text}:{item(value)}")
             except _InvalidValue as error:
                 raise error.within(_shorten_key(name)) from None
@@ -266,7 +205,7 @@ def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
     if pa.types.is_decimal(type_) and leaves.decimals == "bytes":
         return _decimal_bytes(type_)
     if pa.types.is_string(type_):
-        return lambda value: _quote(value if isinstance(value, str) else _render(value))
+        return lambda value: quote(value if isinstance(value, str) else render(value))
     if pa.types.is_boolean(type_):
         return _require_kind(bool, lambda value: "true" if value else "false", type_)
     is_time = pa.types.is_timestamp(type_)
@@ -277,21 +216,21 @@ def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
     digits = {64: 18, 32: 9}.get(type_.bit_width, 0) if pa.types.is_integer(type_) else 0
 
     def convert(value: Any) -> str:
-        if type(value) is _Number:
+        if type(value) is Number:
             if len(value) <= digits and value.isdigit():
                 return value
             if days and (date := _of_days(value)) is not None:
-                return _quote(date)
+                return quote(date)
             if is_time and form.times == "iso" and nanos is not None:
                 time = canonical(value, type_, nanos)
                 text = None if time is None else _iso_of_nanos(time)
                 if text is not None:
-                    return _quote(text)
+                    return quote(text)
             text = canonical(value, type_, form) if numeric else None
-        elif isinstance(value, str) and (floating or not isinstance(value, _Number)):
+        elif isinstance(value, str) and (floating or not isinstance(value, Number)):
             text = canonical(value, type_, form)
             if text is not None and (floating or not numeric):
-                return _quote(text)
+                return quote(text)
         else:
             text = None
         if text is None:
@@ -303,13 +242,13 @@ def _leaf(type_: pa.DataType, leaves: _Leaves) -> _Convert:
 
 def _decimal_bytes(type_: pa.DataType) -> _Convert:
     def convert(value: Any) -> str:
-        is_number = type(value) is _Number
+        is_number = type(value) is Number
         text = None
         if isinstance(value, str):
             text = canonical_bytes(value, type_, is_number=is_number)
         if text is None:
             raise _wrong_type(value, type_)
-        return _quote(text)
+        return quote(text)
 
     return convert
 
@@ -334,7 +273,7 @@ def _iso_of_nanos(text: str) -> str | None:
 
 
 def _wrong_type(value: Any, type_: pa.DataType, form: TimeForm = ISO) -> _InvalidValue:
-    text = shorten(_render(value), 100)
+    text = shorten(render(value), 100)
     message = f'column "{{path}}": {text} is not {with_article(sql_name(type_))}'
     hint = time_hint(value, type_, form) if isinstance(value, str) else None
     return _InvalidValue(message, "wrong-type", hint)
@@ -342,14 +281,3 @@ def _wrong_type(value: Any, type_: pa.DataType, form: TimeForm = ISO) -> _Invali
 
 def _shorten_key(key: str) -> str:
     return shorten(json.dumps(key, ensure_ascii=False)[1:-1], 100)
-
-
-def _render(value: Any) -> str:
-    """Returns compact JSON. Numbers keep their notation; those that JSON lacks are text."""
-    if isinstance(value, _Number) and not isinstance(value, _NotFinite):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_quote(key)}:{_render(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_render, value)) + "]"
-    return _quote(value) if isinstance(value, str) else json.dumps(value)

@@ -47,11 +47,12 @@ class Message:
     as_json: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_message", "_codecs")
+        cached = ("descriptor", "_codecs")
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
     @cached_property
-    def _message(self) -> Any:
+    def descriptor(self) -> Any:
+        """The descriptor of the message."""
         return _find(self)
 
     @cached_property
@@ -62,7 +63,7 @@ class Message:
         """Returns the codec of columns; without columns that of all fields. Raises PlanError."""
         key = columns, native_times
         if key not in self._codecs:
-            projection = project(self._message, columns, native_times=native_times)
+            projection = project(self.descriptor, columns, native_times=native_times)
             self._codecs[key] = Codec.create(projection, names_of_enums=self.names_of_enums)
         return self._codecs[key]
 
@@ -82,7 +83,7 @@ class Message:
 
     def decode(self, payloads: pa.BinaryArray, schema: pa.Schema) -> Decoded:
         """Decodes payloads to rows of `schema`."""
-        descriptor = self._message
+        descriptor = self.descriptor
         codec = None if self.as_json else self._codec(schema, native_times=False)
         convert = partial(convert_with_times, self.conversion)
 
@@ -99,14 +100,14 @@ class Message:
 
     def encode(self, rows: pa.RecordBatch) -> Encoded:
         """Encodes rows. Raises PlanError for a column without a field."""
-        known = [field.name for field in self._message.fields]
+        known = [field.name for field in self.descriptor.fields]
         unknown = [name for name in rows.schema.names if find_name(name, known) < 0]
         if unknown:
             message = f'the message {self.name} has no field "{unknown[0]}"'
             raise PlanError(message, code="unknown-column", hint=did_you_mean(unknown[0], known))
         codec = self._codec(rows.schema, native_times=True)
         _check_names(pa.struct(list(rows.schema)), pa.struct(list(codec.columns)), self.name)
-        fields = [field for field in self._message.fields if field.name in codec.columns.names]
+        fields = [field for field in self.descriptor.fields if field.name in codec.columns.names]
 
         def attempt(start: int, stop: int) -> pa.BinaryArray:
             part = conform(rows.slice(start, stop - start), codec.columns, self.conversion)

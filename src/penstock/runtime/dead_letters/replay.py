@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 
 from pyspark.sql import SparkSession
 
 from penstock.core.error_codec import decode
 from penstock.core.errors import PenstockError, RecordError, StateError
+from penstock.core.log import Silent
 from penstock.core.text import plural
 from penstock.engine.build import Builder
 from penstock.engine.checkpoints.batch_record import BatchRecordFile
@@ -18,29 +20,53 @@ from penstock.engine.failures.row_search import find_failing_rows
 from penstock.engine.late.late_rows import CODE as LATE
 from penstock.engine.row_checks.data_errors import SPARK_ERRORS, data_error
 from penstock.engine.sinks.sink_rows import make_sink_task, partitioning_of, write_rows
+from penstock.engine.spark_session.shared_state import share_state
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.plan.model import Plan
-from penstock.plan.unnamed_nodes import UnnamedNodes
+from penstock.plan.rewrite import assign_owner
+from penstock.runtime.dead_letters.dead_letter import DeadLetter, read_rows
 from penstock.runtime.dead_letters.replay_record import ReplayRecord, ReplayResult, SkippedNode
-from penstock.runtime.dead_letters.replay_rows import DeadLetter, ReplayRows, late_query
+from penstock.runtime.dead_letters.replay_rows import ReplayRows, late_query
+from penstock.runtime.dead_letters.replayable import select_replayable
 from penstock.runtime.dead_letters.store import Collector, DeadLetters
+from penstock.runtime.diagnose import diagnose
+from penstock.runtime.session import session
 from penstock.runtime.state.directory import StateDirectory
+from penstock.runtime.state.primary_keys import resolve_primary_keys
+from penstock.runtime.state.schemas import resolve_schemas
 from penstock.sdk import BatchId, bisect_failures
 
 MAX_FAILURES = 1000
 """The number of failures found by bisection after which a replay attempts no more dead letters."""
 
 
-_MOVED = (
-    "several statements of the script were changed, so the statement of this node is unknown; "
-    "replay before you add statements that write the same table, or remove them for the replay"
-)
+def replay(
+    plan: Plan,
+    state: StateDirectory,
+    ids: Collection[str] | None,
+    *,
+    force: bool = False,
+    spark: SparkSession | None = None,
+) -> ReplayResult:
+    """Locks the state directory and replays its dead letters with these IDs (None: all).
 
-_NO_PAYLOAD = (
-    "the dead letters have no payload that can be decoded again; read the records again with "
-    "penstock run FILE --fresh, which repeats all rows of the sources, or remove the dead letters "
-    "with penstock dead remove"
-)
+    Without `spark` it starts a session of its own. Raises StateError while the pipeline runs, and
+    PenstockError if a sink cannot be reached. All dead letters are kept after an error.
+    """
+    with state.locked(), ExitStack() as stack:
+        plan = resolve_primary_keys(plan, state)
+        resolve_schemas(plan, state)
+        plan = assign_owner(plan, state.id())
+        if spark is None:
+            spark = stack.enter_context(session(plan, log_file=state.log))
+        share_state(spark, state.lock, Silent())
+        current = Replay(plan, spark, state)
+        try:
+            return current.run(ids, force)
+        except PenstockError:
+            raise
+        except Exception as error:
+            raise diagnose(plan, current.rows.query, error) from error
 
 
 class Replay:
@@ -56,9 +82,7 @@ class Replay:
         self.collector = Collector(plan, state)
         self.builder = Builder(plan, session)
         self.rows = ReplayRows(plan, session, self.builder)
-        self.unnamed = UnnamedNodes(plan)
         self.failures: dict[str, RecordError] = {}
-        self._queries = {query.name: query for query in plan.queries}
 
     def run(self, ids: Collection[str] | None, force: bool) -> ReplayResult:
         """Replays the dead letters with these IDs (None: all)."""
@@ -67,10 +91,11 @@ class Replay:
         interrupted = ReplayRecord.read(self.state)
         if interrupted is not None:
             result.finished = self._finish(interrupted)
-        dead_letters = self._select_replayable(self._dead_letters(ids), force, result)
+        chosen = self._dead_letters(ids)
+        dead_letters, result.skipped = select_replayable(self.plan, chosen, force)
         valid = self._find_valid(dead_letters)
         if valid:
-            record = ReplayRecord.create(self.state, [letter["id"] for letter in valid])
+            record = ReplayRecord.create(self.state, [letter.id for letter in valid])
             self._complete(record, valid)
         self._store_failures(dead_letters)
         result.replayed = len(valid)
@@ -78,8 +103,8 @@ class Replay:
         return result
 
     def _dead_letters(self, ids: Collection[str] | None) -> list[DeadLetter]:
-        dead_letters: list[DeadLetter] = self.store.read().to_pylist()
-        return [letter for letter in dead_letters if ids is None or letter["id"] in ids]
+        dead_letters = read_rows(self.store.read())
+        return [letter for letter in dead_letters if ids is None or letter.id in ids]
 
     def _finish(self, record: ReplayRecord) -> int:
         """Finishes an interrupted replay. Returns the number of its remaining dead letters.
@@ -88,9 +113,8 @@ class Replay:
         """
         dead_letters = self._dead_letters(record.ids)
         if not record.written:
-            skipped = ReplayResult()
-            replayable = self._select_replayable(dead_letters, True, skipped)
-            if skipped.skipped or len(self._find_valid(replayable)) < len(dead_letters):
+            replayable, skipped = select_replayable(self.plan, dead_letters, True)
+            if skipped or len(self._find_valid(replayable)) < len(dead_letters):
                 raise self._unfinished_error(dead_letters, skipped)
             dead_letters = replayable
         self._complete(record, dead_letters)
@@ -107,9 +131,9 @@ class Replay:
         shutil.rmtree(self.state.spool / record.name, ignore_errors=True)
 
     def _unfinished_error(
-        self, dead_letters: Sequence[DeadLetter], skipped: ReplayResult
+        self, dead_letters: Sequence[DeadLetter], skipped: Sequence[SkippedNode]
     ) -> StateError:
-        reasons = [f"{node.node}: {node.reason}" for node in skipped.skipped]
+        reasons = [f"{node.node}: {node.reason}" for node in skipped]
         reasons += [error.message for error in self.failures.values()]
         return StateError(
             f"cannot finish an interrupted replay of {plural(len(dead_letters), 'dead letter')}: "
@@ -118,66 +142,6 @@ class Replay:
             hint="Undo the change of the pipeline, or remove the dead letters that fail with "
             "penstock dead remove.",
         )
-
-    def _select_replayable(
-        self, dead_letters: list[DeadLetter], force: bool, result: ReplayResult
-    ) -> list[DeadLetter]:
-        by_entry: dict[tuple[str, str, str | None], list[DeadLetter]] = {}
-        for letter in with_payload(self._find_nodes(dead_letters, result), result):
-            entry = letter["node"], letter["stage"], late_query(letter)
-            by_entry.setdefault(entry, []).append(letter)
-        replayable = []
-        for (name, stage, query), entering in by_entry.items():
-            reason = self._obstacle(name, stage, query, force)
-            if reason is None:
-                replayable += entering
-            else:
-                result.skipped.append(SkippedNode(name, len(entering), reason))
-        return replayable
-
-    def _find_nodes(
-        self, dead_letters: list[DeadLetter], result: ReplayResult
-    ) -> Iterator[DeadLetter]:
-        """Yields letters with the present names of their nodes. The others are skipped."""
-        lost: Counter[str] = Counter()
-        entries = {(letter["node"], letter["definition"]) for letter in dead_letters}
-        nodes = {entry: self.unnamed.find(*entry) for entry in entries}
-        definitions = {node: self.unnamed.definition(node) for node in nodes.values() if node}
-        for letter in dead_letters:
-            node = nodes[letter["node"], letter["definition"]]
-            if node is None:
-                lost[letter["node"]] += 1
-            else:
-                yield {**letter, "node": node, "definition": definitions[node]}
-        result.skipped += [SkippedNode(name, count, _MOVED) for name, count in lost.items()]
-
-    def _obstacle(
-        self, name: str, stage: str, name_of_query: str | None, force: bool
-    ) -> str | None:
-        """Returns the reason against a replay of a node's dead letters, or None.
-
-        `name_of_query` is the query in which they are late rows, if they are.
-        """
-        node = self.plan.nodes.get(name)
-        if stage == "output" and name_of_query is None:
-            return "the node computed these rows; correct the node and read its input again"
-        kinds = {"decode": ("source",), "transform": ("transform",), "sink": ("sink",)}
-        if node is None or node.kind not in kinds.get(stage, ("source", "transform")):
-            return "the pipeline no longer has this node"
-        reached = set(self.rows.downstream(name))
-        if name_of_query is not None:
-            query = self._queries.get(name_of_query)
-            if query is None or name not in query.stream_nodes:
-                return f"the pipeline no longer has the query {name_of_query}"
-            reached &= {*query.stream_nodes, *query.batch_nodes}
-        downstream = [other for other in self.plan.nodes.values() if other.name in reached]
-        stateful = [other.name for other in (node, *downstream) if other.stateful]
-        if stateful and not force:
-            return (
-                f"{', '.join(stateful)} between this node and its sinks has state that a replay "
-                "cannot use; with --force only the replayed rows are computed"
-            )
-        return None
 
     def _find_valid(self, dead_letters: list[DeadLetter]) -> list[DeadLetter]:
         """Returns the dead letters without errors up to all sinks; adds others to `failures`."""
@@ -189,7 +153,7 @@ class Replay:
             len(decoded), lambda a, b: self._attempt(decoded[a:b]), _to_record_error
         ):
             if isinstance(outcome, RecordError):
-                self.failures[decoded[start]["id"]] = outcome
+                self.failures[decoded[start].id] = outcome
                 if len(self.failures) - found >= MAX_FAILURES:
                     break
             else:
@@ -201,8 +165,8 @@ class Replay:
 
         Adds the others to `failures`. Late rows are not separated.
         """
-        for name in dict.fromkeys(letter["node"] for letter in dead_letters):
-            group = [each for each in dead_letters if each["node"] == name and not late_query(each)]
+        for name in dict.fromkeys(letter.node for letter in dead_letters):
+            group = [each for each in dead_letters if each.node == name and not late_query(each)]
             if self.plan.nodes[name].kind == "sink" or not group:
                 continue
             try:
@@ -212,25 +176,25 @@ class Replay:
             errors = find_failing_rows(inputs, self.rows.entries[name])
             owners = self._owners(group) if errors else []
             for row in sorted(errors):
-                self.failures.setdefault(group[owners[row]]["id"], errors[row])
-        return [letter for letter in dead_letters if letter["id"] not in self.failures]
+                self.failures.setdefault(group[owners[row]].id, errors[row])
+        return [letter for letter in dead_letters if letter.id not in self.failures]
 
     def _owners(self, group: Sequence[DeadLetter]) -> list[int]:
         """Returns the index of the dead letter of each row that enters a node."""
-        node = self.plan.nodes[group[0]["node"]]
+        node = self.plan.nodes[group[0].node]
         if node.kind != "source":
             return list(range(len(group)))
         counts = (self.rows.decode(node, letter).num_rows for letter in group)
         return [index for index, count in enumerate(counts) for _ in range(count)]
 
     def _decodes(self, letter: DeadLetter) -> bool:
-        node = self.plan.nodes[letter["node"]]
-        if letter["stage"] != "decode":
+        node = self.plan.nodes[letter.node]
+        if letter.stage != "decode":
             return True
         try:
             self.rows.decode(node, letter)
         except RecordError as error:
-            self.failures[letter["id"]] = error
+            self.failures[letter.id] = error
             return False
         return True
 
@@ -244,7 +208,7 @@ class Replay:
         batch_record = BatchRecordFile(self.state.spool / name, planned=0)
         self.collector.clear(name, 0)
         for sink, rows in self.rows.sink_rows(dead_letters):
-            attempt = 1 + max(letter["attempt"] for letter in dead_letters)
+            attempt = 1 + max(letter.attempt for letter in dead_letters)
             spool = Spool(
                 self.plan.name, name, sink.name, "sink", sink.on_error, directory,
                 attempt=attempt,
@@ -256,32 +220,17 @@ class Replay:
             sink.sink.commit(batch, receipts)
 
     def _store_failures(self, dead_letters: Sequence[DeadLetter]) -> None:
-        failed = [self._failed_again(row) for row in dead_letters if row["id"] in self.failures]
-        self.store.replace({letter["id"]: letter for letter in failed}, ())
+        failed = [self._failed_again(row) for row in dead_letters if row.id in self.failures]
+        self.store.replace({letter.id: asdict(letter) for letter in failed}, ())
 
     def _failed_again(self, letter: DeadLetter) -> DeadLetter:
-        error = self.failures[letter["id"]]
-        return {
-            **letter,
-            "attempt": letter["attempt"] + 1,
-            "code": LATE if letter["code"] == LATE else error.code,
-            "message": error.reason.removeprefix(f"{letter['node']}: "),
-        }
-
-
-def with_payload(dead_letters: Iterable[DeadLetter], result: ReplayResult) -> Iterator[DeadLetter]:
-    """Yields the letters that have a payload for their stage. The others are skipped.
-
-    A decoded row that a source has rejected is in its letter as JSON, which has no origin and may
-    lack the columns that no query uses.
-    """
-    skipped: Counter[str] = Counter()
-    for letter in dead_letters:
-        if letter["payload"] is None or (letter["stage"] == "decode" and letter["origin"] is None):
-            skipped[letter["node"]] += 1
-        else:
-            yield letter
-    result.skipped += [SkippedNode(name, count, _NO_PAYLOAD) for name, count in skipped.items()]
+        error = self.failures[letter.id]
+        return replace(
+            letter,
+            attempt=letter.attempt + 1,
+            code=LATE if letter.code == LATE else error.code,
+            message=error.reason.removeprefix(f"{letter.node}: "),
+        )
 
 
 def _to_record_error(error: Exception) -> RecordError:

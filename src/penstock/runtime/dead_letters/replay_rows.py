@@ -16,12 +16,10 @@ from penstock.engine.late.late_rows import CODE as LATE
 from penstock.engine.sources.source_tasks import make_source_task
 from penstock.engine.watermarks.watermark import add_event_time
 from penstock.plan.model import Node, Plan, Query
+from penstock.runtime.dead_letters.dead_letter import DeadLetter
 from penstock.sdk import Format, registry
 from penstock.sdk.columns.escaped_bytes import hide_bytes, restore_bytes
 from penstock.sdk.forked import CRASHED
-
-DeadLetter = dict[str, Any]
-"""A row of `engine.spool.DEAD_LETTER`."""
 
 
 class ReplayRows:
@@ -36,14 +34,6 @@ class ReplayRows:
         self.query = Query("replay", "", (), (), ())
         self.entries: dict[str, DataFrame] = {}
 
-    def downstream(self, name: str) -> list[str]:
-        """Returns the names of all nodes downstream of a node."""
-        names: list[str] = []
-        for node in self.plan.nodes.values():
-            if any(input_ == name or input_ in names for input_ in node.inputs):
-                names.append(node.name)
-        return names
-
     def sink_rows(self, dead_letters: Sequence[DeadLetter]) -> Iterator[tuple[Node, DataFrame]]:
         """Yields the sinks downstream of the dead letters, and their rows.
 
@@ -55,8 +45,8 @@ class ReplayRows:
         for sink in self.plan.of("sink"):
             query = sink_queries[sink.name] if sink_queries[sink.name] in late_queries else None
             entering = [letter for letter in dead_letters if late_query(letter) in (None, query)]
-            starts = {letter["node"] for letter in entering}
-            reached = starts | {name for start in starts for name in self.downstream(start)}
+            starts = {letter.node for letter in entering}
+            reached = starts | {name for start in starts for name in downstream(self.plan, start)}
             if sink.name in reached:
                 if query not in built:
                     built[query] = self._frames(entering)
@@ -68,8 +58,8 @@ class ReplayRows:
         entering: dict[str, list[DeadLetter]] = {}
         outputs: dict[str, list[DeadLetter]] = {}
         for letter in dead_letters:
-            destination = outputs if letter["stage"] == "output" else entering
-            destination.setdefault(letter["node"], []).append(letter)
+            destination = outputs if letter.stage == "output" else entering
+            destination.setdefault(letter.node, []).append(letter)
         frames: dict[str, DataFrame] = {}
         for node in self.plan.nodes.values():
             if node.kind == "source":
@@ -95,13 +85,10 @@ class ReplayRows:
     def decode(self, node: Node, letter: DeadLetter) -> pa.RecordBatch:
         """Returns the rows of a dead letter of a source that has a payload. Raises RecordError."""
         task = make_source_task(self.builder, node, self.query)
-        return task.decode_again(
-            letter["payload"],
-            letter["origin"],
-            letter["position"],
-            letter["header"],
-            isolated=letter["code"] == CRASHED,
-        )
+        payload, origin, position = letter.payload, letter.origin, letter.position
+        assert payload is not None and origin is not None and position is not None
+        isolated = letter.code == CRASHED
+        return task.decode_again(payload, origin, position, letter.header, isolated=isolated)
 
     def _derive(
         self,
@@ -140,7 +127,7 @@ class ReplayRows:
         """Returns rows with those of dead letters. `as_text`: with VARIANT as text."""
         types = text_columns(frame.schema) if as_text else frame.schema
         columns = sink_schema(frame.schema) if as_text else to_arrow(types)
-        payloads = [letter["payload"] for letter in dead_letters]
+        payloads = [letter.payload for letter in dead_letters]
         hidden = hide_bytes(payloads)
         decoded = self._json.decode(pa.array(hidden, pa.binary()), columns)
         for failure in decoded.failures:
@@ -168,6 +155,15 @@ class ReplayRows:
         return self.session.createDataFrame(data, schema)
 
 
+def downstream(plan: Plan, name: str) -> list[str]:
+    """Returns the names of all nodes downstream of a node."""
+    names: list[str] = []
+    for node in plan.nodes.values():
+        if any(input_ == name or input_ in names for input_ in node.inputs):
+            names.append(node.name)
+    return names
+
+
 def late_query(letter: DeadLetter) -> str | None:
     """Returns the query that has dropped a row because it was late; None for a bad record."""
-    return str(letter["query"]) if letter["code"] == LATE else None
+    return letter.query if letter.code == LATE else None

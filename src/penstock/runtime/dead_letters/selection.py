@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.core.errors import UserError
 from penstock.core.text import did_you_mean
+from penstock.runtime.dead_letters.dead_letter import DeadLetter, read_rows
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,33 @@ class Count:
     node: str
     code: str
     count: int
+
+
+@dataclass(frozen=True)
+class DeadLetterList:
+    """Dead letters in order of arrival. `table` has the schema `DEAD_LETTER`."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The IDs of all letters."""
+        return frozenset(self.table.column("id").to_pylist())
+
+    def counts(self) -> list[Count]:
+        """Counts letters by node and code, most frequent first."""
+        columns = [self.table.column(name).to_pylist() for name in ("node", "code")]
+        pairs = Counter(zip(*columns, strict=True))
+        return [Count(node, code, count) for (node, code), count in pairs.most_common()]
+
+    def newest(self, limit: int) -> list[DeadLetter]:
+        """Returns the last `limit` letters, newest first."""
+        times = self.table.column("time").to_pylist()
+        order = sorted(range(len(times)), key=times.__getitem__, reverse=True)[:limit]
+        return read_rows(self.table.take(pa.array(order, pa.int64())))
 
 
 @dataclass(frozen=True)
@@ -34,8 +61,8 @@ class Selection:
     def __bool__(self) -> bool:
         return any((self.node, self.code, self.id))
 
-    def select(self, dead_letters: pa.Table, nodes: Collection[str] = ()) -> pa.Table:
-        """Returns the selected letters. Raises UserError for an unknown node or code.
+    def select(self, dead_letters: pa.Table, nodes: Collection[str] = ()) -> DeadLetterList:
+        """Returns the selected letters. Raises UserError for an unknown node, code or ID.
 
         `nodes` are further existing nodes.
         """
@@ -58,22 +85,7 @@ class Selection:
                     code="no-dead-letter",
                     hint="List the IDs with penstock dead list.",
                 )
-        return dead_letters
+        return DeadLetterList(dead_letters)
 
 
-def counts(dead_letters: pa.Table) -> list[Count]:
-    """Counts letters by node and code, most frequent first."""
-    pairs = Counter(
-        zip(
-            dead_letters.column("node").to_pylist(),
-            dead_letters.column("code").to_pylist(),
-            strict=True,
-        )
-    )
-    return [Count(node, code, count) for (node, code), count in pairs.most_common()]
-
-
-def newest(dead_letters: pa.Table, limit: int) -> list[dict[str, Any]]:
-    """Returns the last `limit` letters, newest first."""
-    rows: list[dict[str, Any]] = dead_letters.to_pylist()
-    return sorted(rows, key=lambda letter: letter["time"], reverse=True)[:limit]
+ALL = Selection()

@@ -86,7 +86,7 @@ class SyntheticSource(ReplayableSource[P]):
         return self.config.rows is not None
 
     def initial_offset(self) -> Offset:
-        return self._offset(0, 0, _now())
+        return self._offset(0, 0, now_micros())
 
     def latest_offset(self, start: Offset) -> Offset:
         """Returns the end of a bounded source, else the last row that is due.
@@ -94,11 +94,11 @@ class SyntheticSource(ReplayableSource[P]):
         Each run counts from its start. Rows due in a downtime are not generated later.
         """
         rows, rate = int(start["rows"]), self.config.rate
-        row, started = self._pace = self._pace or (rows, _now())
+        row, started = self._pace = self._pace or (rows, now_micros())
         if self.config.rows is not None:
             due = self.config.rows
         elif rate is not None:
-            due = row + math.floor((_now() - started) / 1e6 * rate)
+            due = row + math.floor((now_micros() - started) / 1e6 * rate)
         else:
             due = rows + self.config.max_records
         return start if due <= rows else self._offset(due, row, started)
@@ -115,7 +115,7 @@ class SyntheticSource(ReplayableSource[P]):
         rows = min(int(end["rows"]), int(start["rows"]) + limit)
         if rate is not None and self.config.rows is not None:
             due = int(end["time"]) / 1e6 + (rows - int(end["row"])) / rate
-            time.sleep(max(0.0, due - _now() / 1e6))
+            time.sleep(max(0.0, due - now_micros() / 1e6))
         return {**end, "rows": rows}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[RowRange]:
@@ -162,5 +162,6 @@ def _cast(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
         ) from error
 
 
-def _now() -> int:
+def now_micros() -> int:
+    """Returns the current time in microseconds since 1970."""
     return time.time_ns() // 1000

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
-from penstock.sdk import BatchId, Capability, Format, registry
+from penstock.sdk import BatchId, Capability
 from penstock.testing.contract import rows as sample
 from penstock.testing.contract.applies import (
     once_per_transport,
@@ -19,23 +18,18 @@ from penstock.testing.contract.applies import (
     requires_rows,
     run_if,
 )
-from penstock.testing.contract.pipeline import Pipeline
 from penstock.testing.contract.rows import (
-    Row,
-    apply_changes,
-    make_changes,
     make_large_row,
     make_rows,
-    make_versions,
     sort_by_id,
 )
-from penstock.testing.contract.sink_harness import ReadRows, SinkHarness, commit_writer
+from penstock.testing.contract.sink_harness import ReadRows, commit_writer
+from penstock.testing.contract.sink_pipeline import SinkPipelineContract
 
 WRITTEN_MEGABYTES, MAX_MEGABYTES = 125, 100
-KEYS = 50
 
 
-class SinkContract(SinkHarness):
+class SinkContract(SinkPipelineContract):
     """The contract of sinks. Set `component`, and define the fixtures `options` and `rows`."""
 
     def test_check(self, create_sink: Any) -> None:
@@ -303,82 +297,10 @@ class SinkContract(SinkHarness):
         assert [row["id"] for row in received] == [*range(WRITTEN_MEGABYTES)]
         assert all([row] == make_large_row(row["id"]) for row in received)
 
-    @once_per_transport
-    @pytest.mark.spark
-    def test_pipeline_resumes_after_failure(
-        self, options: dict[str, Any], rows: ReadRows, pipeline: Any
-    ) -> None:
-        """Writes every type and nulls by Spark, over a failed run."""
-        expected = sample.make_typed_rows()
-        run: Pipeline = pipeline(fails_on=2)
-        source = _create_source_node(expected, sample.EVERY_TYPE, batches=3)
-        assert run.run(source=source, sink=self.create_node(options)).errors
-        run.disable_failure()
-        assert not run.run(source=source, sink=self.create_node(options)).errors
-        self.assert_delivered(rows(sample.EVERY_TYPE), expected)
-
-    @once_per_transport
-    @requires(Capability.UPSERT)
-    @pytest.mark.spark
-    def test_pipeline_upsert_keeps_last_row_of_key(
-        self, options: dict[str, Any], table: ReadRows, pipeline: Any
-    ) -> None:
-        """Writes several rows of each key in one batch of several partitions, by Spark."""
-        written = make_versions(KEYS)
-        source = _create_source_node(written, sample.SIMPLE, partitions=4)
-        sink = {**self.create_node(options), "mode": "upsert", "primary_key": ["id"]}
-        run: Pipeline = pipeline(schema=sample.SIMPLE)
-        assert not run.run(source=source, sink=sink).errors
-        assert sort_by_id(table(sample.SIMPLE)) == written[-KEYS:]
-
-    @once_per_transport
-    @requires(Capability.UPSERT)
-    @pytest.mark.spark
-    def test_pipeline_overwrites_rows_in_source_order(
-        self, options: dict[str, Any], create_sink: Any, table: ReadRows, pipeline: Any
-    ) -> None:
-        """Writes several rows of each key in one batch of several partitions, without a mode."""
-        if create_sink().overwriting_columns is None:
-            pytest.skip("rows do not overwrite each other without mode: upsert")
-        written = make_versions(KEYS)
-        source = _create_source_node(written, sample.SIMPLE, partitions=4)
-        run: Pipeline = pipeline(schema=sample.SIMPLE)
-        assert not run.run(source=source, sink=self.create_node(options)).errors
-        assert sort_by_id(table(sample.SIMPLE)) == written[-KEYS:]
-
-    @once_per_transport
-    @requires(Capability.DELETE)
-    @pytest.mark.spark
-    def test_pipeline_applies_changes(
-        self, options: dict[str, Any], table: ReadRows, pipeline: Any
-    ) -> None:
-        """Writes changes in three batches of two partitions, over a failed run, by Spark."""
-        changes = make_changes()
-        schema = sample.SIMPLE.append(pa.field("_op", pa.string()))
-        rows = [{**row, "_op": operation} for operation, row in changes]
-        columns = {"operation_column": "_op", "primary_key": ["id"]}
-        source = _create_source_node(rows, schema, batches=3, partitions=2, **columns)
-        sink = {**self.create_node(options), "mode": "upsert"}
-        run: Pipeline = pipeline(fails_on=5, schema=schema)
-        assert run.run(source=source, sink=sink).errors
-        run.disable_failure()
-        assert not run.run(source=source, sink=sink).errors
-        assert sort_by_id(table(sample.SIMPLE)) == apply_changes(changes)
-
     def test_close_is_idempotent(self, create_sink: Any) -> None:
         sink = create_sink()
         sink.close()
         sink.close()
-
-
-def _create_source_node(rows: list[Row], schema: pa.Schema, **options: Any) -> dict[str, Any]:
-    """Returns a node of a source in memory with these rows."""
-    format_type = registry.find("format", "json")
-    format_ = format_type(format_type.config_type())
-    assert isinstance(format_, Format)
-    encoded = format_.encode(pa.RecordBatch.from_pylist(rows, schema=schema))
-    payloads = [payload.decode() for payload in encoded.payloads.to_pylist()]
-    return {"type": "memory", "payloads": payloads, "format": "json", **options}
 
 
 def resident_megabytes() -> int:

@@ -25,7 +25,6 @@ def source(path: str | list[str], **options: Any) -> FilesSource:
 def read(files: FilesSource, start: Any = None) -> tuple[list[tuple[str, int]], Any]:
     """Returns the name and the ID of each row, and the end."""
     start = start or {"files": 0}
-    files._end = None
     end = files.latest_offset(start)
     request = Read(metadata=("path",))
     rows = [

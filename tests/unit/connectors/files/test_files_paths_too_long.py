@@ -107,7 +107,7 @@ def test_a_ledger_with_a_name_that_is_too_long(create_sink: Any, tmp_path: Path)
     """Ledgers of earlier versions have such names."""
     sink = create_sink("v")
     write_batch(sink, 0, "a")
-    area = sink._area("q")
+    area = sink.staging_area("q")
     storage: Storage = area.storage
     with storage.create(area.path(area.temp(0, "long"))) as file:
         file.write(b'{"id": 5}\n')

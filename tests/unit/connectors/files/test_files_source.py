@@ -8,7 +8,9 @@ import json
 import lzma
 import os
 import pickle
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ import structlog
 from pydantic import ValidationError
 
 from option_errors import Case, assert_option_error
-from penstock.connectors.files import FilesSource, FilesSourceConfig, local
+from penstock.connectors.files import FilesSource, FilesSourceConfig, local, pace
 from penstock.connectors.files.patterns import compile_pattern
 from penstock.core.errors import Permanent, PlanError, StateError, Transient
 from penstock.sdk import Context, Read
@@ -175,7 +177,7 @@ def test_offset_identifies_the_files_before_it(make: Any, put: Any, tmp_path: Pa
     assert other[2]["files"] == 2 and other[2] != first[2]
 
 
-def test_limits(make: Any, put: Any) -> None:
+def test_limits(make: Any, put: Any, tmp_path: Path) -> None:
     for at in range(5):
         put(f"in/{at}.jsonl", at)
     source = make(max_files=2, order="name")
@@ -185,7 +187,7 @@ def test_limits(make: Any, put: Any) -> None:
     small = make(max_size=1)
     assert small.limit_batch({"files": 0}, end)["files"] == 1
     assert source.lag({"files": 0}, end) == sum(
-        f.stat().st_size for f in Path(source._paths[0]).iterdir()
+        f.stat().st_size for f in (tmp_path / "in").iterdir()
     )
 
 
@@ -533,24 +535,38 @@ def test_known_files_are_listed_without_their_status(
     _, offset = drain(source)
     put("in/c.jsonl", 3)
     listed: list[str] = []
-    entry_of = local._regular_entry
+    entry_of = local.regular_entry
     monkeypatch.setattr(
         local,
-        "_regular_entry",
+        "regular_entry",
         lambda child, *rest: listed.append(child.name) or entry_of(child, *rest),
     )
     assert ids(drain(source, offset)[0]) == [3]
     assert set(listed) == {"c.jsonl"}
 
 
-def test_expensive_listings_are_rare(make: Any, put: Any) -> None:
+def test_expensive_listings_are_rare(make: Any, put: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each listing takes a second of the processor, so the next one begins nine seconds later."""
+    now, seconds = [100.0], count()
+    clock = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: float(next(seconds)))
+    monkeypatch.setattr(pace, "time", clock)
     put("in/a.jsonl", 1)
     source = make(watch=True)
     _, offset = drain(source)
     put("in/b.jsonl", 2)
-    source._pace.record(1000.0)
+    now[0] += 8.9
     assert source.latest_offset(offset) == offset
-    source._pace.record(0.001)
+    now[0] += 0.2
+    assert ids(drain(source, offset)[0]) == [2]
+
+
+def test_cheap_listings_have_no_pause(make: Any, put: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(monotonic=lambda: 100.0, thread_time=lambda: 0.0)
+    monkeypatch.setattr(pace, "time", clock)
+    put("in/a.jsonl", 1)
+    source = make(watch=True)
+    _, offset = drain(source)
+    put("in/b.jsonl", 2)
     assert ids(drain(source, offset)[0]) == [2]
 
 

@@ -184,7 +184,7 @@ def test_no_directories_are_made(sink: Any, bucket: Bucket) -> None:
 def test_stopped_at_any_change(sink: Any, bucket: Bucket, at: int) -> None:
     """The process ends before the change number `at`; the next one goes on."""
     direct = {**bucket.server.storage, "endpoint_url": bucket.server.url}
-    storage = sink(storage=direct)._storage_and_root()[0]
+    storage = open_storage(sink(storage=direct).config.path, direct)[0]
     changes = iter(range(100))
 
     class Ended(Exception):
