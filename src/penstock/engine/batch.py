@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from penstock.core.errors import PenstockError, StateError, Transient
+from penstock.core.errors import PenstockError, Transient
 from penstock.engine.batch_observer import BatchObserver, Written
 from penstock.engine.build import Builder
-from penstock.engine.catalyst.columns import sink_schema
-from penstock.engine.catalyst.executed_plan import ExecutedPlan, PhysicalRows
-from penstock.engine.catalyst.fallible_expressions import is_fallible
-from penstock.engine.catalyst.reusable_plan import ReusablePlan
-from penstock.engine.checkpoints.batch_record import BatchRecordFile, Partitioning
+from penstock.engine.catalyst.executed_plan import PhysicalRows
+from penstock.engine.checkpoints.batch_record import BatchRecordFile
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.start_offsets import StartOffsets
 from penstock.engine.checkpoints.state_age import check_state_age
@@ -31,25 +29,14 @@ from penstock.engine.failures.places import FailingRowPlaces
 from penstock.engine.failures.valid_rows import valid_rows
 from penstock.engine.late.late_rows import LateRows
 from penstock.engine.row_checks.data_errors import data_error
-from penstock.engine.sinks.sink import SinkTask
-from penstock.engine.sinks.sink_preparation import prepare
-from penstock.engine.sinks.sink_rows import (
-    collect_receipts,
-    computed,
-    discard,
-    is_ordered,
-    make_sink_task,
-    partitioning_of,
-    receipts_of,
-    write_rows,
-    written_columns,
-)
+from penstock.engine.sink_job import SinkJob
+from penstock.engine.sinks.sink_rows import collect_receipts, computed, discard
 from penstock.engine.updating.batch import UpdatingBatch
 from penstock.engine.updating.files import StateVersion
 from penstock.engine.watermarks.source_watermarks import SourceWatermarks
 from penstock.plan.model import Node, Query
 from penstock.plan.queries import shared_nodes
-from penstock.sdk import BatchId, Capability
+from penstock.sdk import BatchId
 from penstock.sdk.retries import reported_retries
 
 
@@ -75,12 +62,13 @@ class BatchRunner:
     error: BaseException | None = None
     written: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
-    _tasks: dict[str, SinkTask] = field(default_factory=dict)
-    _computed_first: dict[str, bool] = field(default_factory=dict)
-    _plans: dict[str, ReusablePlan | ExecutedPlan | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._record = BatchRecordFile(self.checkpoint, OffsetLog(self.checkpoint).planned)
+        nodes = self.builder.plan.nodes
+        self._jobs = {
+            name: SinkJob(self.query, nodes[name], self._record) for name in self.query.sinks
+        }
 
     def __call__(self, root: DataFrame, number: int) -> None:
         try:
@@ -199,16 +187,12 @@ class BatchRunner:
     def _reuse_plans(
         self, root: DataFrame, sinks: Sequence[str]
     ) -> dict[str, DataFrame | PhysicalRows]:
-        """Returns the receipts of sinks, by the plans of an earlier batch; {} unless all have one.
-
-        These frames are not computed yet (see `receipts_of`).
-        """
+        """Returns the receipts of sinks by the plans of earlier batches; {} unless all have one."""
         receipts: dict[str, DataFrame | PhysicalRows] = {}
         if self.query.updating:
             return receipts
         for name in sinks:
-            plan = self._plans.get(name)
-            frame = None if plan is None else plan.apply(root)
+            frame = self._jobs[name].reuse_plan(root)
             if frame is None:
                 return {}
             receipts[name] = frame
@@ -228,16 +212,15 @@ class BatchRunner:
                 frame.unpersist()
 
     def _write(
-        self,
-        sink: Node,
-        frames: Mapping[str, DataFrame],
-        batch: BatchId,
+        self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId,
         reused: DataFrame | PhysicalRows | None,
-    ) -> None:
-        root = frames[self.query.root]
+    ) -> None:  # fmt: skip
+        root, job = frames[self.query.root], self._jobs[sink.name]
         try:
             if reused is None:
-                receipts = self._write_all_rows(sink, frames, batch)
+                with self._calls(sink.name):
+                    job.prepare(self.builder, frames)
+                receipts = job.write(self.builder, frames, batch)
             else:
                 receipts = collect_receipts(reused, batch)
         except Exception as error:
@@ -269,80 +252,18 @@ class BatchRunner:
                     raise
             yield
 
-    def _write_all_rows(
-        self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId
-    ) -> Sequence[dict[str, Any]]:
-        (input_,) = sink.inputs
-        rows = frames[input_]
-        if sink.name not in self._tasks:
-            with self._calls(sink.name):
-                prepare(sink, written_columns(sink_schema(rows.schema), sink.removed_operation))
-        partitioning = self._partitioning(sink, rows, batch)
-        receipts = receipts_of(sink.sink, self._task(sink), rows, partitioning)
-        if self._is_computed_first(sink, rows, partitioning):
-            with computed(rows):
-                return collect_receipts(receipts, batch)
-        self._keep_plan(sink, receipts, frames[self.query.root], partitioning)
-        return collect_receipts(receipts, batch)
-
-    def _keep_plan(
-        self, sink: Node, receipts: DataFrame, root: DataFrame, partitioning: Partitioning | None
-    ) -> None:
-        """Keeps the plan of a sink for the next batches, unless frames of the batch are cached.
-
-        The partitioning of a batch is recorded with its rows, so a plan with one is not kept.
-        """
-        shared = shared_nodes(self.query, self.builder.plan.nodes)
-        reusable = partitioning is None and not shared and not self.query.updating
-        if sink.name not in self._plans and reusable:
-            plan = ReusablePlan.of(receipts, root)
-            self._plans[sink.name] = plan and (ExecutedPlan.of(receipts, root) or plan)
-
-    def _is_computed_first(
-        self, sink: Node, rows: DataFrame, partitioning: Partitioning | None
-    ) -> bool:
-        """Returns whether all rows must be computed before the first one is written.
-
-        Otherwise rows of one partition would be sent before SQL fails on a row of another one, and
-        sent again in the next attempt. A shuffle before the sink computes all rows as well.
-        """
-        if sink.name not in self._computed_first:
-            shuffled = partitioning is not None or is_ordered(sink.sink)
-            self._computed_first[sink.name] = not (
-                shuffled or sink.can(Capability.EXACTLY_ONCE) or sink.sink.discards_rows
-            ) and (not self.builder.plan.reads_sources_only(self.query) or is_fallible(rows))
-        return self._computed_first[sink.name]
-
-    def _partitioning(self, sink: Node, rows: DataFrame, batch: BatchId) -> Partitioning | None:
-        """Returns the partitioning of a batch; for a repeated batch that of its first attempt."""
-        current = partitioning_of(sink.sink, rows, sink.removed_operation)
-        partitioning = self._record.partitioning(batch, sink.name, current)
-        _, columns = partitioning or (0, ())
-        missing = [name for name in columns if name not in rows.columns]
-        if missing:
-            raise StateError(
-                f"{sink.label}: batch {batch.number} is written in part, divided by the column "
-                f'"{missing[0]}", which the rows no longer have',
-                code="changed-partitioning",
-                where=sink.where,
-                hint="Run the former pipeline until it has written the batch.",
-            )
-        return partitioning
-
     def _write_valid_rows(
         self, sink: Node, root: DataFrame, batch: BatchId, error: Exception
     ) -> Sequence[dict[str, Any]]:
         """Writes the batch without the records on which SQL fails, and reports the others."""
         builder = replace(self.builder, recomputed_for=sink.name)
         with self._valid_rows(builder, sink, root, batch, error) as rows:
-            task = make_sink_task(sink, builder.make_spool(sink, self.query, "sink"))
-            partitioning = self._partitioning(sink, rows, batch)
-            return write_rows(sink.sink, task, rows, batch, partitioning)
+            return self._jobs[sink.name].write_valid(builder, rows, batch)
 
     def _valid_rows(
         self, builder: Builder, sink: Node, root: DataFrame, batch: BatchId, error: Exception
     ) -> AbstractContextManager[DataFrame]:
-        on_step = self._check_stop(batch)
+        on_step = partial(self.observer.on_search, self.query, batch.number)
         return valid_rows(builder, self.query, sink, root, on_step, batch.number, error)
 
     def _update_state(self, sink: Node, frames: Mapping[str, DataFrame], batch: BatchId) -> None:
@@ -373,15 +294,6 @@ class BatchRunner:
             except Transient as error:
                 report(error)
                 raise
-
-    def _check_stop(self, batch: BatchId) -> Callable[[], None]:
-        return lambda: self.observer.on_search(self.query, batch.number)
-
-    def _task(self, sink: Node) -> SinkTask:
-        if sink.name not in self._tasks:
-            spool = self.builder.make_spool(sink, self.query, "sink")
-            self._tasks[sink.name] = make_sink_task(sink, spool)
-        return self._tasks[sink.name]
 
     def _query_id(self) -> str:
         """Returns Spark's ID of the query: stable across restarts, new after `--fresh`."""
