@@ -19,8 +19,14 @@ def exits_as_exceptions(*passed: type[BaseException]) -> Iterator[None]:
     except unchanged:
         raise
     except BaseException as error:
-        kind = type(type(error).__name__, (Exception,), {})
-        raise kind(_message(error)).with_traceback(error.__traceback__) from error
+        raise as_exception(error) from error
+
+
+def as_exception(error: BaseException) -> Exception:
+    """Returns an Exception of the same name, text and traceback."""
+    kind = type(type(error).__name__, (Exception,), {})
+    exception: Exception = kind(_message(error))
+    return exception.with_traceback(error.__traceback__)
 
 
 def exception_text(error: BaseException) -> str:
