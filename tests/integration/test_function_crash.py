@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pipelines import Workspace
 
-from penstock.engine.tasks.crashes import CODE
+from penstock.sdk.forked_calls import CODE
 
 pytestmark = pytest.mark.spark
 

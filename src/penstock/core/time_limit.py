@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from penstock.core.errors import Rejected
-from penstock.core.exits import as_exception
+from penstock.core.exits import Interruption, as_exception
 from penstock.core.units import duration_text
 
 T = TypeVar("T")
@@ -50,10 +50,6 @@ class NoResult(Rejected):
     @classmethod
     def within(cls, seconds: float) -> NoResult:
         return cls(f"no result within {duration_text(seconds)}")
-
-
-class Interruption(BaseException):
-    """The alarm in a call that exceeds its time limit."""
 
 
 class CallState:
@@ -146,7 +142,12 @@ def alarm_handler(handler: Callable[..., None]) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         if not _Process.is_observed:
             faulthandler.cancel_dump_traceback_later()
-        signal.signal(signal.SIGALRM, previous)
+        # Another thread may still receive an alarm, whose default action ends the process.
+        signal.signal(signal.SIGALRM, previous if callable(previous) else _ignore)
+
+
+def _ignore(*_: object) -> None:
+    pass
 
 
 class _Alarm:

@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -18,17 +19,17 @@ from pydantic import Field, model_validator
 
 from penstock.core.errors import (
     OptionError,
+    RecordError,
     UserError,
     ValidationErrors,
     flatten_errors,
     raise_all,
 )
-from penstock.core.exits import exception_text, exits_as_exceptions
+from penstock.core.exits import Interruption, exception_text, exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.core.time_limit import (
     DEFAULT_TIMEOUT,
     IDLE,
-    Interruption,
     NoResult,
     call_within,
     limit_calls,
@@ -40,6 +41,7 @@ from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.json_text import parsed_value
 from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.rows import batch_of
+from penstock.sdk.forked_calls import call_forked
 
 
 class PythonConfig(Config):
@@ -152,8 +154,25 @@ class Python(Transform[PythonConfig]):
             )
 
     def output(self, schema: pa.Schema) -> pa.Schema:
+        """Returns the columns of the output. The code runs in a fork, which it may end."""
+        _flush_streams()
+        try:
+            return call_forked(lambda: self._output(schema))
+        except RecordError as error:
+            raise PlanError(
+                f'transform "{self.context.node}" cannot be opened: {error.message}',
+                code="failed-open",
+            ) from error
+
+    def _output(self, schema: pa.Schema) -> pa.Schema:
+        try:
+            return self._inferred(schema)
+        finally:
+            _flush_streams()
+
+    def _inferred(self, schema: pa.Schema) -> pa.Schema:
         if self.config.columns is not None:
-            self._load()
+            call_within(self.config.timeout, self._load)
             return arrow_schema(self.config.columns)
         empty = schema.empty_table().to_batches() or [
             pa.RecordBatch.from_arrays(
@@ -164,7 +183,7 @@ class Python(Transform[PythonConfig]):
             with exits_as_exceptions(KeyboardInterrupt):
                 self.open()
                 tables = list(self.apply(empty[0]))
-        except UserError:
+        except (UserError, RecordError):
             raise
         except Exception as error:
             raise PlanError(
@@ -307,6 +326,12 @@ def _import_file(path: str, modified: int) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
 
 
 def _defined_names(tree: ast.Module) -> Iterator[str]:

@@ -19,14 +19,13 @@ from penstock.core.exits import exits_as_exceptions
 from penstock.core.time_limit import NoResult, call_within
 from penstock.engine.functions import coroutines
 from penstock.engine.functions.evaluate import Evaluation
-from penstock.engine.tasks import crashes
-from penstock.engine.tasks.crashes import call_forked
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.function import Step
 from penstock.plan.functions.model import Function, Parameter
 from penstock.runtime.dead_letters.store import read_file
-from penstock.sdk import Context, bisect_failures
+from penstock.sdk import Context, bisect_failures, forked_calls
 from penstock.sdk.bisect_failures import FailedRow
+from penstock.sdk.forked_calls import call_forked
 from penstock.transforms.python import Python, PythonConfig
 
 X = (Parameter("x", pa.int64()),)
@@ -57,7 +56,7 @@ FORMS: dict[str, tuple[str, dict[str, object]]] = {
 @pytest.fixture
 def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_limit, "GRACE", 0.1)
-    for module in (time_limit, coroutines, crashes):
+    for module in (time_limit, coroutines, forked_calls):
         monkeypatch.setattr(module, "ALARM_INTERVAL", 0.1)
 
 
@@ -193,3 +192,35 @@ def test_a_call_after_an_interrupted_one() -> None:
     with exits_as_exceptions(), pytest.raises(Exception, match="3") as raised:
         call_within(1, partial(exit, 3))
     assert type(raised.value).__name__ == "SystemExit"
+
+
+@pytest.mark.parametrize("place", ["code", "open", "transform"])
+@pytest.mark.parametrize(
+    ("statement", "end"),
+    [
+        ("os._exit(5)", "the function ended its process with exit code 5"),
+        ("os.kill(os.getpid(), 11)", "the function ended its process with signal SIGSEGV"),
+        ("time.sleep(1e9)", "no result within 50ms"),
+    ],
+)
+def test_inferred_columns_of_code_that_ends_the_process(
+    statement: str, end: str, place: str
+) -> None:
+    parts = {each: statement if each == place else "pass" for each in ("code", "open", "transform")}
+    code = (
+        f"import os, time\n{parts['code']}\nclass T:\n  def open(self): {parts['open']}\n"
+        f"  def transform(self, batch): {parts['transform']}; return batch"
+    )
+    config = {"code": code, "function": "T", "timeout": "50ms"}
+    with pytest.raises(PlanError) as raised:
+        Python(PythonConfig.model_validate(config), Context(node="n")).output(ROWS.schema)
+    assert raised.value.code == "failed-open"
+    assert raised.value.message == f'transform "n" cannot be opened: {end}'
+
+
+def test_inferred_columns() -> None:
+    code = (
+        "def transform(batch):\n  print('inferred')\n  return batch.append_column('x', batch['id'])"
+    )
+    transform = Python(PythonConfig.model_validate({"code": code}), Context(node="n"))
+    assert transform.output(ROWS.schema).names == ["id", "x"]

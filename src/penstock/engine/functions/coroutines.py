@@ -18,12 +18,11 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
-from penstock.core.exits import exits_as_exceptions
+from penstock.core.exits import Interruption, exits_as_exceptions
 from penstock.core.time_limit import (
     ALARM_INTERVAL,
     ALARMS,
     BLOCKED_EXIT,
-    Interruption,
     NoResult,
     alarm_handler,
     call_state,
@@ -65,7 +64,7 @@ async def _within(call: Call, limit: asyncio.Semaphore, timeout: float) -> Any:
 async def _called(call: Call, timeout: float) -> Any:
     _calling.add(asyncio.current_task())
     try:
-        with exits_as_exceptions(asyncio.CancelledError, GeneratorExit, Interruption):
+        with exits_as_exceptions(asyncio.CancelledError, GeneratorExit):
             return await call()
     except Interruption:
         raise NoResult.within(timeout) from None

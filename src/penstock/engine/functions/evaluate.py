@@ -11,18 +11,19 @@ import pyarrow as pa
 
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import RecordError, Rejected
-from penstock.core.exits import exits_as_exceptions
+from penstock.core.exits import Interruption, exits_as_exceptions
 from penstock.core.text import shorten
-from penstock.core.time_limit import IDLE, Interruption, NoResult, call_within, limit_calls
+from penstock.core.time_limit import IDLE, NoResult, call_within, limit_calls
 from penstock.engine.functions.coroutines import call_concurrently
 from penstock.engine.functions.load import describe, load_function
-from penstock.engine.tasks.crashes import call_forked, crash_mark
+from penstock.engine.tasks.crashes import crash_mark
 from penstock.plan.functions.model import Function
 from penstock.sdk import bisect_failures
 from penstock.sdk.columns.conform import leaf_types
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.rows import array_of
 from penstock.sdk.columns.type_names import sql_name
+from penstock.sdk.forked_calls import call_forked
 
 _LIMIT = 1000
 """The maximum characters of an error."""
