@@ -6,7 +6,8 @@ import faulthandler
 import itertools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from penstock.core.exits import exits_as_exceptions
 from penstock.core.time_limit import NoResult, call_within
 from penstock.engine.functions import coroutines
 from penstock.engine.functions.evaluate import Evaluation
+from penstock.engine.tasks import function as tasks
 from penstock.engine.tasks.dead_letter_writer import Spool
 from penstock.engine.tasks.function import Step
 from penstock.plan.functions.model import Function, Parameter
@@ -224,3 +226,37 @@ def test_inferred_columns() -> None:
     )
     transform = Python(PythonConfig.model_validate({"code": code}), Context(node="n"))
     assert transform.output(ROWS.schema).names == ["id", "x"]
+
+
+@contextmanager
+def crashed(name: str) -> Iterator[bool]:
+    yield True
+
+
+@pytest.mark.parametrize("per", ["row", "batch"])
+def test_a_transform_in_forks(
+    per: str, tmp_path: Path, short_times: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "crash_mark", crashed)
+    ids = "{x['id']}" if per == "row" else "{*x['id'].to_pylist()}"
+    code = (
+        "import itertools, os, time\n"
+        f"def transform(x):\n  ids = {ids}\n  if 3 in ids: any(itertools.repeat(0))\n"
+        "  if 7 in ids: os._exit(4)\n  if 8 in ids: time.sleep(1e9)\n"
+        "  if 9 in ids: raise ValueError('nine')\n  return x"
+    )
+    config = PythonConfig.model_validate(
+        {"code": code, "per": per, "schema": "id LONG", "timeout": "20ms"}
+    )
+    spool = Spool("p", "q", "n", "transform", directory=str(tmp_path / "q"))
+    step = Step(Python(config, Context(node="n")), ROWS.schema, spool)
+    rows = ROWS.slice(0, 12)
+    output = [row["id"] for batch in step.run(iter([rows]), 0, 0) for row in batch.to_pylist()]
+    assert output == [0, 1, 2, 4, 5, 6, 10, 11]
+    letters = read_file(tmp_path / "q/0/n-transform-0.arrow").to_pylist()
+    assert [(each["payload"], each["code"], each["message"]) for each in letters] == [
+        (b'{"id": 3}', "function-failed", "no result within 20ms"),
+        (b'{"id": 7}', "function-crashed", "the function ended its process with exit code 4"),
+        (b'{"id": 8}', "function-failed", "no result within 20ms"),
+        (b'{"id": 9}', "rejected", "ValueError: nine"),
+    ]
