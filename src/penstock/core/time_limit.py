@@ -30,7 +30,7 @@ ALARMS = 3
 """The alarms that a call may swallow."""
 ALARM_INTERVAL = 1.0
 """The seconds between the alarms of a call that swallows them."""
-GRACE = 5.0
+GRACE = 3.0
 """The seconds for a slow machine to handle an alarm, before the process ends."""
 IDLE = float("-inf")
 """The number in place of that of a call while none runs."""
