@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.core.errors import PenstockError, raise_all
+from penstock.core.errors import PenstockError, flatten_errors, raise_all
 from penstock.plan.make import PartialPlan, make_plan
 from penstock.plan.model import Plan
 from penstock.runtime.run_options import DEFAULT_OPTIONS, RunOptions
@@ -70,10 +70,14 @@ def script_plan(
 
 def _plan_of(parsed: ParsedPipeline) -> tuple[PartialPlan | None, Sequence[PenstockError]]:
     pipeline, errors = validate(parsed)
-    if pipeline is None:
-        return None, errors
-    partial = make_plan(pipeline, errors)
-    return partial, partial.errors
+    partial = make_plan(pipeline, errors) if pipeline is not None else None
+    found = partial.errors if partial is not None else errors
+    missing = parsed.missing
+    if missing is None or not missing.options:
+        return partial, found
+    read = [inner for error in parsed.errors for inner in flatten_errors(error)]
+    others = [inner for error in found for inner in flatten_errors(error) if inner not in read]
+    return None, [*read, *(error for error in others if not missing.may_correct(error))]
 
 
 def session(plan: Plan) -> AbstractContextManager[SparkSession]:

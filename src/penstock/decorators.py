@@ -26,7 +26,7 @@ class _Decorator:
         vectorized: bool = False,
         deterministic: bool = True,
         concurrency: int = 10,
-        timeout: float | str = 30,
+        timeout: float | str | None = None,
         ordered: bool = True,
         unordered: bool = False,
         allowed_in_flight: int = 10,
@@ -38,7 +38,8 @@ class _Decorator:
 
         `name` is the name in SQL, and `returns` the type of the result, by default that of the
         annotation; of a table function its columns. A `vectorized` function takes and returns
-        Arrow arrays. `concurrency` and `timeout` (of one row) are for `async def`;
+        Arrow arrays. `timeout` limits a call, by default to 30 seconds with `async def` and to an
+        hour otherwise. `concurrency` is for `async def`;
         `allowed_in_flight` is another name of `concurrency`. Rows keep their order, also with
         `ordered=False` or `unordered=True`, which permit another order.
         `dependencies` are requirements such as `"numpy>=2"`.

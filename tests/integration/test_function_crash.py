@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pipelines import Workspace
 
-from penstock.engine.tasks.crashes import CODE
+from penstock.sdk.forked_calls import CODE
 
 pytestmark = pytest.mark.spark
 
@@ -66,6 +66,56 @@ def test_rows_that_end_the_worker(workspace: Workspace) -> None:
     assert "exit code 3" in dead_letters[b'{"id": 2}']["message"]
     assert dead_letters[b'{"id": 10}']["message"].endswith("closed the files of its process")
     assert "signal SIGSEGV" in dead_letters[b'{"id": 4}']["message"]
+
+
+HANGING = """\
+sources:
+  s: {type: files, path: in/*.jsonl, schema: "id LONG"}
+functions:
+  computes:
+    timeout: 500ms
+    code: |
+      def computes(x: int) -> int:
+          while x == 3:
+              pass
+          return x
+  blocks:
+    timeout: 500ms
+    code: |
+      import itertools
+      def blocks(x: int) -> bool:
+          return x == 7 and any(itertools.repeat(0))
+transforms:
+  p:
+    type: python
+    from: s
+    per: row
+    timeout: 500ms
+    schema: id LONG
+    code: |
+      import re
+      def transform(row):
+          if row["id"] == 5:
+              re.match("(a+)+b", "a" * 60)
+          return row
+  q:
+    type: sql
+    sql: SELECT id, computes(id) AS x, blocks(id) AS y FROM p
+sinks:
+  out: {type: memory, from: q}
+"""
+
+
+def test_rows_without_a_result_in_time(workspace: Workspace) -> None:
+    workspace.put_rows("in", [{"id": number} for number in range(12)], files=1)
+    outcome = workspace.start(HANGING).wait(400)
+    assert outcome is not None and outcome.errors == {}, outcome
+    rows = workspace.result()
+    assert sorted(rows["id"]) == [0, 1, 2, 4, 6, 8, 9, 10, 11]
+    found = {letter["payload"]: letter for letter in workspace.dead_letters()}
+    assert sorted(found) == [b'{"id": %d}' % number for number in (3, 5, 7)]
+    assert {letter["code"] for letter in found.values()} == {"function-failed"}
+    assert all("no result within 500ms" in letter["message"] for letter in found.values())
 
 
 OPENED = """\

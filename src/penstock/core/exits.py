@@ -6,21 +6,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+class Interruption(BaseException):
+    """The alarm in a call that exceeds its time limit."""
+
+
 @contextmanager
 def exits_as_exceptions(*passed: type[BaseException]) -> Iterator[None]:
     """Raises an Exception of the same name, text and traceback in place of SystemExit and others.
 
-    Exceptions of the classes `passed` pass unchanged. These are signals of Python itself:
-    KeyboardInterrupt in a process of a terminal, CancelledError in a coroutine.
+    Exceptions of the classes `passed` and Interruption pass unchanged. These are signals of Python
+    itself: KeyboardInterrupt in a process of a terminal, CancelledError in a coroutine.
     """
-    unchanged: tuple[type[BaseException], ...] = (Exception, *passed)
+    unchanged: tuple[type[BaseException], ...] = (Exception, Interruption, *passed)
     try:
         yield
     except unchanged:
         raise
     except BaseException as error:
-        kind = type(type(error).__name__, (Exception,), {})
-        raise kind(_message(error)).with_traceback(error.__traceback__) from error
+        raise as_exception(error) from error
+
+
+def as_exception(error: BaseException) -> Exception:
+    """Returns an Exception of the same name, text and traceback."""
+    kind = type(type(error).__name__, (Exception,), {})
+    exception: Exception = kind(_message(error))
+    return exception.with_traceback(error.__traceback__)
 
 
 def exception_text(error: BaseException) -> str:

@@ -11,6 +11,14 @@ from penstock.core.exits import exception_text
 T = TypeVar("T")
 
 
+class FailedRow(Exception):
+    """The failure of the row `index` of a part, which needs no search."""
+
+    def __init__(self, index: int, error: RecordError) -> None:
+        super().__init__(index, error)
+        self.index, self.error = index, error
+
+
 def bisect_failures(
     count: int,
     attempt: Callable[[int, int], T],
@@ -20,13 +28,21 @@ def bisect_failures(
 
     Yields the maximal parts that succeed with their results, and the single indexes that fail with
     their errors, converted by `convert_error`. Raises errors of Penstock other than record errors.
-    Needs one call without failures, and about `log2(count)` calls for each failing record.
+    Needs one call without failures, and about `log2(count)` calls for each failing record, or two
+    if the call raises FailedRow.
     """
-    pending = [(0, count)] if count else []
+    pending: list[tuple[int, int, RecordError | None]] = [(0, count, None)] if count else []
     while pending:
-        start, stop = pending.pop()
+        start, stop, failure = pending.pop()
+        if failure is not None:
+            yield start, stop, failure
+            continue
         try:
             yield start, stop, attempt(start, stop)
+        except FailedRow as failed:
+            row = start + failed.index
+            parts = [(row + 1, stop, None), (row, row + 1, failed.error), (start, row, None)]
+            pending += [part for part in parts if part[0] < part[1]]
         except Exception as error:
             if isinstance(error, PenstockError) and not isinstance(error, RecordError):
                 raise
@@ -34,7 +50,7 @@ def bisect_failures(
                 yield start, stop, as_record_error(error, convert_error)
             else:
                 middle = (start + stop) // 2
-                pending += [(middle, stop), (start, middle)]
+                pending += [(middle, stop, None), (start, middle, None)]
 
 
 def as_record_error(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import faulthandler
 import os
 import pickle
+import select
 import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from penstock.core.errors import DecodeError, PenstockError, Transient
@@ -17,6 +19,8 @@ T = TypeVar("T")
 CRASHED = "decoder-crashed"
 """The code of the error of a process that ended while it decoded."""
 _ITEM, _ERROR, _END = range(3)
+_INTERVAL = 100
+"""The milliseconds between two checks of the time limit of a fork."""
 _STOPPED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -26,12 +30,14 @@ def decoder_crash(end: str) -> PenstockError:
 
 
 def iterate_forked(
-    items: Callable[[], Iterator[T]], crash: Callable[[str], PenstockError] = decoder_crash
+    items: Callable[[], Iterator[T]],
+    crash: Callable[[str], PenstockError] = decoder_crash,
+    expired: Callable[[], bool] | None = None,
 ) -> Iterator[T]:
     """Yields the items of `items()`, which runs in a fork of this process. Items are pickled.
 
-    Raises the exception of `items`. Raises the error `crash` if the fork ends before the last item,
-    and Transient if a signal stops the fork.
+    Kills the fork once `expired()` is true. Raises the exception of `items`. Raises the error
+    `crash` if the fork ends before the last item, and Transient if a signal stops the fork.
     """
     reading, writing = os.pipe()
     pid = _fork()
@@ -41,7 +47,8 @@ def iterate_forked(
     os.close(writing)
     try:
         with os.fdopen(reading, "rb") as pipe:
-            complete = yield from _receive(pipe)
+            wait = partial(_wait, pipe, pid, expired) if expired is not None else None
+            complete = yield from _receive(pipe, wait)
     except BaseException:
         os.kill(pid, signal.SIGKILL)
         raise
@@ -83,9 +90,21 @@ def _pickle_error(error: Exception) -> bytes:
     return pickled
 
 
-def _receive(pipe: BinaryIO) -> Generator[Any, None, bool]:
+def _wait(pipe: BinaryIO, pid: int, expired: Callable[[], bool]) -> None:
+    """Waits for an item of a fork or for its end. Kills the fork once `expired()` is true."""
+    poll = select.poll()
+    poll.register(pipe.fileno(), select.POLLIN)
+    while not poll.poll(_INTERVAL):
+        if expired():
+            os.kill(pid, signal.SIGKILL)
+            return
+
+
+def _receive(pipe: BinaryIO, wait: Callable[[], None] | None = None) -> Generator[Any, None, bool]:
     """Yields the items in a pipe. Returns whether the last item was received."""
     while True:
+        if wait is not None:
+            wait()
         try:
             kind, value = pickle.load(pipe)
         except (EOFError, pickle.UnpicklingError):

@@ -59,8 +59,10 @@ class FunctionSpec(StrictModel):
     """Whether the same arguments always give the same result."""
     concurrency: int = Field(default=10, ge=1)
     """The maximum number of concurrent calls of an `async` function in a task."""
-    timeout: PositiveDuration = 30.0
-    """The maximum time of one call of an `async` function."""
+    timeout: PositiveDuration | None = None
+    """The maximum time of one call: by default 30 seconds of an `async` function, and 1 hour of
+    others. A row without a result by then has an error. A `vectorized` function is then called with
+    fewer rows, down to one."""
     ordered: bool = True
     """Whether the rows of an `async` function keep their order. Rows also keep it with `false`,
     which permits another order."""

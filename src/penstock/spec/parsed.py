@@ -15,6 +15,13 @@ Overrides = Mapping[str, str] | Sequence[str]
 """Replacements of values of a pipeline: `path=value` texts, or a map of path to value."""
 
 
+_ERRORS_OF_ONE_FILE = {
+    "duplicate-key", "duplicate-name", "invalid-python", "invalid-schema", "invalid-sql",
+    "invalid-value", "unknown-option", "unknown-type", "wrong-type",
+}  # fmt: skip
+"""The errors of a file by itself. Options of another file may replace, but not correct them."""
+
+
 @dataclass(frozen=True)
 class Replacement:
     """An option of a file that replaces the option of an earlier file."""
@@ -28,11 +35,13 @@ class Replacement:
 class MissingParts:
     """The parts of files that could not be read, whose errors are reported.
 
-    `names` are the names of their nodes and functions. With `others` they may have further names.
+    `names` are the names of their nodes and functions. With `others` they may have further names,
+    and with `options` further options of all nodes.
     """
 
     names: frozenset[str] = frozenset()
     others: bool = False
+    options: bool = False
 
     def may_have(self, name: str) -> bool:
         """Returns whether a node or a function of the name may be in these parts."""
@@ -41,7 +50,13 @@ class MissingParts:
     def __or__(self, other: MissingParts | None) -> MissingParts:
         if other is None:
             return self
-        return MissingParts(self.names | other.names, self.others or other.others)
+        return MissingParts(
+            self.names | other.names, self.others or other.others, self.options or other.options
+        )
+
+    def may_correct(self, error: PenstockError) -> bool:
+        """Returns whether an option in these parts may be the correction of an error."""
+        return self.options and error.code not in _ERRORS_OF_ONE_FILE
 
 
 def combine(parts: Iterable[MissingParts | None]) -> MissingParts | None:

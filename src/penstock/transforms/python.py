@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -11,17 +14,28 @@ from pydantic import Field, model_validator
 
 from penstock.core.errors import (
     OptionError,
+    RecordError,
     UserError,
     ValidationErrors,
     flatten_errors,
     raise_all,
 )
-from penstock.core.exits import exception_text, exits_as_exceptions
+from penstock.core.exits import Interruption, exception_text, exits_as_exceptions
+from penstock.core.time_limit import (
+    DEFAULT_TIMEOUT,
+    IDLE,
+    NoResult,
+    call_within,
+    limit_calls,
+)
+from penstock.core.units import PositiveDuration
 from penstock.sdk import Config, PlanError, Transform
+from penstock.sdk.bisect_failures import FailedRow
 from penstock.sdk.columns.ddl import arrow_schema
 from penstock.sdk.columns.json_text import parsed_value
 from penstock.sdk.columns.names import fold
 from penstock.sdk.columns.rows import batch_of
+from penstock.sdk.forked_calls import call_forked
 from penstock.transforms.python_code import check_code, import_function, load_code, module_path
 
 
@@ -38,6 +52,9 @@ class PythonConfig(Config):
     """The columns of the output, as a DDL string or a map of name to type.
 
     By default the columns of the function's result for an empty batch."""
+    timeout: PositiveDuration = DEFAULT_TIMEOUT
+    """The maximum time of one call, and of `open`. A call without a result by then is an error of
+    the row. With `per: batch` it is repeated with fewer rows, down to one."""
     deterministic: bool = False
     """Whether the same input always gives the same output, which exactly-once delivery requires."""
 
@@ -55,7 +72,8 @@ class Python(Transform[PythonConfig]):
     of these. A class is created once in each worker process: `open()`, then `transform(batch)` for
     each batch, and `close()` when the process ends. A class is created anew after a change of its
     file. With `per: row` the function returns a dict, a list of dicts, or None to
-    drop the row. A row on which the function raises an exception becomes a dead letter.
+    drop the row. A row on which the function raises an exception, or has no result within
+    `timeout`, becomes a dead letter.
 
     A VARIANT is its JSON value in a row (a dict, a list, text, a number, True, False or None), and
     JSON text in a RecordBatch. A column that `schema` declares as VARIANT is returned likewise.
@@ -109,8 +127,25 @@ class Python(Transform[PythonConfig]):
             )
 
     def output(self, schema: pa.Schema) -> pa.Schema:
+        """Returns the columns of the output. The code runs in a fork, which it may end."""
+        _flush_streams()
+        try:
+            return call_forked(lambda: self._output(schema))
+        except RecordError as error:
+            raise PlanError(
+                f'transform "{self.context.node}" cannot be opened: {error.message}',
+                code="failed-open",
+            ) from error
+
+    def _output(self, schema: pa.Schema) -> pa.Schema:
+        try:
+            return self._inferred(schema)
+        finally:
+            _flush_streams()
+
+    def _inferred(self, schema: pa.Schema) -> pa.Schema:
         if self.config.columns is not None:
-            self._load()
+            call_within(self.config.timeout, self._load)
             return arrow_schema(self.config.columns)
         empty = schema.empty_table().to_batches() or [
             pa.RecordBatch.from_arrays(
@@ -121,7 +156,7 @@ class Python(Transform[PythonConfig]):
             with exits_as_exceptions(KeyboardInterrupt):
                 self.open()
                 tables = list(self.apply(empty[0]))
-        except UserError:
+        except (UserError, RecordError):
             raise
         except Exception as error:
             raise PlanError(
@@ -152,6 +187,9 @@ class Python(Transform[PythonConfig]):
         return super().version(), modified
 
     def open(self) -> None:
+        call_within(self.config.timeout, self._open)
+
+    def _open(self) -> None:
         target = self._load()
         if inspect.isclass(target):
             self._instance = target(**_to_plain(self.config.options))
@@ -172,18 +210,9 @@ class Python(Transform[PythonConfig]):
             self.open()
         assert self._call is not None
         if self.config.per == "row":
-            fields = list(batch.schema)
-            rows = [
-                output
-                for row in batch.to_pylist()
-                for output in _rows(
-                    self._call({each.name: parsed_value(row[each.name], each) for each in fields})
-                )
-            ]
-            yield self._declared(rows)
+            yield self._declared(self._row_results(self._call, batch))
             return
-        result = self._call(batch)
-        for output in result if inspect.isgenerator(result) else [result]:
+        for output in call_within(self.config.timeout, partial(_outputs, self._call, batch)):
             is_declared = isinstance(output, list) and self.config.columns is not None
             yield from [self._declared(output)] if is_declared else _batches(output)
 
@@ -192,6 +221,26 @@ class Python(Transform[PythonConfig]):
         if self.config.code is not None:
             return load_code(self.config.code, self.config.function, self.context.node)
         return import_function(self.config.function, self.context.base)
+
+    def _row_results(
+        self, call: Callable[..., Any], batch: pa.RecordBatch
+    ) -> list[Mapping[str, Any]]:
+        """Returns the rows for all rows of a batch. Raises FailedRow after the time limit."""
+        fields = list(batch.schema)
+        results: list[Mapping[str, Any]] = []
+        with limit_calls(self.config.timeout) as cells:
+            for index, row in enumerate(batch.to_pylist()):
+                values = {each.name: parsed_value(row[each.name], each) for each in fields}
+                try:
+                    try:
+                        cells[0] = index
+                        results += _rows(call(values))
+                    finally:
+                        cells[0] = IDLE
+                except Interruption:
+                    cells[0] = IDLE
+                    raise FailedRow(index, NoResult.within(self.config.timeout)) from None
+        return results
 
     def _declared(self, rows: list[Mapping[str, Any]]) -> pa.RecordBatch:
         """Returns rows with the columns of the option `schema`. Raises DecodeError, ValueError."""
@@ -204,6 +253,12 @@ class Python(Transform[PythonConfig]):
         return batch_of(rows, columns)
 
 
+def _flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+
+
 def _to_plain(value: Any) -> Any:
     """Converts options to plain Python values for user code."""
     if isinstance(value, dict):
@@ -211,6 +266,11 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_to_plain(item) for item in value]
     return str(value) if isinstance(value, str) else value
+
+
+def _outputs(call: Callable[..., Any], batch: pa.RecordBatch) -> list[Any]:
+    result = call(batch)
+    return list(result) if inspect.isgenerator(result) else [result]
 
 
 def _rows(result: Any) -> list[Mapping[str, Any]]:

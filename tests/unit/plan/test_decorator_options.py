@@ -17,18 +17,20 @@ def read(options: str, definition: str = "async def") -> DecoratedFile:
 
 
 @pytest.mark.parametrize(
-    ("options", "concurrency", "timeout"),
+    ("options", "definition", "concurrency", "time_limit"),
     [
-        ("ordered=True, allowed_in_flight=100, timeout='5s'", 100, 5),
-        ("unordered=True, concurrency=3", 3, 30),
-        ("timeout=0.5", 10, 0.5),
+        ("ordered=True, allowed_in_flight=100, timeout='5s'", "async def", 100, 5),
+        ("unordered=True, concurrency=3", "async def", 3, 30),
+        ("timeout=0.5", "async def", 10, 0.5),
+        ("timeout='2 minutes'", "def", 10, 120),
+        ("", "def", 10, 3600),
     ],
 )
-def test_options(options: str, concurrency: int, timeout: float) -> None:
-    file = read(options)
+def test_options(options: str, definition: str, concurrency: int, time_limit: float) -> None:
+    file = read(options, definition)
     (function,) = file.functions()
     assert not file.errors
-    assert (function.concurrency, function.timeout) == (concurrency, timeout)
+    assert (function.concurrency, function.time_limit) == (concurrency, time_limit)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +42,7 @@ def test_options(options: str, concurrency: int, timeout: float) -> None:
          'expected only one of "concurrency" and "allowed_in_flight"', 21),
         ("concurrency=0", "async def", 'the option "concurrency" is 0, expected at least 1', 6),
         ("concurrency=True", "async def", 'the option "concurrency" has the wrong type: True', 6),
-        ("timeout='soon'", "async def", "timeout: ", 6),
-        ("timeout=5", "def", "timeout is an option of async functions", 1),
+        ("timeout='soon'", "def", "timeout: ", 6),
         ("ordered=True", "def", "ordered is an option of async functions", 1),
         ("allowed=5", "async def", 'unknown option "allowed"', 6),
     ],

@@ -233,3 +233,43 @@ def test_a_bracket_that_is_not_closed_is_left_to_spark() -> None:
         f"SELECT max(k) FROM (SELECT k, rank() OVER (ORDER BY k FROM ({counts})) WHERE k < 2",
     ):
         assert lift_windows(Translation.of(query), "out")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("items", "text", "part"),
+    [
+        (
+            "rank() OVER (PARTITION BY w ORDER BY middle(p) DESC) AS r",
+            "rank() OVER (PARTITION BY w ORDER BY _group_1 DESC) AS r",
+            "middle(p) AS _group_1",
+        ),
+        (
+            "sum(middle(p)) OVER (PARTITION BY w) AS r",
+            "sum(_group_1) OVER (PARTITION BY w) AS r",
+            "middle(p) AS _group_1",
+        ),
+        (
+            "middle(sum(p)) OVER (PARTITION BY k) AS r",
+            "middle(_group_1) OVER (PARTITION BY k) AS r",
+            "sum(p) AS _group_1",
+        ),
+        (
+            "lag(coalesce(middle(DISTINCT e.p, k) FILTER (WHERE p > 0), 0)) OVER (ORDER BY k) AS r",
+            "lag(coalesce(_group_1, 0)) OVER (ORDER BY k) AS r",
+            "middle(DISTINCT e.p, k) FILTER (WHERE p > 0) AS _group_1",
+        ),
+        (
+            "rank() OVER (PARTITION BY hour(w.start), f(k), cast(k AS STRING) ORDER BY "
+            "CASE WHEN k IN (1, 2) THEN middle(p + 1) END) AS r",
+            "rank() OVER (PARTITION BY hour(w.start), f(k), cast(k AS STRING) ORDER BY "
+            "CASE WHEN k IN (1, 2) THEN _group_1 END) AS r",
+            "middle(p + 1) AS _group_1",
+        ),
+    ],
+)
+def test_aggregates_of_the_user_beside_over(items: str, text: str, part: str) -> None:
+    head = "SELECT tumble(INTERVAL '1 minute') AS w, k"
+    assert lifted(f"{head}, {items} FROM e GROUP BY w, k") == (
+        f"SELECT w, k, {text} FROM out_query_windows",
+        [f"{head}, {part} FROM e GROUP BY w, k"],
+    )

@@ -213,6 +213,38 @@ def test_files_that_replace_options_are_not_checked_alone(errors: Errors) -> Non
     assert errors(files, *files) == ["x.yaml:1 invalid-yaml"]
 
 
+@pytest.mark.parametrize(
+    ("overlay", "error"),
+    [
+        ("sources: [1\n", ["y.yaml:1 invalid-yaml"]),
+        ("- 1\n", ["y.yaml:1 not-a-map"]),
+        ("include: gone.yaml\n", ["y.yaml:1 missing-file"]),
+        (None, []),
+    ],
+)
+def test_an_overlay_that_cannot_be_read_hides_only_errors_that_it_may_correct(
+    errors: Errors, overlay: str | None, error: list[str]
+) -> None:
+    base = (
+        "sources:\n  a: {type: generate, row: 3, fields: {id: sequence}}\n  b: {type: kafka}\n"
+        "  c: {type: files, path: '${GONE}', schema: id LONGG}\n"
+        "transforms:\n  d: {type: sql, sql: SELECT * FROM elsewhere}\n"
+        "sinks:\n  e: {type: prin, from: a}\n  f: {type: print, from: other}\n"
+        "runtime:\n  stat: x\n"
+    )
+    files = {"x.yaml": base, **({"y.yaml": overlay} if overlay else {})}
+    third = {"z.yaml": "sources:\n  a: {rws: 1}\n  g: {path: x}\n"}
+    assert errors({**files, **third}, "x.yaml", "y.yaml", "z.yaml") == [
+        "x.yaml:11 unknown-option", "x.yaml:2 unknown-option", "x.yaml:4 unknown-type",
+        "x.yaml:8 unknown-type", *error, "z.yaml:2 unknown-option",
+    ]  # fmt: skip
+
+
+def test_a_file_that_cannot_be_read_hides_no_errors_of_its_overlay(errors: Errors) -> None:
+    files = {"x.yaml": "- 1\n", "y.yaml": "sources:\n  a: {topic: b}\n  b: {type: fils}\n"}
+    assert errors(files, *files) == ["x.yaml:1 not-a-map", "y.yaml:3 unknown-type"]
+
+
 def test_an_overlay_with_a_syntax_error_hides_no_other_entries(errors: Errors) -> None:
     base = (
         "sources:\n  a: {type: generate, row: 3, fields: {id: sequence}}\n"

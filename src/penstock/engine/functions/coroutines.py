@@ -2,7 +2,8 @@
 
 A function may swallow the cancellation at its time limit, and may block the event loop. The result
 of a call counts as missing at its limit in both cases. An alarm interrupts a blocked loop. If the
-function swallows the alarms, too, the worker ends, and the next attempt of the task finds the row.
+function swallows the alarms, too, or blocks the interpreter, the worker ends, and the next attempt
+of the task finds the row.
 """
 
 from __future__ import annotations
@@ -17,27 +18,19 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
-from penstock.core.exits import exits_as_exceptions
-from penstock.engine.tasks.crashes import BLOCKED_EXIT
+from penstock.core.exits import Interruption, exits_as_exceptions
+from penstock.core.time_limit import (
+    ALARM_INTERVAL,
+    ALARMS,
+    BLOCKED_EXIT,
+    NoResult,
+    alarm_handler,
+    call_state,
+    end_process_after,
+)
 
-_ALARMS = 3
-"""The alarms that a call may swallow."""
-
-
-_PATIENCE = 1.0
-"""The seconds between alarms, and beyond the time limit."""
 _calling: WeakSet[Any] = WeakSet()
 """The tasks of calls."""
-
-
-class NoResult(Exception):
-    """The end of a call at its time limit."""
-
-
-class _Alarm(BaseException):
-    """The interruption of a blocked event loop."""
-
-
 Call = Callable[[], Coroutine[Any, Any, Any]]
 
 
@@ -52,29 +45,29 @@ def call_concurrently(calls: Sequence[Call], concurrency: int, timeout: float) -
         finally:
             beat.cancel()
 
-    with _alarm():
+    with _alarm(timeout):
         return _event_loop().run_until_complete(every())
 
 
 async def _within(call: Call, limit: asyncio.Semaphore, timeout: float) -> Any:
     async with limit:
-        task = asyncio.ensure_future(_called(call))
+        task = asyncio.ensure_future(_called(call, timeout))
         done, _ = await asyncio.wait({task}, timeout=timeout)
         if not done:
             task.cancel()
             task.add_done_callback(_retrieve_exception)
             await asyncio.sleep(0)
-            return NoResult()
+            return NoResult.within(timeout)
         return asyncio.CancelledError() if task.cancelled() else task.exception() or task.result()
 
 
-async def _called(call: Call) -> Any:
+async def _called(call: Call, timeout: float) -> Any:
     _calling.add(asyncio.current_task())
     try:
-        with exits_as_exceptions(asyncio.CancelledError, GeneratorExit, _Alarm):
+        with exits_as_exceptions(asyncio.CancelledError, GeneratorExit):
             return await call()
-    except _Alarm:
-        raise NoResult from None
+    except Interruption:
+        raise NoResult.within(timeout) from None
 
 
 def _retrieve_exception(task: asyncio.Task[Any]) -> None:
@@ -84,7 +77,7 @@ def _retrieve_exception(task: asyncio.Task[Any]) -> None:
 
 
 @contextmanager
-def _alarm() -> Iterator[None]:
+def _alarm(timeout: float) -> Iterator[None]:
     """Interrupts a call that blocks the event loop beyond the time limit."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -92,21 +85,22 @@ def _alarm() -> Iterator[None]:
     alarms: Counter[int] = Counter()
 
     def interrupt(*_: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+        signal.setitimer(signal.ITIMER_REAL, ALARM_INTERVAL)
+        end_process_after(timeout + ALARM_INTERVAL)
+        call_state().start(timeout)
         task = asyncio.current_task()
         if task not in _calling:
             return
         alarms[id(task)] += 1
-        if alarms[id(task)] > _ALARMS:
+        if alarms[id(task)] > ALARMS:
             os._exit(BLOCKED_EXIT)
-        raise _Alarm
+        raise Interruption
 
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+    with alarm_handler(interrupt):
+        try:
+            yield
+        finally:
+            call_state().end()
 
 
 async def _rearm_alarm(timeout: float) -> None:
@@ -114,7 +108,9 @@ async def _rearm_alarm(timeout: float) -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     while True:
-        signal.setitimer(signal.ITIMER_REAL, timeout + _PATIENCE)
+        signal.setitimer(signal.ITIMER_REAL, timeout + ALARM_INTERVAL)
+        end_process_after(2 * (timeout + ALARM_INTERVAL))
+        call_state().start(timeout)
         await asyncio.sleep(timeout / 4)
 
 

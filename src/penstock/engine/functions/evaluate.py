@@ -11,18 +11,19 @@ import pyarrow as pa
 
 from penstock.core.error_codec import encode_errors
 from penstock.core.errors import RecordError, Rejected
-from penstock.core.exits import exits_as_exceptions
+from penstock.core.exits import Interruption, exits_as_exceptions
 from penstock.core.text import shorten
-from penstock.core.units import duration_text
-from penstock.engine.functions.coroutines import NoResult, call_concurrently
+from penstock.core.time_limit import IDLE, NoResult, call_within, limit_calls
+from penstock.engine.functions.coroutines import call_concurrently
 from penstock.engine.functions.load import describe, load_function
-from penstock.engine.tasks.crashes import call_forked, crash_mark
+from penstock.engine.tasks.crashes import crash_mark
 from penstock.plan.functions.model import Function
 from penstock.sdk import bisect_failures
 from penstock.sdk.columns.conform import leaf_types
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.rows import array_of
 from penstock.sdk.columns.type_names import sql_name
+from penstock.sdk.forked_calls import call_forked
 
 _LIMIT = 1000
 """The maximum characters of an error."""
@@ -106,31 +107,39 @@ class Evaluation:
             for value, parameter in zip(row, self.function.parameters, strict=True)
         )
 
-    def _each(self, call: Callable[..., Any], rows: Iterable[Sequence[Any]]) -> Iterator[Any]:
-        """Yields the result of each row: a value, or an exception of the row."""
-        is_table = self.function.kind == "table"
-        for row in rows:
-            result: Any = _failed(row)
-            if result is None and not self._skips(row):
-                try:
-                    with exits_as_exceptions():
-                        result = call(*row)
-                        result = list(result) if is_table and result is not None else result
-                except Exception as error:
-                    result = RowFailure(describe(error, self.function))
-            yield result
+    def _each(self, call: Callable[..., Any], rows: Iterable[Sequence[Any]]) -> list[Any]:
+        """Returns the result of each row: a value, or an exception of the row."""
+        if self.function.kind == "table":
+            call = partial(_list_of, call)
+        limit = self.function.time_limit
+        results: list[Any] = []
+        with limit_calls(limit) as cells:
+            for index, row in enumerate(rows):
+                result: Any = _failed(row)
+                if result is None and not self._skips(row):
+                    try:
+                        try:
+                            cells[0] = index
+                            result = call(*row)
+                        finally:
+                            cells[0] = IDLE
+                    except Interruption:
+                        cells[0] = IDLE
+                        result = RowFailure(NoResult.within(limit).message)
+                    except BaseException as error:
+                        result = RowFailure(describe(error, self.function))
+                results.append(result)
+        return results
 
     def _async(self, call: Callable[..., Any], rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
         """Yields the result of each row, in order, from concurrent calls."""
         function = self.function
         called = [_failed(row) is None and not self._skips(row) for row in rows]
         calls = [partial(call, *row) for row, each in zip(rows, called, strict=True) if each]
-        results = iter(call_concurrently(calls, function.concurrency, function.timeout))
+        results = iter(call_concurrently(calls, function.concurrency, function.time_limit))
         for row, is_called in zip(rows, called, strict=True):
             result = next(results) if is_called else _failed(row)
-            if isinstance(result, NoResult):
-                result = RowFailure(f"no result within {duration_text(function.timeout)}")
-            elif isinstance(result, BaseException):
+            if isinstance(result, BaseException):
                 result = RowFailure(describe(result, function))
             yield result
 
@@ -178,8 +187,8 @@ class Evaluation:
         """Returns the values and the errors, from calls with parts of the arrays."""
 
         def attempt(start: int, stop: int) -> pa.Array:
-            with exits_as_exceptions():
-                result = call(*(column.slice(start, stop - start) for column in columns))
+            part = [column.slice(start, stop - start) for column in columns]
+            result = call_within(self.function.time_limit, partial(call, *part))
             return self._arrow(result, stop - start)
 
         def to_error(error: Exception) -> RecordError:
@@ -213,6 +222,11 @@ class RowFailure:
     """The failure of one row."""
 
     text: str
+
+
+def _list_of(call: Callable[..., Any], *arguments: Any) -> list[Any] | None:
+    result = call(*arguments)
+    return None if result is None else list(result)
 
 
 def _repr(value: Any) -> str:

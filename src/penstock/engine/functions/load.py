@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from penstock.core.errors import PlanError
-from penstock.core.exits import exception_text, exits_as_exceptions
+from penstock.core.exits import exception_text
+from penstock.core.time_limit import NoResult, call_within
 from penstock.plan.functions.model import Function
 from penstock.plan.functions.python_code import as_module, find_definition, parse
 from penstock.spec.dialects.python_functions import MODULES
@@ -29,8 +30,8 @@ def load_function(function: Function) -> Callable[..., Any]:
         tree = as_module(tree, function.name, names, function.is_async)
     scope: dict[str, Any] = {"__name__": f"penstock_{function.name}"}
     try:
-        with exits_as_exceptions():
-            exec(compile(tree, function.file, "exec"), scope)
+        code = compile(tree, function.file, "exec")
+        call_within(function.time_limit, lambda: exec(code, scope))
     except Exception as error:
         raise PlanError(
             f'function "{function.name}" cannot be loaded: {describe(error, function)}',
@@ -44,7 +45,12 @@ def load_function(function: Function) -> Callable[..., Any]:
 
 
 def describe(error: BaseException, function: Function) -> str:
-    """Returns the class and the message of an exception, with the line of the function's code."""
+    """Returns the class and the message of an exception, with the line of the function's code.
+
+    The end of a call at its time limit has a message only.
+    """
+    if isinstance(error, NoResult):
+        return error.message
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == function.file:

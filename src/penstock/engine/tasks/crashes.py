@@ -9,23 +9,16 @@ rows that end their process.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from pyspark import SparkFiles, TaskContext
 
-from penstock.core.errors import RecordError, Rejected
 from penstock.engine.workers.connection import CONNECTION
-from penstock.sdk.forked import iterate_forked
 
-T = TypeVar("T")
-CODE = "function-crashed"
 CLOSED_EXIT = 76
 """The exit code of a worker whose connection the user's code has closed."""
-BLOCKED_EXIT = 75
-"""The exit code of a process whose user's code ignores its time limit."""
 
 
 @contextmanager
@@ -53,21 +46,3 @@ def crash_mark(name: str) -> Iterator[bool]:
         if not CONNECTION.is_open():
             os._exit(CLOSED_EXIT)
         mark.unlink(missing_ok=True)
-
-
-def call_forked(call: Callable[[], T]) -> T:
-    """Returns the result of a call in a fork of this process. Raises its exception.
-
-    Raises RecordError with the code `function-crashed` if the fork dies.
-    """
-    (result,) = iterate_forked(lambda: iter([call()]), _crash)
-    return result
-
-
-def _crash(end: str) -> RecordError:
-    if end == f"exit code {BLOCKED_EXIT}":
-        return Rejected("the function ignores its time limit", code=CODE)
-    if end == "exit code 0":
-        # The fork was to send a result before this end.
-        return Rejected("the function closed the files of its process", code=CODE)
-    return Rejected(f"the function ended its process with {end}", code=CODE)

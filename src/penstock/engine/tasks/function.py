@@ -13,7 +13,7 @@ from penstock.core.errors import PlanError, RecordError, Rejected
 from penstock.core.exits import exits_as_exceptions
 from penstock.core.text import did_you_mean
 from penstock.engine.tasks import task as spark_task
-from penstock.engine.tasks.crashes import call_forked, crash_mark
+from penstock.engine.tasks.crashes import crash_mark
 from penstock.engine.tasks.dead_letter_writer import DeadLetterWriter, Spool
 from penstock.engine.tasks.late_candidates import LateCapture, select_candidates
 from penstock.engine.workers.open_transforms import OPEN_TRANSFORMS
@@ -22,6 +22,7 @@ from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.json_columns import check_json_columns
 from penstock.sdk.columns.row_json import row_payload
+from penstock.sdk.forked_calls import call_forked
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class DeclaredFunction:
     def _sql_function(self) -> Function:
         spec = self._spec
         assert spec.sql is not None
-        options = ("kind", "vectorized", "skip_nulls", *ASYNC_OPTIONS, "dependencies")
+        options = ("kind", "vectorized", "skip_nulls", *ASYNC_OPTIONS, "timeout", "dependencies")
         for option in options:
             if option in spec.model_fields_set:
                 problem = f"{option} is an option of functions in Python"

@@ -129,7 +129,7 @@ class DecoratedFile:
             vectorized=options.get("vectorized", False),
             deterministic=options.get("deterministic", True),
             concurrency=options.get("concurrency", 10),
-            timeout=options.get("timeout", 30.0),
+            timeout=options.get("timeout"),
             where=self._node_location(node),
         )
 

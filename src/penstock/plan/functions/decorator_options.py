@@ -17,7 +17,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "timeout": (int, float, str), "dependencies": (list, tuple), "ordered": bool,
 }  # fmt: skip
 _TYPES |= {spelling: _TYPES[name] for spelling, name in SPELLINGS.items()}
-ASYNC_OPTIONS = ("concurrency", "timeout", "ordered")
+ASYNC_OPTIONS = ("concurrency", "ordered")
 """Options of functions with `async def`."""
 
 

@@ -10,9 +10,12 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from penstock.core.location import Location
+from penstock.core.time_limit import DEFAULT_TIMEOUT
 from penstock.sdk.columns.type_names import sql_name
 from penstock.sql.canonical import canonical_sql
 
+ASYNC_TIMEOUT = 30.0
+"""The seconds of a call of an async function."""
 FunctionKind = Literal["scalar", "aggregate", "table"]
 
 
@@ -52,9 +55,16 @@ class Function:
     vectorized: bool = False
     deterministic: bool = True
     concurrency: int = 10
-    timeout: float = 30.0
+    timeout: float | None = None
     where: Location | None = field(default=None, compare=False)
     cases: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def time_limit(self) -> float:
+        """The maximum seconds of a call."""
+        if self.timeout is not None:
+            return self.timeout
+        return ASYNC_TIMEOUT if self.is_async else DEFAULT_TIMEOUT
 
     @property
     def signature(self) -> str:

@@ -47,8 +47,8 @@ def read_documents(
     """Reads documents as `load` does, and returns errors instead of raising them.
 
     The document lacks the files, entries and statements that cannot be read. Of files that replace
-    options of others it lacks all entries of the same names; it is None if these are not known, or
-    if no file can be read.
+    options of others it lacks all entries of the same names. If these are not known, errors that an
+    option of them may correct are left out. The document is None if no file can be read.
     """
     variables = os.environ if env is None else env
     reader = IncludeReader(variables)
@@ -56,14 +56,17 @@ def read_documents(
     documents = [each for file in files for each in file]
     missing = MissingParts(others=True) if reader.errors else None
     unread = combine([missing, *(each.missing for each in documents)])
-    if not files or (unread and unread.others and _replace(paths)):
-        doubled = (error for each in documents for error in each.errors)
-        return None, [*reader.errors, *doubled]
+    if not files:
+        return None, reader.errors
+    if unread and unread.others and _replace(paths):
+        missing = unread = replace(unread, options=True)
     if missing is not None:
         files[0][0] = replace(files[0][0], missing=missing | files[0][0].missing)
     if unread and _replace(paths):
         files = [[without_entries(each, unread.names) for each in file] for file in files]
     document, errors = complete(files, overrides, variables)
+    if unread:
+        errors = [error for error in errors if not unread.may_correct(error)]
     return document, [*reader.errors, *errors]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from penstock.sql.dialect.lineage import window_name
 from penstock.sql.dialect.window_calls import SPARK_WINDOWS, WINDOWS
@@ -13,6 +13,17 @@ from penstock.sql.text.query import Item, Part, Select
 from penstock.sql.text.quoting import quoted
 from penstock.sql.text.sql import Sql
 
+_WORDS_OF_ARGUMENTS = {
+    "AND", "AS", "ASC", "BETWEEN", "BY", "CASE", "DESC", "DISTINCT", "ELSE", "END", "FALSE",
+    "FIRST", "FROM", "IGNORE", "IN", "INTERVAL", "IS", "LAST", "LIKE", "NOT", "NULL", "NULLS", "OR",
+    "ORDER", "RESPECT", "THEN", "TRUE", "WHEN", "DAY", "HOUR", "MINUTE", "MONTH", "SECOND",
+    "WEEK", "YEAR",
+    "DAYS", "HOURS", "MINUTES", "MONTHS", "SECONDS", "WEEKS", "YEARS",
+}  # fmt: skip
+_WORDS_BEFORE_PARENTHESES = _WORDS_OF_ARGUMENTS | {
+    "CAST", "EXISTS", "EXTRACT", "FILTER", "GROUP", "ON", "OVER", "PARTITION", "QUALIFY",
+    "TRY_CAST", "USING", "VALUES", "WHERE", "WITHIN",
+}  # fmt: skip
 _AFTER = ("QUALIFY", "WINDOW", "ORDER", "LIMIT", "OFFSET")
 """The clauses that follow the groups."""
 
@@ -143,8 +154,45 @@ class _Groups:
         return position + 3, self._known.get(words, name.value)
 
     def _is_aggregate(self, position: int) -> bool:
-        is_call = self._sql.is_sign(position + 1, "(") and position + 1 in self._sql.closing
-        return is_call and self._sql[position].value.lower() in AGGREGATES
+        """Returns whether a call is of an aggregate of Spark, or of the user.
+
+        Only the arguments of an aggregate are columns that are no groups.
+        """
+        sql = self._sql
+        if not sql.is_sign(position + 1, "(") or position + 1 not in sql.closing:
+            return False
+        if sql[position].value.lower() in AGGREGATES:
+            return True
+        if sql.word(position) in _WORDS_BEFORE_PARENTHESES:
+            return False
+        names = [*self._argument_names(position + 2, sql.closing[position + 1])]
+        return bool(names) and not any((name,) in self._known for name in names)
+
+    def _argument_names(self, position: int, last: int) -> Iterator[str]:
+        """Yields the columns of arguments that are no groups, and not within another call."""
+        sql = self._sql
+        while position < last:
+            if sql.is_sign(position, "(") and position in sql.closing:
+                position = sql.closing[position]
+            elif self._is_column(position):
+                words = self._words((position, position + 1))
+                if words not in self._groups and words[0] not in self._owners:
+                    yield words[0]
+            position += 1
+
+    def _is_column(self, position: int) -> bool:
+        sql = self._sql
+        return (
+            sql[position].is_name
+            and sql.word(position) not in _WORDS_OF_ARGUMENTS
+            and not sql.is_sign(position + 1, "(")
+            and sql.word(position + 1) != "FROM"
+            and sql.word(position - 1) != "AS"
+            and not (sql.is_sign(position - 1, ".") and not self._is_owner(position - 2))
+        )
+
+    def _is_owner(self, position: int) -> bool:
+        return self._sql[position].value.lower() in self._owners
 
     def _after_filter(self, position: int) -> int:
         sql = self._sql
