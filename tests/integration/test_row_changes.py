@@ -129,7 +129,7 @@ def payloads() -> list[str]:
 def test_a_filter_of_changes_deletes(tmp_path: Path, penstock_spark: SparkSession) -> None:
     """As a filter, as SQL, and as SQL with a table expression; in one batch and in several."""
     sources, transforms, sinks = {}, {}, {}
-    for batches in (1, 5):
+    for batches in (1, 3):
         rows = f"rows{batches}"
         sources[rows] = {"type": "memory", "payloads": payloads(), "batches": batches,
                          "schema": "id INT NOT NULL, name STRING", "primary_key": "id",
@@ -156,7 +156,7 @@ def test_a_filter_of_changes_deletes(tmp_path: Path, penstock_spark: SparkSessio
         assert [*found[0]] == ["id", "name"]
         assert {row["id"]: row["name"] for row in found} == KEPT, name
     assert sorted((letter["node"], letter["code"]) for letter in dead_letters(plan)) == [
-        ("rows1", "unknown-operation"), ("rows5", "unknown-operation"),
+        ("rows1", "unknown-operation"), ("rows3", "unknown-operation"),
     ]  # fmt: skip
 
 
@@ -254,7 +254,7 @@ def moves(chance: random.Random) -> tuple[list[dict[str, Any]], dict[str, str]]:
 def test_a_changed_key_deletes_no_row_of_another_key(
     tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
-    divisions = [(1, 1), (1, 4), (2, 1), (7, 3)]
+    divisions = [(1, 1), (1, 4), (2, 1), (4, 3)]
     moved = {
         f"rows{batches}_{parts}": moves(random.Random(batches)) for batches, parts in divisions
     }
@@ -277,15 +277,14 @@ def test_two_rows_swap_the_key_of_a_sink(tmp_path: Path, penstock_spark: SparkSe
         {"op": "u", "before": TOM, "after": TOM | {"seat": "12A"}},
     ]
     sources, sinks = {}, {}
-    for first, changes in {"ida": swap, "tom": swap[::-1]}.items():
-        for batches in (1, 2, 4):
-            name = f"{first}{batches}"
-            sources[name] = seats([*SEATED, *changes], batches, 2)
-            sinks[f"{name}_out"] = in_memory(tmp_path, name, name, primary_key="seat")
-            sinks[f"{name}_log"] = {
-                "type": "files", "from": name, "primary_key": "seat",
-                "path": str(tmp_path / name), "format": "debezium_json",
-            }  # fmt: skip
+    changes = {"one": (swap, 1), "two": (swap, 2), "each": (swap, 4), "reversed": (swap[::-1], 2)}
+    for name, (events, batches) in changes.items():
+        sources[name] = seats([*SEATED, *events], batches, 2)
+        sinks[f"{name}_out"] = in_memory(tmp_path, name, name, primary_key="seat")
+        sinks[f"{name}_log"] = {
+            "type": "files", "from": name, "primary_key": "seat",
+            "path": str(tmp_path / name), "format": "debezium_json",
+        }  # fmt: skip
     run(tmp_path, penstock_spark, sources=sources, sinks=sinks)
     for name in sources:
         assert seated(tmp_path, name) == {"12A": "Tom", "12B": "Ida"}, name
@@ -327,12 +326,6 @@ LEFT_OVER = {1: (1, 1), 3: (3, 8), 4: (2, 3), 5: (None, 2), 6: (2, 4)}
 CONDITIONS = {
     "where": "SELECT k, count(*) AS n FROM a WHERE x > 2 GROUP BY k",
     "not_null": "SELECT k, sum(x) AS n FROM a WHERE k IS NOT NULL GROUP BY k",
-    "having": "SELECT k, count(*) AS n FROM a WHERE x > 2 GROUP BY k HAVING count(*) > 1",
-    "selected": "SELECT DISTINCT k, x FROM a WHERE x > 2",
-    "self_join": "SELECT p.id AS k, q.id AS n FROM a p JOIN a q ON p.k = q.k AND p.x > q.x",
-    "left_join": "SELECT p.id AS k, q.x AS n FROM a p LEFT JOIN a q ON p.k = q.k AND q.x > 5",
-    "top": "SELECT k, x AS n FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY x DESC) "
-           "AS r FROM a WHERE x > 2) q WHERE r = 1",
     "exploded": "SELECT k, count(e) AS n FROM (SELECT k, explode(array(x, 1)) AS e FROM a "
                 "WHERE x > 2) q GROUP BY k",
     "of_constants": "SELECT a.id AS k, v.n FROM a JOIN (VALUES (1, 10), (2, 20)) v(k, n) "
