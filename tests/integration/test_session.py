@@ -79,6 +79,7 @@ except Exception as error:
 """
 
 INTERRUPT = """
+from penstock.engine.spark_session.classcache import await_build
 from pyspark.errors import AnalysisException
 try:
     spark.sql("SELECT nothing FROM range(3)")
@@ -91,6 +92,7 @@ try:
 except KeyboardInterrupt:
     print("alive", spark.range(3).count())
 close()
+await_build()
 print("closed")
 spark = create(SessionSettings(master="local[1]", log_file=Path("spark.log")))
 stream(availableNow=True).awaitTermination()
@@ -203,7 +205,7 @@ def ended(driver: Driver) -> Ended:
     group = os.getpgid(process.pid)
     groups = {os.getpgid(each.pid) for each in psutil.Process(process.pid).children()}
     process.send_signal(signal.SIGINT)
-    rest, err = process.communicate(timeout=120)
+    rest, err = process.communicate(timeout=400)
     return Ended(process.returncode, out + rest.splitlines(), err, group in groups, driver.left())
 
 
@@ -231,7 +233,6 @@ def test_classes_are_cached_and_nothing_outlives_a_killed_driver(
     driver: Driver, ended: Ended
 ) -> None:
     assert ended.out[0] == "False"
-    _wait_for_room(driver.directory / "cache")
     process = driver.start(
         CREATE,
         STREAM,
@@ -258,7 +259,8 @@ def test_classes_are_cached_and_nothing_outlives_a_killed_driver(
 @pytest.mark.spark
 def test_a_broken_cache_is_survived(driver: Driver, ended: Ended, tmp_path: Path) -> None:
     assert ended.returncode == 0
-    room = _wait_for_room(driver.directory / "cache")
+    (seal,) = (driver.directory / "cache").glob("classes/*/seal.json")
+    room = ArchiveDirectory(seal.parent)
     whole, seen = room.archive.read_bytes(), room.archive.stat()
     middle = len(whole) // 2
     rotten = whole[:middle] + os.urandom(1 << 20) + whole[middle + (1 << 20) :]
@@ -276,15 +278,6 @@ def test_a_broken_cache_is_survived(driver: Driver, ended: Ended, tmp_path: Path
         subprocess.run([machine, *flags, "-version"], check=True, timeout=60)
     put(rotten)
     assert driver.run(CREATE, STREAM, "stream(availableNow=True).awaitTermination()") == "5\n"
-
-
-def _wait_for_room(cache: Path) -> ArchiveDirectory:
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        for seal in cache.glob("classes/*/seal.json"):
-            return ArchiveDirectory(seal.parent)
-        time.sleep(0.2)
-    raise AssertionError("no archive was made")
 
 
 def test_a_missing_system_java_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -317,19 +310,17 @@ sys.exit(7)
     environment = _module(tmp_path, probe)
     work = tmp_path / "a place"
     work.mkdir()
-    with WarmPython.start() as warm:
-        words = ["-m", "probe", "one", "two words"]
-        runs = [
-            subprocess.run(
-                [program, *words],
-                input="in",
-                capture_output=True,
-                text=True,
-                env=environment,
-                cwd=work,
-            )
-            for program in (warm.launcher, sys.executable)
-        ]
+    runs = [
+        subprocess.run(
+            [program, "-m", "probe", "one", "two words"],
+            input="in",
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=work,
+        )
+        for program in (warm.launcher, sys.executable)
+    ]
     assert runs[0].returncode == runs[1].returncode == 7
     assert runs[0].stdout == runs[1].stdout
     assert runs[0].stderr == runs[1].stderr == "aside\n"
