@@ -48,7 +48,7 @@ class Workspace:
     def run(self, text: str, **options: Any) -> Outcome:
         """Runs a pipeline to its end, without errors. `counts` holds the metrics of its nodes."""
         handle = self.start(text, **options)
-        outcome = handle.wait(120)
+        outcome = handle.wait(600)
         assert outcome is not None and outcome.errors == {}, outcome
         self.counts = dict(handle.metrics.snapshot()["nodes"])
         return outcome

@@ -14,8 +14,8 @@ from terminal import penstock
 pytestmark = pytest.mark.spark
 
 
-def test_quickstart_shows_rows_and_leaves_nothing(tmp_path: Path) -> None:
-    done = penstock(tmp_path, "quickstart")
+def test_quickstart_shows_rows_and_leaves_nothing(tmp_path: Path, cli: CommandLine) -> None:
+    done = cli(tmp_path, "quickstart")
     assert done.returncode == 0, done.stderr
     assert "type: generate" in done.stdout
     assert any(line.startswith('{"id":') for line in done.stdout.splitlines())

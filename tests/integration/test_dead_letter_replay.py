@@ -179,30 +179,33 @@ def fail_moves(monkeypatch: pytest.MonkeyPatch, count: int) -> list[int]:
 
 
 CSV = """\
-name: orders
-sources:
-  orders:
+  NAME:
     type: files
-    path: in/*.csv
+    path: in/NAME.csv
     format: {type: csv, encoding: ENCODING}
     schema: id LONG, name STRING, price PRICE
 """
+ENCODINGS = {"utf8": "utf-8", "latin1": "latin-1", "utf16": "utf-16"}
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
-def test_replay_of_a_csv_record_without_its_file(
-    tmp_path: Path, penstock_spark: SparkSession, encoding: str
+def test_replay_of_csv_records_without_their_files(
+    tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
     place = Place(tmp_path, penstock_spark)
-    file = tmp_path / "in" / "a.csv"
-    file.parent.mkdir()
-    file.write_bytes("price,other,id,name\ndear,x,1,café\n".encode(encoding))
-    source = CSV.replace("ENCODING", encoding)
-    place.run(source.replace("PRICE", "DOUBLE"), sink("orders"))
-    file.unlink()
-    result = replay(place, source.replace("PRICE", "STRING"), sink("orders"))
-    assert (result.replayed, result.failed) == (1, 0)
-    assert place.rows() == [{"id": 1, "name": "café", "price": "dear"}]
+    (tmp_path / "in").mkdir()
+    sources, sinks = "name: orders\nsources:\n", "sinks:\n"
+    for name, encoding in ENCODINGS.items():
+        file = tmp_path / "in" / f"{name}.csv"
+        file.write_bytes("price,other,id,name\ndear,x,1,café\n".encode(encoding))
+        sources += CSV.replace("NAME", name).replace("ENCODING", encoding)
+        sinks += f"  to_{name}: {{type: files, from: {name}, path: out_{name}}}\n"
+    place.run(sources.replace("PRICE", "DOUBLE"), sinks)
+    for name in ENCODINGS:
+        (tmp_path / "in" / f"{name}.csv").unlink()
+    result = replay(place, sources.replace("PRICE", "STRING"), sinks)
+    assert (result.replayed, result.failed) == (len(ENCODINGS), 0)
+    for name in ENCODINGS:
+        assert place.rows(f"out_{name}") == [{"id": 1, "name": "café", "price": "dear"}]
 
 
 def test_rows_that_fail_again_are_found_in_one_pass(

@@ -212,13 +212,20 @@ def _plain(value: Any) -> Any:
     return value.timestamp() if isinstance(value, datetime) else value
 
 
-def check(directory: Path, spark: SparkSession, seed: int, count: int = 60) -> int:
+DIVISIONS = ((1, 1), (5, 2))
+"""The number of files of a stream, and of files in a batch."""
+MORE_DIVISIONS = ((1, 1), (5, 1), (7, 3))
+
+
+def check(
+    directory: Path, spark: SparkSession, seed: int, count: int = 60,
+    divisions: Sequence[tuple[int, int]] = DIVISIONS,
+) -> int:  # fmt: skip
     """Compares the rows of all divisions with the answers. Returns the number of comparisons."""
     chance = random.Random(seed)
     streams = {name: events(chance, count) for name in "su"}
     expected = answers(streams)
     wrong = []
-    divisions = [(1, 1), (5, 1), (7, 3)]
     for number, (parts, batch) in enumerate(divisions):
         folder = directory / str(number)
         for name, rows in streams.items():
@@ -243,7 +250,7 @@ def check(directory: Path, spark: SparkSession, seed: int, count: int = 60) -> i
 def test_a_division_changes_no_rows(
     seed: int, tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
-    assert check(tmp_path, penstock_spark, seed) == 3 * len(QUERIES)
+    assert check(tmp_path, penstock_spark, seed) == len(DIVISIONS) * len(QUERIES)
 
 
 JOINED = """\
@@ -294,7 +301,7 @@ def main() -> None:
     with case_session() as spark:
         for seed in range(options.seed, options.seed + options.seeds):
             with tempfile.TemporaryDirectory() as directory:
-                cases = check(Path(directory), spark, seed, options.count)
+                cases = check(Path(directory), spark, seed, options.count, MORE_DIVISIONS)
             print(f"seed {seed}: {cases} comparisons", flush=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,14 +63,22 @@ class Ran:
         outcome = handle.wait(120)
         assert outcome is not None and outcome.errors == {}, outcome
         self.numbers = handle.metrics.snapshot()
-        self.by_spark = sum(late.by_spark for late in handle.metrics.late.values())
+        self.by_spark = {name: late.by_spark for name, late in handle.metrics.late.items()}
         dead_letters = DeadLetters(handle.plan.state / "dead_letters").read().to_pylist()
         self.dead_letters = [letter for letter in dead_letters if letter["code"] == "late"]
 
     @property
     def ids(self) -> list[int]:
         """The IDs of the rows of dead letters."""
-        return sorted(json.loads(letter["payload"])["id"] for letter in self.dead_letters)
+        return self.ids_of()
+
+    def ids_of(self, query: str | None = None, node: str | None = None) -> list[int]:
+        """The IDs of the rows of dead letters of a query and of a source."""
+        return sorted(
+            json.loads(letter["payload"])["id"]
+            for letter in self.dead_letters
+            if query in (None, letter["query"]) and node in (None, letter["node"])
+        )
 
 
 def pipeline(sources: str, transforms: str, sink: str = "w") -> str:
@@ -80,8 +88,12 @@ def pipeline(sources: str, transforms: str, sink: str = "w") -> str:
     )
 
 
-def window(query: str) -> str:
-    return f'  w: {{type: sql, sql: "{query}"}}\n'
+def window(query: str, name: str = "w") -> str:
+    return f'  {name}: {{type: sql, sql: "{query}"}}\n'
+
+
+def sinks(names: Iterable[str]) -> str:
+    return "".join(f"  {n}_out: {{type: memory, from: {n}, name: late_{n}}}\n" for n in names)
 
 
 TUMBLING = window(
@@ -96,36 +108,6 @@ HOURS = [
     [(8, "a", "10:00:00"), (9, "a", "10:00:00"), (10, "b", "11:59:59"), (11, "a", "12:00:00"),
      (12, "a", "11:00:00"), (13, "b", "10:59:59"), (14, "a", "12:59:59")],
 ]  # fmt: skip
-
-
-def test_each_late_row_of_a_window_is_counted(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    """Also rows of one group and partition. A window that ends at the watermark has ended."""
-    write(tmp_path, "s", HOURS, parts=3)
-    ran = Ran(tmp_path, penstock_spark, pipeline(source(files=3), TUMBLING))
-    assert ran.ids == [8, 9, 10, 12, 13]
-    assert ran.numbers["late_rows"] == 5
-    query = ran.numbers["queries"]["w"]
-    assert (query["late_rows"], query["late_rows_by_node"]) == (5, {"s": 5})
-    assert ran.numbers["nodes"]["s"]["late_rows"] == 5
-    counted = sum(row["n"] for row in memory.tables["late_out"].to_pylist())
-    assert counted + 5 + 1 == sum(map(len, HOURS))
-    first = min(ran.dead_letters, key=lambda letter: json.loads(letter["payload"])["id"])
-    assert (first["node"], first["stage"], first["query"]) == ("s", "output", "w")
-    assert json.loads(first["payload"])["note"] == "n8"
-    assert first["message"] == (
-        "event time 2026-01-01T10:00:00Z is 2 hours before the watermark 2026-01-01T12:00:00Z"
-    )
-
-
-def test_a_late_row_on_which_sql_fails_is_one_dead_letter(
-    tmp_path: Path, penstock_spark: SparkSession
-) -> None:
-    write(tmp_path, "s", HOURS, parts=3)
-    shares = '  c: {type: sql, sql: "SELECT at, 10 / (id - 9) AS v FROM s"}\n'
-    windows = "SELECT window.start AS t, sum(v) AS n FROM c GROUP BY window(at, '1 hour')"
-    ran = Ran(tmp_path, penstock_spark, pipeline(source(files=3), shares + window(windows)))
-    assert ran.ids == [8, 10, 12, 13]
-    assert ran.numbers["dead_letters"] == 5
 
 
 SHAPES: dict[str, tuple[str, list[int], int]] = {
@@ -152,29 +134,54 @@ SHAPES: dict[str, tuple[str, list[int], int]] = {
 }  # fmt: skip
 
 
-def test_each_query_has_its_own_late_rows(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    """A row that two queries drop counts in both, and is a dead letter of each."""
-    write(tmp_path, "s", HOURS, parts=2)
-    names = {shape.replace(" ", "_"): shape for shape in SHAPES}
-    transforms = "".join(
-        window(SHAPES[shape][0]).replace("w:", f"{n}:") for n, shape in names.items()
+SHARES = '  c: {type: sql, sql: "SELECT at, 10 / (id - 9) AS v FROM s"}\n' + window(
+    "SELECT window.start AS t, sum(v) AS n FROM c GROUP BY window(at, '1 hour')", "shares"
+)
+NAMES = "  names: {type: memory, static: true, rows: [{k: a, name: x}, {k: a, name: y}]}\n"
+NAMED = (
+    '  j: {type: sql, sql: "SELECT s.*, names.name FROM s JOIN names USING (k) WHERE id <> 9"}\n'
+    + window(
+        "SELECT window.start AS t, count(*) AS n FROM j GROUP BY window(at, '1 hour')", "named"
     )
-    sinks = "".join(f"  {n}1: {{type: memory, from: {n}, name: late_{n}}}\n" for n in names)
-    sinks += (
+)
+
+
+def test_each_query_has_its_own_late_rows(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """Each late row counts, also rows of one group and partition.
+
+    A window that ends at the watermark has ended. A row that two queries drop counts in both, and
+    is a dead letter of each. A row on which SQL fails, in `shares`, is no late row. A row that the
+    join `named` multiplies is one late row, and a row without a match is none.
+    """
+    write(tmp_path, "s", HOURS, parts=3)
+    names = {shape.replace(" ", "_"): shape for shape in SHAPES}
+    transforms = "".join(window(SHAPES[shape][0], name) for name, shape in names.items())
+    text = pipeline(source(files=3) + NAMES, TUMBLING + transforms + SHARES + NAMED)
+    updated = (
         "  updated: {type: memory, from: w, name: updated, mode: upsert, primary_key: [k, at]}\n"
     )
-    ran = Ran(tmp_path, penstock_spark, pipeline(source(files=2), TUMBLING + transforms) + sinks)
+    ran = Ran(tmp_path, penstock_spark, text + sinks([*names, "shares", "named"]) + updated)
     expected = {n: SHAPES[shape][1:] for n, shape in names.items()}
     expected |= {"w": ([8, 9, 10, 12, 13], 5), "w_updates": ([8, 9, 10, 12, 13], 5)}
-    found = {
-        n: (sorted(json.loads(x["payload"])["id"] for x in ran.dead_letters if x["query"] == n),
-            query["late_rows"])
-        for n, query in ran.numbers["queries"].items()
-    }  # fmt: skip
-    assert found == expected
+    expected |= {"shares": ([8, 10, 12, 13], 4), "named": ([8, 12], 2)}
+    queries = ran.numbers["queries"]
+    assert {n: (ran.ids_of(n), query["late_rows"]) for n, query in queries.items()} == expected
     assert ran.numbers["late_rows_exact"]
     total = sum(count for _, count in expected.values())
     assert ran.numbers["nodes"]["s"]["late_rows"] == ran.numbers["late_rows"] == total
+    assert ran.numbers["dead_letters"] == sum(len(ids) for ids, _ in expected.values()) + 1
+    assert queries["w"]["late_rows_by_node"] == {"s": 5}
+    counted = sum(row["n"] for row in memory.tables["late_out"].to_pylist())
+    assert counted + 5 + 1 == sum(map(len, HOURS))
+    first = min(
+        (letter for letter in ran.dead_letters if letter["query"] == "w"),
+        key=lambda letter: json.loads(letter["payload"])["id"],
+    )
+    assert (first["node"], first["stage"]) == ("s", "output")
+    assert json.loads(first["payload"])["note"] == "n8"
+    assert first["message"] == (
+        "event time 2026-01-01T10:00:00Z is 2 hours before the watermark 2026-01-01T12:00:00Z"
+    )
 
 
 FILTERED = [
@@ -199,36 +206,6 @@ def test_rows_that_a_filter_drops_advance_the_watermark(
     assert ran.ids == [4, 4]
     for name in ("late_out", "late_v"):
         assert [row["n"] for row in memory.tables[name].to_pylist()] == [2]
-
-
-DEDUPE = "  w: {type: dedupe, from: s, keys: [id]}\n"
-STATIC = """\
-  j: {type: sql, sql: "SELECT s.*, names.name FROM s JOIN names USING (k) WHERE id <> 9"}
-"""
-NAMES = "  names: {type: memory, static: true, rows: [{k: a, name: x}, {k: a, name: y}]}\n"
-
-
-def test_late_rows_of_a_deduplication_equal_the_count_of_spark(
-    tmp_path: Path, penstock_spark: SparkSession
-) -> None:
-    batches = random_batches(3, 6, 20)
-    write(tmp_path, "s", batches)
-    ran = Ran(tmp_path, penstock_spark, pipeline(source(delay="30 minutes"), DEDUPE))
-    marks = watermarks([batches], [30])
-    late = [
-        id_ for number, rows in enumerate(batches) for id_, _, time in rows
-        if time and minutes(time) <= marks[number]
-    ]  # fmt: skip
-    assert late and (ran.ids, ran.by_spark) == (sorted(late), len(late))
-
-
-def test_late_rows_after_a_join_with_a_table(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    """A row that the join multiplies is one late row; a row without a match is none."""
-    write(tmp_path, "s", HOURS)
-    query = "SELECT window.start AS at, count(*) AS n FROM j GROUP BY window(at, '1 hour')"
-    text = pipeline(source() + NAMES, STATIC + window(query))
-    ran = Ran(tmp_path, penstock_spark, text)
-    assert (ran.ids, ran.numbers["late_rows"]) == ([8, 12], 2)
 
 
 def random_batches(seed: int, batches: int, rows: int) -> list[Batch]:
@@ -260,56 +237,52 @@ def watermarks(inputs: Sequence[Sequence[Batch]], delays: Sequence[int]) -> list
     return found
 
 
-def test_counts_of_random_rows_equal_a_computation(
-    tmp_path: Path, penstock_spark: SparkSession
-) -> None:
-    """Windows of ten minutes, by the rule: a window is over when the watermark reaches its end."""
-    batches = random_batches(7, batches=8, rows=60)
-    write(tmp_path, "s", batches, parts=2)
-    query = (
-        "SELECT k, window.start AS at, count(*) AS n FROM s GROUP BY k, window(at, '10 minutes')"
-    )
-    ran = Ran(
-        tmp_path, penstock_spark, pipeline(source(delay="20 minutes", files=2), window(query))
-    )
-    marks = watermarks([batches], [20])
-    late = [
-        id_ for number, rows in enumerate(batches) for id_, _, time in rows
-        if time and (minutes(time) // 10 + 1) * 10 <= marks[number]
-    ]  # fmt: skip
-    assert len(late) > 50 and ran.ids == sorted(late)
-    assert ran.numbers["late_rows"] == len(late)
-
-
-TWO = {
-    "join": "SELECT s.id FROM s JOIN u ON s.k = u.k "
+COMPUTED = {
+    "windows": "SELECT k, window.start AS at, count(*) AS n FROM s "
+    "GROUP BY k, window(at, '10 minutes')",
+    "pairs": "SELECT s.id FROM s JOIN u ON s.k = u.k "
     "AND u.at BETWEEN s.at AND s.at + INTERVAL 9 MINUTES",
-    "union": "SELECT window.start AS t, count(*) AS n FROM (SELECT at, id FROM s UNION ALL "
+    "both": "SELECT window.start AS t, count(*) AS n FROM (SELECT at, id FROM s UNION ALL "
     "SELECT at, id FROM u) GROUP BY window(at, '1 minute')",
 }
+DEDUPE = "  once: {type: dedupe, from: s, keys: [id]}\n"
 
 
-@pytest.mark.parametrize("query", TWO)
-def test_the_watermark_of_two_sources_is_the_lower_one(
-    tmp_path: Path, penstock_spark: SparkSession, query: str
+def test_late_rows_of_random_rows_equal_a_computation(
+    tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
-    left, right = random_batches(1, 6, 20), random_batches(2, 6, 20)
-    write(tmp_path, "s", left)
-    write(tmp_path, "u", right)
-    sources = source("s", "5 minutes") + source("u", "30 minutes")
-    ran = Ran(tmp_path, penstock_spark, pipeline(sources, window(TWO[query])))
-    marks = watermarks([left, right], [5, 30])
-    ends = 1 if query == "union" else 0
-    for name, batches in (("s", left), ("u", right)):
-        late = sorted(
-            id_ for number, rows in enumerate(batches) for id_, _, time in rows
-            if time and minutes(time) + ends <= marks[number]
-        )  # fmt: skip
-        payloads = [json.loads(x["payload"]) for x in ran.dead_letters if x["node"] == name]
-        assert late and sorted(row["id"] for row in payloads) == late
-        assert ran.numbers["queries"]["w"]["late_rows_by_node"][name] == len(late)
-    if query == "join":
-        assert ran.by_spark == ran.numbers["late_rows"]
+    """By the rule: a window is over when the watermark, of two sources the lower one, has its end.
+
+    Spark counts the late rows of a deduplication and of a join itself.
+    """
+    inputs = {"s": random_batches(7, 6, 60), "u": random_batches(2, 6, 20)}
+    delays = {"s": 20, "u": 30}
+    for name, batches in inputs.items():
+        write(tmp_path, name, batches, parts=2)
+    sources = "".join(source(name, f"{delay} minutes", 2) for name, delay in delays.items())
+    transforms = DEDUPE + "".join(window(sql, name) for name, sql in COMPUTED.items())
+    text = pipeline(sources, transforms, "once") + sinks(COMPUTED)
+    ran = Ran(tmp_path, penstock_spark, text)
+
+    of_s, of_both = watermarks([inputs["s"]], [20]), watermarks([*inputs.values()], [20, 30])
+    rules: dict[str, tuple[list[int], Callable[[int], int], tuple[str, ...]]] = {
+        "once": (of_s, lambda time: time, ("s",)),
+        "windows": (of_s, lambda time: (time // 10 + 1) * 10, ("s",)),
+        "pairs": (of_both, lambda time: time, ("s", "u")),
+        "both": (of_both, lambda time: time + 1, ("s", "u")),
+    }
+    for query, (marks, end, nodes) in rules.items():
+        counts = ran.numbers["queries"][query]["late_rows_by_node"]
+        for node in nodes:
+            late = sorted(
+                id_ for number, rows in enumerate(inputs[node]) for id_, _, time in rows
+                if time and end(minutes(time)) <= marks[number]
+            )  # fmt: skip
+            assert late and ran.ids_of(query, node) == late, (query, node)
+            assert counts[node] == len(late), (query, node)
+    assert ran.numbers["queries"]["windows"]["late_rows"] > 50
+    for query in ("once", "pairs"):
+        assert ran.by_spark[query] == ran.numbers["queries"][query]["late_rows"]
 
 
 def test_a_repeated_batch_has_the_same_late_rows_once(

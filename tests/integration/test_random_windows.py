@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SETS = 5
+SETS, BATCHES = 5, 3
 TABLE = """\
 CREATE TABLE {name} (id INT, g INT, k STRING, x INT, ts TIMESTAMP,
     WATERMARK FOR ts AS ts - INTERVAL '{delay} seconds')
@@ -73,10 +73,13 @@ def written(directory: Path, number: int) -> Iterator[tuple[dict[str, Any], int]
                     yield change[side], weight
 
 
-def check(directory: Path, spark: SparkSession, seed: int, sets: int = SETS, extra: int = 0) -> int:
+def check(
+    directory: Path, spark: SparkSession, seed: int, sets: int = SETS, batches: int = BATCHES,
+    extra: int = 0,
+) -> int:  # fmt: skip
     """Computes queries over streams with a restart, and compares. Returns the number of cases."""
     chance = random.Random(seed)
-    streams, queries = Streams(chance, sets), Grammar(chance).queries(extra)
+    streams, queries = Streams(chance, sets, batches), Grammar(chance).queries(extra)
     file = directory / "p.sql"
     file.write_text(script(queries))
     memory.clear()
@@ -168,12 +171,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--sets", type=int, default=SETS)
+    parser.add_argument("--batches", type=int, default=4)
     parser.add_argument("--extra", type=int, default=0, help="queries of random shapes")
     options = parser.parse_args()
     with case_session() as spark:
         for seed in range(options.seed, options.seed + options.seeds):
             with tempfile.TemporaryDirectory() as directory:
-                cases = check(Path(directory), spark, seed, options.sets, options.extra)
+                given = options.sets, options.batches, options.extra
+                cases = check(Path(directory), spark, seed, *given)
             print(f"seed {seed}: {cases} cases: as DuckDB", flush=True)
 
 

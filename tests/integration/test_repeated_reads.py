@@ -179,7 +179,7 @@ CLOSING = (999, "closing", 99, BEGIN + timedelta(days=1))
 
 
 def make_rows(seed: int) -> list[tuple[Any, ...]]:
-    """Returns rows of which each batch of 8 is later than the one before."""
+    """Returns rows in the order of their times."""
     chance = random.Random(seed)
     times = sorted(BEGIN + timedelta(seconds=chance.randrange(120) / 2) for _ in range(24))
     return [
@@ -212,14 +212,12 @@ def test_rows_are_the_answer_of_duckdb(tmp_path: Path, penstock_spark: SparkSess
         for number, (sql, _) in enumerate(QUERIES.values())
     )
     script.write_text(SCRIPT + tables + INSERTS)
-    for number in range(3):
-        for name, every in rows.items():
-            bad = ("{",) if (name, number) == ("t", 1) else ()
-            put(tmp_path, name, number, every[8 * number : 8 * number + 8], *bad)
-        if number == 1:
-            run(script, penstock_spark)
-    for name in rows:
-        put(tmp_path, name, 3, [CLOSING])
+    for name, every in rows.items():
+        put(tmp_path, name, 0, every[:12], *(["{"] if name == "t" else []))
+    run(script, penstock_spark)
+    for name, every in rows.items():
+        put(tmp_path, name, 1, every[12:])
+        put(tmp_path, name, 2, [CLOSING])
     run(script, penstock_spark)
     with duckdb.connect() as connection:
         for name, every in rows.items():

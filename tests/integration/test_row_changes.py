@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -16,6 +17,7 @@ import pytest
 
 from penstock import app
 from penstock.connectors import memory
+from penstock.plan.model import Plan
 from penstock.runtime.dead_letters.store import DeadLetters
 
 if TYPE_CHECKING:
@@ -33,60 +35,76 @@ CHANGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("batches", [1, 3])
-def test_operations_are_applied_in_source_order(
-    tmp_path: Path, penstock_spark: SparkSession, batches: int
-) -> None:
-    plan = app.plan(pipeline(tmp_path, CHANGES, batches, operation_column="op"))
-    outcome = app.run(plan, spark=penstock_spark.newSession())
+def run(directory: Path, spark: SparkSession, **parts: dict[str, dict[str, Any]]) -> Plan:
+    """Runs a pipeline of these sources, transforms and sinks to its end."""
+    path = directory / "changes.json"
+    path.write_text(
+        json.dumps({"name": "changes", "runtime": {"state": str(directory / "state")}, **parts})
+    )
+    plan = app.plan(path)
+    outcome = app.run(plan, spark=spark.newSession())
     assert (outcome.ending, outcome.errors) == ("complete", {})
-    table = memory.tables[tmp_path.name]
-    assert table.column_names == ["id", "name"]
-    assert {row["id"]: row["name"] for row in table.to_pylist()} == {1: "a2", 3: "c2", 4: "d2"}
-    dead_letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
-    assert [(each["node"], each["code"]) for each in dead_letters] == [("out", "unknown-operation")]
-    assert json.loads(dead_letters[0]["payload"]) == {"op": "x", "id": 2, "name": "bad"}
+    return plan
 
 
-def test_the_last_row_of_a_key_is_written_once(
-    tmp_path: Path, penstock_spark: SparkSession
-) -> None:
-    rows = [{"id": number % 7, "name": str(number)} for number in range(200)]
-    plan = app.plan(pipeline(tmp_path, rows, 2))
-    outcome = app.run(plan, spark=penstock_spark.newSession())
-    assert (outcome.ending, outcome.errors) == ("complete", {})
-    found = {row["id"]: row["name"] for row in memory.tables[tmp_path.name].to_pylist()}
+def dead_letters(plan: Plan) -> list[dict[str, Any]]:
+    return list(DeadLetters(plan.state / "dead_letters").read().to_pylist())
+
+
+def table(directory: Path, name: str) -> list[dict[str, Any]]:
+    """Returns the rows of a sink in memory."""
+    return list(memory.tables[f"{directory.name} {name}"].to_pylist())
+
+
+def in_memory(directory: Path, name: str, from_: str, **more: str) -> dict[str, str]:
+    """Returns the options of a sink in memory."""
+    return {"type": "memory", "from": from_, "name": f"{directory.name} {name}", **more}
+
+
+def test_rows_are_applied_in_source_order(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    numbers = [{"id": number % 7, "name": str(number)} for number in range(200)]
+    inputs: dict[str, dict[str, Any]] = {
+        "last": {"rows": numbers, "batches": 2, "schema": "id INT, name STRING"},
+        **{f"changes{batches}": {"rows": CHANGES, "batches": batches, "operation_column": "op",
+                                 "schema": "op STRING, id INT, name STRING"}
+           for batches in (1, 3)},
+    }  # fmt: skip
+    plan = run(
+        tmp_path, penstock_spark,
+        sources={name: {"type": "memory", "partitions": 3, "primary_key": "id", **options}
+                 for name, options in inputs.items()},
+        transforms={f"kept_{name}": {"type": "filter", "from": name, "where": "id > -1"}
+                    for name in inputs},
+        sinks={f"out_{name}": in_memory(tmp_path, name, f"kept_{name}", mode="upsert")
+               for name in inputs},
+    )  # fmt: skip
+    for name in ("changes1", "changes3"):
+        rows = table(tmp_path, name)
+        assert [*rows[0]] == ["id", "name"]
+        assert {row["id"]: row["name"] for row in rows} == {1: "a2", 3: "c2", 4: "d2"}
+    found = {row["id"]: row["name"] for row in table(tmp_path, "last")}
     assert found == {number % 7: str(number) for number in range(193, 200)}
-    assert memory.tables[tmp_path.name].num_rows == 7
+    assert len(table(tmp_path, "last")) == 7
+    letters = dead_letters(plan)
+    assert sorted((each["node"], each["code"]) for each in letters) == [
+        ("out_changes1", "unknown-operation"), ("out_changes3", "unknown-operation")
+    ]  # fmt: skip
+    for letter in letters:
+        assert json.loads(letter["payload"]) == {"op": "x", "id": 2, "name": "bad"}
 
 
 def test_a_plan_runs_twice(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    plan = app.plan(pipeline(tmp_path, [{"id": 1, "name": "a"}], 1))
+    rows = [{"id": 1, "name": "a"}]
+    plan = run(
+        tmp_path, penstock_spark,
+        sources={"rows": {"type": "memory", "rows": rows, "primary_key": "id"}},
+        sinks={"out": in_memory(tmp_path, "out", "rows", mode="upsert")},
+    )  # fmt: skip
     before = {name: dict(vars(node.component)) for name, node in plan.nodes.items()}
-    for _ in range(2):
-        options = app.RunOptions(fresh=True)
-        outcome = app.run(plan, spark=penstock_spark.newSession(), options=options)
-        assert (outcome.ending, outcome.errors) == ("complete", {})
+    options = app.RunOptions(fresh=True)
+    outcome = app.run(plan, spark=penstock_spark.newSession(), options=options)
+    assert (outcome.ending, outcome.errors) == ("complete", {})
     assert {name: dict(vars(node.component)) for name, node in plan.nodes.items()} == before
-
-
-def pipeline(directory: Path, rows: list[dict[str, Any]], batches: int, **source: Any) -> Path:
-    """Writes a pipeline whose sink upserts by the key of the source."""
-    columns = (
-        "op STRING, id INT, name STRING" if "operation_column" in source else "id INT, name STRING"
-    )
-    path = directory / "changes.json"
-    spec = {
-        "name": "changes",
-        "runtime": {"state": str(directory / "state")},
-        "sources": {"rows": {"type": "memory", "rows": rows, "batches": batches, "partitions": 3,
-                             "schema": columns, "primary_key": "id", **source}},
-        "transforms": {"kept": {"type": "filter", "from": "rows", "where": "id > -1"}},
-        "sinks": {"out": {"type": "memory", "from": "kept", "mode": "upsert",
-                          "name": directory.name}},
-    }  # fmt: skip
-    path.write_text(json.dumps(spec))
-    return path
 
 
 ANN, BOB = {"id": 1, "name": "ann"}, {"id": 2, "name": "bob"}
@@ -108,45 +126,38 @@ def payloads() -> list[str]:
     return [json.dumps(event) for event in EVENTS]
 
 
-@pytest.mark.parametrize("batches", [1, 5])
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [{"type": "filter", "where": "name <> 'hidden'"},
-         {"type": "select", "columns": ["id", "upper(name) AS name"]}],
-        [{"type": "sql", "sql": "SELECT id, upper(name) AS name FROM rows WHERE name <> 'hidden'"}],
-        [{"type": "sql", "sql": "WITH some AS (SELECT * FROM rows WHERE name <> 'hidden') "
-                                "SELECT id, upper(some.name) AS name FROM some"}],
-    ],
-    ids=["filter", "sql", "cte"],
-)  # fmt: skip
-def test_a_filter_of_changes_deletes(
-    tmp_path: Path, penstock_spark: SparkSession, steps: list[dict[str, Any]], batches: int
-) -> None:
-    nodes, above = {}, "rows"
-    for number, step in enumerate(steps):
-        origin = {} if step["type"] == "sql" else {"from": above}
-        above = f"step{number}"
-        nodes[above] = {**origin, **step}
-    spec = {
-        "runtime": {"state": str(tmp_path / "state")},
-        "sources": {"rows": {"type": "memory", "payloads": payloads(), "batches": batches,
-                             "schema": "id INT NOT NULL, name STRING", "primary_key": "id",
-                             "format": "debezium_json"}},
-        "transforms": nodes,
-        "sinks": {"out": {"type": "memory", "from": above, "mode": "upsert",
-                          "name": tmp_path.name}},
-    }  # fmt: skip
-    path = tmp_path / "changes.json"
-    path.write_text(json.dumps(spec))
-    plan = app.plan(path)
-    outcome = app.run(plan, spark=penstock_spark.newSession())
-    assert (outcome.ending, outcome.errors) == ("complete", {})
-    table = memory.tables[tmp_path.name]
-    assert table.column_names == ["id", "name"]
-    assert {row["id"]: row["name"] for row in table.to_pylist()} == KEPT
-    dead_letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
-    assert [letter["code"] for letter in dead_letters] == ["unknown-operation"]
+def test_a_filter_of_changes_deletes(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """As a filter, as SQL, and as SQL with a table expression; in one batch and in several."""
+    sources, transforms, sinks = {}, {}, {}
+    for batches in (1, 3):
+        rows = f"rows{batches}"
+        sources[rows] = {"type": "memory", "payloads": payloads(), "batches": batches,
+                         "schema": "id INT NOT NULL, name STRING", "primary_key": "id",
+                         "format": "debezium_json"}  # fmt: skip
+        transforms |= {
+            f"filter{batches}": {"type": "filter", "from": rows, "where": "name <> 'hidden'"},
+            f"select{batches}": {"type": "select", "from": f"filter{batches}",
+                                 "columns": ["id", "upper(name) AS name"]},
+            f"sql{batches}": {
+                "type": "sql",
+                "sql": f"SELECT id, upper(name) AS name FROM {rows} WHERE name <> 'hidden'",
+            },
+            f"cte{batches}": {
+                "type": "sql",
+                "sql": f"WITH some AS (SELECT * FROM {rows} WHERE name <> 'hidden') "
+                "SELECT id, upper(some.name) AS name FROM some",
+            },
+        }  # fmt: skip
+        for name in (f"select{batches}", f"sql{batches}", f"cte{batches}"):
+            sinks[f"out_{name}"] = in_memory(tmp_path, name, name, mode="upsert")
+    plan = run(tmp_path, penstock_spark, sources=sources, transforms=transforms, sinks=sinks)
+    for name in sinks:
+        found = table(tmp_path, name.removeprefix("out_"))
+        assert [*found[0]] == ["id", "name"]
+        assert {row["id"]: row["name"] for row in found} == KEPT, name
+    assert sorted((letter["node"], letter["code"]) for letter in dead_letters(plan)) == [
+        ("rows1", "unknown-operation"), ("rows3", "unknown-operation"),
+    ]  # fmt: skip
 
 
 def test_changes_in_a_script(tmp_path: Path, penstock_spark: SparkSession) -> None:
@@ -240,69 +251,72 @@ def moves(chance: random.Random) -> tuple[list[dict[str, Any]], dict[str, str]]:
     return events, {seat: name for name, seat in seats.items()}
 
 
-@pytest.mark.parametrize(("batches", "partitions"), [(1, 1), (1, 4), (2, 1), (7, 3)])
 def test_a_changed_key_deletes_no_row_of_another_key(
-    tmp_path: Path, penstock_spark: SparkSession, batches: int, partitions: int
+    tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
-    events, seats = moves(random.Random(batches))
-    assert seated(tmp_path, penstock_spark, events, batches, partitions) == seats
+    divisions = [(1, 1), (1, 4), (2, 1), (4, 3)]
+    moved = {
+        f"rows{batches}_{parts}": moves(random.Random(batches)) for batches, parts in divisions
+    }
+    run(
+        tmp_path, penstock_spark,
+        sources={name: seats(events, batches, parts)
+                 for (name, (events, _)), (batches, parts) in zip(
+                     moved.items(), divisions, strict=True)},
+        sinks={f"{name}_out": in_memory(tmp_path, name, name, primary_key="seat")
+               for name in moved},
+    )  # fmt: skip
+    assert {name: seated(tmp_path, name) for name in moved} == {
+        name: at_the_end for name, (_, at_the_end) in moved.items()
+    }
 
 
-@pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize("batches", [1, 2, 4])
-@pytest.mark.parametrize("first", ["Ida", "Tom"])
-def test_two_rows_swap_the_key_of_a_sink(
-    tmp_path: Path, penstock_spark: SparkSession, first: str, batches: int, log: bool
-) -> None:
+def test_two_rows_swap_the_key_of_a_sink(tmp_path: Path, penstock_spark: SparkSession) -> None:
     swap = [
         {"op": "u", "before": IDA, "after": IDA | {"seat": "12B"}},
         {"op": "u", "before": TOM, "after": TOM | {"seat": "12A"}},
     ]
-    events = [*SEATED, *(swap if first == "Ida" else reversed(swap))]
-    expected = {"12A": "Tom", "12B": "Ida"}
-    if not log:
-        assert seated(tmp_path, penstock_spark, events, batches, 2) == expected
-        return
-    sink = {"type": "files", "path": str(tmp_path / "log"), "format": "debezium_json"}
-    seated(tmp_path, penstock_spark, events, batches, 2, sink)
-    table: dict[str, str] = {}
-    for file in sorted((tmp_path / "log").glob("*.jsonl")):
+    sources, sinks = {}, {}
+    changes = {"one": (swap, 1), "two": (swap, 2), "each": (swap, 4), "reversed": (swap[::-1], 2)}
+    for name, (events, batches) in changes.items():
+        sources[name] = seats([*SEATED, *events], batches, 2)
+        sinks[f"{name}_out"] = in_memory(tmp_path, name, name, primary_key="seat")
+        sinks[f"{name}_log"] = {
+            "type": "files", "from": name, "primary_key": "seat",
+            "path": str(tmp_path / name), "format": "debezium_json",
+        }  # fmt: skip
+    run(tmp_path, penstock_spark, sources=sources, sinks=sinks)
+    for name in sources:
+        assert seated(tmp_path, name) == {"12A": "Tom", "12B": "Ida"}, name
+        assert logged(tmp_path / name) == {"12A": "Tom", "12B": "Ida"}, name
+
+
+def seats(events: list[dict[str, Any]], batches: int, partitions: int) -> dict[str, Any]:
+    """Returns the options of a source of events, whose primary key is the passenger."""
+    return {"type": "memory", "payloads": [json.dumps(event) for event in events],
+            "batches": batches, "partitions": partitions,
+            "schema": "passenger STRING, seat STRING", "primary_key": "passenger",
+            "format": "debezium_json"}  # fmt: skip
+
+
+def seated(directory: Path, name: str) -> dict[str, str]:
+    """Returns the passengers by seat of a sink whose primary key is the seat."""
+    rows = table(directory, name)
+    assert len({row["seat"] for row in rows}) == len(rows)
+    return {row["seat"]: row["passenger"] for row in rows}
+
+
+def logged(directory: Path) -> dict[str, str]:
+    """Returns the passengers by seat after all events of a log."""
+    passengers: dict[str, str] = {}
+    for file in sorted(directory.glob("*.jsonl")):
         for line in file.read_text().splitlines():
             event = json.loads(line)
             row = event["after"] or event["before"]
-            table.pop(row["seat"], None)
+            passengers.pop(row["seat"], None)
             if event["after"]:
-                table[row["seat"]] = row["passenger"]
-    assert table == expected
-
-
-def seated(
-    directory: Path,
-    spark: SparkSession,
-    events: list[dict[str, Any]],
-    batches: int,
-    partitions: int,
-    sink: dict[str, Any] | None = None,
-) -> dict[str, str]:
-    """Returns the passengers by seat of a sink whose primary key is the seat."""
-    memory_sink = {"type": "memory", "name": directory.name}
-    spec = {
-        "runtime": {"state": str(directory / "state")},
-        "sources": {"rows": {"type": "memory", "payloads": [json.dumps(e) for e in events],
-                             "batches": batches, "partitions": partitions,
-                             "schema": "passenger STRING, seat STRING",
-                             "primary_key": "passenger", "format": "debezium_json"}},
-        "sinks": {"out": {**(sink or memory_sink), "from": "rows", "primary_key": "seat"}},
-    }  # fmt: skip
-    path = directory / "changes.json"
-    path.write_text(json.dumps(spec))
-    outcome = app.run(app.plan(path), spark=spark.newSession())
-    assert (outcome.ending, outcome.errors) == ("complete", {})
-    if sink is not None:
-        return {}
-    rows = memory.tables[directory.name].to_pylist()
-    assert len({row["seat"] for row in rows}) == len(rows)
-    return {row["seat"]: row["passenger"] for row in rows}
+                passengers[row["seat"]] = row["passenger"]
+    return passengers
 
 
 FIRST = [(1, 1, 5, "i"), (2, 1, 6, "i"), (3, 2, 7, "i"), (4, 2, 3, "i"), (5, 1, 9, "i")]
@@ -312,12 +326,6 @@ LEFT_OVER = {1: (1, 1), 3: (3, 8), 4: (2, 3), 5: (None, 2), 6: (2, 4)}
 CONDITIONS = {
     "where": "SELECT k, count(*) AS n FROM a WHERE x > 2 GROUP BY k",
     "not_null": "SELECT k, sum(x) AS n FROM a WHERE k IS NOT NULL GROUP BY k",
-    "having": "SELECT k, count(*) AS n FROM a WHERE x > 2 GROUP BY k HAVING count(*) > 1",
-    "selected": "SELECT DISTINCT k, x FROM a WHERE x > 2",
-    "self_join": "SELECT p.id AS k, q.id AS n FROM a p JOIN a q ON p.k = q.k AND p.x > q.x",
-    "left_join": "SELECT p.id AS k, q.x AS n FROM a p LEFT JOIN a q ON p.k = q.k AND q.x > 5",
-    "top": "SELECT k, x AS n FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY x DESC) "
-           "AS r FROM a WHERE x > 2) q WHERE r = 1",
     "exploded": "SELECT k, count(e) AS n FROM (SELECT k, explode(array(x, 1)) AS e FROM a "
                 "WHERE x > 2) q GROUP BY k",
     "of_constants": "SELECT a.id AS k, v.n FROM a JOIN (VALUES (1, 10), (2, 20)) v(k, n) "
@@ -335,58 +343,53 @@ STATELESS = {
 }
 
 
-@pytest.mark.parametrize("format_", ["json", "csv", "parquet"])
-def test_conditions_discard_no_changes(
-    tmp_path: Path, penstock_spark: SparkSession, format_: str
-) -> None:
+def test_conditions_discard_no_changes(tmp_path: Path, penstock_spark: SparkSession) -> None:
     """An update without the row before may leave a condition, and a delete has only the key."""
-    columns = {"id": pa.int32(), "k": pa.int32(), "x": pa.int32(), "op": pa.string()}
-    (tmp_path / "a").mkdir()
     for number, rows in enumerate((FIRST, SECOND)):
-        table = pa.Table.from_pylist(
-            [dict(zip(columns, row, strict=True)) for row in rows],
-            schema=pa.schema(list(columns.items())),
-        )
-        path = tmp_path / "a" / f"{number}.{format_}"
-        if format_ == "parquet":
-            pq.write_table(table, path)
-        elif format_ == "csv":
-            pa.csv.write_csv(table, path)
-        else:
-            path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-    queries = CONDITIONS if format_ == "parquet" else {"where": CONDITIONS["where"]}
-    stateless = STATELESS if format_ == "parquet" else {}
-    batch = {name: {"scope": "batch"} if name == "batch" else {} for name in stateless}
-    spec = {
-        "runtime": {"state": str(tmp_path / "state")},
-        "sources": {
-            "a": {"type": "files", "path": "a", "format": format_, "max_files": 1, "order": "name",
-                  "schema": "id INT, k INT, x INT, op STRING", "primary_key": "id",
-                  "operation_column": "op"},
+        put_changes(tmp_path, number, rows)
+    where = CONDITIONS["where"]
+    queries = {**CONDITIONS, **{f"where_{format_}": where.replace("FROM a", f"FROM {format_}")
+                                for format_ in ("json", "csv")}}  # fmt: skip
+    run(
+        tmp_path, penstock_spark,
+        sources={
+            **{name: {"type": "files", "path": format_, "format": format_, "max_files": 1,
+                      "order": "name", "schema": "id INT, k INT, x INT, op STRING",
+                      "primary_key": "id", "operation_column": "op"}
+               for name, format_ in {"a": "parquet", "json": "json", "csv": "csv"}.items()},
             "t": {"type": "memory", "rows": [{"k": 1, "n": 10}, {"k": 2, "n": 20}], "static": True,
                   "schema": "k INT, n INT"},
         },
-        "transforms": {
-            name: {"type": "sql", "sql": sql, **batch.get(name, {})}
-            for name, sql in (queries | stateless).items()
+        transforms={
+            name: {"type": "sql", "sql": sql, **({"scope": "batch"} if name == "batch" else {})}
+            for name, sql in (queries | STATELESS).items()
         },
-        "sinks": {
+        sinks={
             **{f"{name}_log": {"type": "files", "from": name, "path": f"log/{name}",
                                "format": "debezium_json"} for name in queries},
-            **{f"{name}_table": {"type": "memory", "from": name, "mode": "upsert",
-                                 "name": f"{tmp_path.name}-{name}"} for name in stateless},
+            **{f"{name}_table": in_memory(tmp_path, name, name, mode="upsert")
+               for name in STATELESS},
         },
-    }  # fmt: skip
-    path = tmp_path / "changes.json"
-    path.write_text(json.dumps(spec))
-    outcome = app.run(app.plan(path), spark=penstock_spark.newSession())
-    assert (outcome.ending, outcome.errors) == ("complete", {})
+    )  # fmt: skip
     found = {name: folded(tmp_path / "log" / name) for name in queries}
-    found |= {
-        name: Counter(map(_values, memory.tables[f"{tmp_path.name}-{name}"].to_pylist()))
-        for name in stateless
-    }
-    assert found == {name: answer(sql) for name, sql in (queries | stateless).items()}
+    found |= {name: Counter(map(_values, table(tmp_path, name))) for name in STATELESS}
+    expected = {name: answer(sql) for name, sql in (CONDITIONS | STATELESS).items()}
+    assert found == expected | dict.fromkeys(("where_json", "where_csv"), expected["where"])
+
+
+def put_changes(directory: Path, number: int, rows: list[tuple[Any, ...]]) -> None:
+    """Writes the changes of a batch in three formats."""
+    columns = {"id": pa.int32(), "k": pa.int32(), "x": pa.int32(), "op": pa.string()}
+    changes = pa.Table.from_pylist(
+        [dict(zip(columns, row, strict=True)) for row in rows],
+        schema=pa.schema(list(columns.items())),
+    )
+    for format_ in ("parquet", "csv", "json"):
+        (directory / format_).mkdir(exist_ok=True)
+    pq.write_table(changes, directory / f"parquet/{number}.parquet")
+    pa.csv.write_csv(changes, directory / f"csv/{number}.csv")
+    lines = "".join(json.dumps(row) + "\n" for row in changes.to_pylist())
+    (directory / f"json/{number}.json").write_text(lines)
 
 
 def answer(sql: str) -> Counter[tuple[Any, ...]]:
@@ -422,44 +425,44 @@ def _values(row: dict[str, Any]) -> tuple[Any, ...]:
 UNKNOWN = [None, "", "INSERT", "U"]
 
 
-@pytest.mark.parametrize("declared", ["source", "transform"])
-@pytest.mark.parametrize("updating", [True, False])
 def test_an_unknown_operation_is_a_dead_letter(
-    tmp_path: Path, penstock_spark: SparkSession, declared: str, updating: bool
+    tmp_path: Path, penstock_spark: SparkSession
 ) -> None:
     """It deletes no row, also if the row does not meet a condition."""
     rows: list[dict[str, Any]] = [{"id": number, "op": "i"} for number in range(4)]
     rows += [{"id": number, "op": op} for number, op in enumerate(UNKNOWN)]
     rows += [{"id": 9, "op": "INSERT"}]
-    of_source = declared == "source"
-    kept = "op" if of_source else "CASE WHEN op = 'i' THEN 'i' END AS kind"
-    column = {} if of_source else {"operation_column": "kind"}
-    sql = "SELECT count(*) AS id FROM kept" if updating else "SELECT id FROM kept"
-    spec = {
-        "runtime": {"state": str(tmp_path / "state")},
-        "sources": {"rows": {"type": "memory", "rows": rows, "primary_key": "id",
-                             "schema": "id BIGINT, op STRING",
-                             **({"operation_column": "op"} if of_source else {})}},
-        "transforms": {
-            "read": {"type": "sql", "sql": f"SELECT id, {kept} FROM rows", **column},
-            "kept": {"type": "filter", "from": "read", "where": "id < 5"},
-            "result": {"type": "sql", "sql": sql},
-        },
-        "sinks": {"out": {"type": "memory", "from": "result", "name": tmp_path.name,
-                          "primary_key": "id"}},
-    }  # fmt: skip
-    path = tmp_path / "changes.json"
-    path.write_text(json.dumps(spec))
-    plan = app.plan(path)
-    outcome = app.run(plan, spark=penstock_spark.newSession())
-    assert (outcome.ending, outcome.errors) == ("complete", {})
-    found = [row["id"] for row in memory.tables[tmp_path.name].to_pylist()]
-    assert found == ([4] if updating else [0, 1, 2, 3])
-    dead_letters = DeadLetters(plan.state / "dead_letters").read().to_pylist()
-    node = ("rows" if of_source else "read") if updating else "out"
-    assert {(each["node"], each["code"]) for each in dead_letters} == {(node, "unknown-operation")}
-    payloads = sorted(json.loads(each["payload"])["id"] for each in dead_letters)
-    assert payloads == [0, 1, 2, 3, 9]
+    sources, transforms, sinks = {}, {}, {}
+    expected: dict[str, list[int]] = {}
+    expected_rows = []
+    for declared, updating in itertools.product(("source", "transform"), (True, False)):
+        of_source, number = declared == "source", len(sources)
+        kept = "op" if of_source else "CASE WHEN op = 'i' THEN 'i' END AS kind"
+        sources[f"rows{number}"] = {
+            "type": "memory", "rows": rows, "primary_key": "id", "schema": "id BIGINT, op STRING",
+            **({"operation_column": "op"} if of_source else {}),
+        }  # fmt: skip
+        columns = "count(*) AS id" if updating else "id"
+        transforms |= {
+            f"read{number}": {"type": "sql", "sql": f"SELECT id, {kept} FROM rows{number}",
+                              **({} if of_source else {"operation_column": "kind"})},
+            f"kept{number}": {"type": "filter", "from": f"read{number}", "where": "id < 5"},
+            f"result{number}": {"type": "sql", "sql": f"SELECT {columns} FROM kept{number}"},
+        }  # fmt: skip
+        sinks[f"out{number}"] = in_memory(
+            tmp_path, str(number), f"result{number}", primary_key="id"
+        )
+        node = ("rows" if of_source else "read") if updating else "out"
+        expected[f"{node}{number}"] = [0, 1, 2, 3, 9]
+        expected_rows.append([4] if updating else [0, 1, 2, 3])
+    plan = run(tmp_path, penstock_spark, sources=sources, transforms=transforms, sinks=sinks)
+    found = [[row["id"] for row in table(tmp_path, str(number))] for number in range(len(sinks))]
+    assert found == expected_rows
+    letters: dict[str, list[int]] = {}
+    for letter in dead_letters(plan):
+        assert letter["code"] == "unknown-operation"
+        letters.setdefault(letter["node"], []).append(json.loads(letter["payload"])["id"])
+    assert {node: sorted(ids) for node, ids in letters.items()} == expected
 
 
 def test_a_column_of_chance_is_computed_once(tmp_path: Path, penstock_spark: SparkSession) -> None:

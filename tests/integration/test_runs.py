@@ -186,39 +186,31 @@ def test_a_failing_query_and_the_others(place: Place, policy: str) -> None:
     outcome = place.run(ORDERS, TWO, runtime)
     assert (outcome.ending, outcome.exit_code) == ("failed", 1)
     assert list(outcome.errors) == ["hourly"]
+    error = outcome.errors["hourly"]
+    assert error.code == "divide-by-zero"
+    assert error.where is not None
+    assert "sum(price) / min(n)" in error.where.text[error.where.column - 1 :]
     if policy == "stop_query":
         assert ids(place.rows()) == [1, 2, 3, 4, 5]
 
 
-def test_an_error_below_state_has_its_place(place: Place) -> None:
-    place.give("a", order(1, n=0))
-    outcome = place.run(ORDERS, TWO)
-    (error,) = outcome.errors.values()
-    assert error.code == "divide-by-zero"
-    assert error.where is not None
-    assert "sum(price) / min(n)" in error.where.text[error.where.column - 1 :]
-
-
-def test_the_end_of_the_input_closes_the_windows(place: Place) -> None:
-    place.give("a", order(1), order(2, hour=1))
-    place.give("b", order(3, hour=1))
-    assert place.run(ORDERS, HOURLY, sink("hourly")).ending == "complete"
-    assert [row["orders"] for row in place.rows()] == [1, 2]
-    with pytest.raises(StateError) as caught:
-        place.run(ORDERS, HOURLY, sink("hourly"))
-    assert caught.value.code == "complete"
-
-
-def test_caught_up_leaves_the_windows_open(place: Place) -> None:
+def test_caught_up_leaves_the_windows_open_and_the_end_closes_them(place: Place) -> None:
     place.give("a", order(1), order(2))
     outcome = place.run(ORDERS, HOURLY, sink("hourly"), until="caught_up")
     assert outcome.ending == "caught_up"
     assert place.rows() == []
+    with pytest.raises(StateError) as caught:
+        place.run(ORDERS, HOURLY.replace("1 hour", "2 hours"), sink("hourly"))
+    assert caught.value.code == "changed-plan"
+    assert 'transform "hourly": sql changed' in str(caught.value.detail)
     place.give("b", order(3), order(4, hour=3))
     place.run(ORDERS, HOURLY, sink("hourly"), until="caught_up")
     assert [row["orders"] for row in place.rows()] == [3]
     assert place.run(ORDERS, HOURLY, sink("hourly")).ending == "complete"
     assert [row["orders"] for row in place.rows()] == [3, 1]
+    with pytest.raises(StateError) as caught:
+        place.run(ORDERS, HOURLY, sink("hourly"))
+    assert caught.value.code == "complete"
 
 
 def test_a_complete_stream_without_windows_goes_on(place: Place) -> None:
@@ -230,42 +222,35 @@ def test_a_complete_stream_without_windows_goes_on(place: Place) -> None:
     assert ids(place.rows()) == [1, 2]
 
 
-def test_fresh_logs_the_removed_state(place: Place) -> None:
+def test_replay_does_not_reach_what_is_remembered_and_fresh_removes_it(place: Place) -> None:
     place.give("a", order(1), "not json")
     place.run(ORDERS, HOURLY, sink("hourly"))
     assert len(place.dead_letters()) == 1
+    done = app.replay(place.plan(ORDERS, HOURLY, sink("hourly")), spark=place.spark.newSession())
+    assert [(node.node, node.count) for node in done.skipped] == [("orders", 1)]
+    assert "hourly" in done.skipped[0].reason
     assert place.run(ORDERS, HOURLY, sink("hourly"), fresh=True).ending == "complete"
     assert "removed offsets and open windows of hourly, dead letters" in place.notes[-1]
     assert len(place.dead_letters()) == 1
 
 
-def test_another_window_is_an_error(place: Place) -> None:
-    place.give("a", order(1))
-    place.run(ORDERS, HOURLY, sink("hourly"), until="caught_up")
-    with pytest.raises(StateError) as caught:
-        place.run(ORDERS, HOURLY.replace("1 hour", "2 hours"), sink("hourly"))
-    assert caught.value.code == "changed-plan"
-    assert 'transform "hourly": sql changed' in str(caught.value.detail)
-
-
 INFERRED = ORDERS.replace("    schema: id LONG, price DOUBLE, n INT, at TIMESTAMP\n", "")
 
 
-@pytest.mark.parametrize("transforms, source", [(HOURLY, "hourly"), ("", "orders")])
-def test_an_unchanged_pipeline_with_inferred_columns_goes_on(
-    place: Place, transforms: str, source: str
-) -> None:
+def test_an_unchanged_pipeline_with_inferred_columns_goes_on(place: Place) -> None:
+    """With a query that has state, and with one that has none."""
     assert "schema:" not in INFERRED
+    sinks = sink("hourly") + "  all: {type: files, from: orders, path: all}\n"
     place.give("a", order(1))
-    place.run(INFERRED, transforms, sink(source), until="caught_up")
+    place.run(INFERRED, HOURLY, sinks, until="caught_up")
     place.give("b", order(2))
-    place.run(INFERRED, transforms, sink(source), until="caught_up")
+    place.run(INFERRED, HOURLY, sinks, until="caught_up")
     assert [note for note in place.notes if "changed" in note] == []
+    assert ids(place.rows("all")) == [1, 2]
     declared = f"{INFERRED}    schema: at TIMESTAMP, id LONG\n"
-    if transforms:
-        with pytest.raises(StateError) as caught:
-            place.run(declared, transforms, sink(source), until="caught_up")
-        assert 'source "orders": columns changed' in str(caught.value.detail)
+    with pytest.raises(StateError) as caught:
+        place.run(declared, HOURLY, sinks, until="caught_up")
+    assert 'source "orders": columns changed' in str(caught.value.detail)
 
 
 def test_two_runs_at_once_are_an_error(place: Place) -> None:
@@ -335,7 +320,7 @@ transforms:
 """
 
 
-def test_bad_records_go_to_the_dead_letters(place: Place) -> None:
+def test_bad_records_are_dead_letters_and_replay_enters_where_they_failed(place: Place) -> None:
     place.give("a", *DIRTY)
     assert place.run(ORDERS, STEPS, sink("step")).ending == "complete"
     assert ids(place.rows()) == [1, 5]
@@ -346,11 +331,6 @@ def test_bad_records_go_to_the_dead_letters(place: Place) -> None:
         ("unit", "transform", "divide-by-zero", 3),
         ("step", "transform", "rejected", None),
     }
-
-
-def test_replay_enters_where_a_record_failed(place: Place) -> None:
-    place.give("a", *DIRTY)
-    place.run(ORDERS, STEPS, sink("step"))
     spark = place.spark.newSession()
     again = PipelineControl.of(place.plan(ORDERS, STEPS, sink("step"))).replay(spark=spark)
     assert (again.replayed, again.failed) == (0, 4)
@@ -377,16 +357,6 @@ def test_a_letter_without_payload_is_skipped(place: Place) -> None:
     assert "payload" in again.skipped[0].reason
     assert before["payload"] is None
     assert after == before
-
-
-def test_replay_does_not_reach_what_is_remembered(place: Place) -> None:
-    place.give("a", order(1), "not json")
-    place.run(ORDERS, HOURLY, sink("hourly"))
-    done = PipelineControl.of(place.plan(ORDERS, HOURLY, sink("hourly"))).replay(
-        spark=place.spark.newSession()
-    )
-    assert [(node.node, node.count) for node in done.skipped] == [("orders", 1)]
-    assert "hourly" in done.skipped[0].reason
 
 
 def test_dead_letters_may_go_to_a_sink(place: Place) -> None:

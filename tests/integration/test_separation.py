@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from pyspark.sql.functions import udf
 from penstock import app
 from penstock.engine.failures import separation
 from penstock.engine.failures.bisect import Bisection
-from penstock.engine.failures.separation import NotSeparable
-from penstock.engine.row_checks.row_checks import ROW, find_checks, number_rows
+from penstock.engine.row_checks.row_checks import ROW, Check, find_checks, number_rows
 from penstock.plan.model import Query
 from penstock.runtime.batch_events import BatchEvents
 from penstock.runtime.dead_letters.store import DeadLetters
@@ -34,32 +34,40 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def input_(penstock_spark: SparkSession) -> Iterator[DataFrame]:
-    frame = penstock_spark.createDataFrame(ROWS, "id LONG, n INT, text STRING, items ARRAY<INT>")
+@dataclass
+class Input:
+    """The frame that the tables `raw` and `rows` have, with and without numbers."""
+
+    frame: DataFrame
+    numbered: DataFrame
+    ids: dict[int, int]
+    """The ID of each row by its number."""
+
+    def failures(self, frame: DataFrame) -> dict[int, str]:
+        """Returns the IDs of failing rows, and the codes of their errors."""
+        found: dict[int, str] = {}
+        for check in find_checks(frame, self.frame, self.numbered):
+            numbers = check.numbers().to_pylist()
+            errors = list(check.errors(min(self.ids), max(self.ids)))
+            assert [number for number, _ in errors] == numbers
+            for number, error in errors:
+                found[self.ids[number]] = error.code
+        return found
+
+
+@pytest.fixture(scope="module")
+def input_(penstock_spark: SparkSession) -> Iterator[Input]:
+    spark = penstock_spark
+    frame = spark.createDataFrame(ROWS, "id LONG, n INT, text STRING, items ARRAY<INT>")
     frame.coalesce(1).createOrReplaceTempView("raw")
-    frame = penstock_spark.table("raw").coalesce(1)
+    frame = spark.table("raw").coalesce(1)
     frame.createOrReplaceTempView("rows")
-    penstock_spark.createDataFrame([(1, "one"), (5, "five")], "k INT, name STRING").createTempView(
-        "names"
-    )
-    yield frame
+    names = spark.createDataFrame([(1, "one"), (5, "five")], "k INT, name STRING")
+    names.createTempView("names")
+    numbered = number_rows(frame)
+    yield Input(frame, numbered, {row[ROW]: row["id"] for row in numbered.collect()})
     for view in ("raw", "rows", "names"):
-        penstock_spark.catalog.dropTempView(view)
-
-
-def failures(frame: DataFrame, input_: DataFrame) -> dict[int, str]:
-    """Returns the IDs of failing rows, and the codes of their errors."""
-    numbered = number_rows(input_)
-    ids = {row[ROW]: row["id"] for row in numbered.collect()}
-    found: dict[int, str] = {}
-    for check in find_checks(frame, input_, numbered):
-        numbers = check.numbers().to_pylist()
-        errors = list(check.errors(min(ids), max(ids)))
-        assert [number for number, _ in errors] == numbers
-        for number, error in errors:
-            found[ids[number]] = error.code
-    return found
+        spark.catalog.dropTempView(view)
 
 
 BY_ZERO, NO_NUMBER, NO_INDEX = "divide-by-zero", "cast-invalid-input", "invalid-array-index"
@@ -109,14 +117,14 @@ SAME_KEY, NULL_KEY = "duplicated-map-key", "null-map-key"
     ],
 )  # fmt: skip
 def test_checks_find_exactly_the_failing_rows(
-    penstock_spark: SparkSession, input_: DataFrame, sql: str, expected: dict[int, str]
+    penstock_spark: SparkSession, input_: Input, sql: str, expected: dict[int, str]
 ) -> None:
-    assert failures(penstock_spark.sql(sql), input_) == expected
+    assert input_.failures(penstock_spark.sql(sql)) == expected
 
 
-def test_expressions_with_functions_in_python_are_not_checked(input_: DataFrame) -> None:
+def test_expressions_with_functions_in_python_are_not_checked(input_: Input) -> None:
     twice = udf(lambda number: number, "long")
-    assert failures(input_.select(1 / twice("n"), twice("id")), input_) == {}
+    assert input_.failures(input_.frame.select(1 / twice("n"), twice("id"))) == {}
 
 
 PIPELINE = """\
@@ -196,10 +204,7 @@ def test_failing_rows_are_dead_letters_without_a_search_row_by_row(
 def test_rows_that_cannot_be_separated_are_bisected(
     directory: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise NotSeparable
-
-    monkeypatch.setattr(separation._Failures, "parts", fail)
+    monkeypatch.setattr(Check, "errors", lambda *_: iter(()))
     text = PIPELINE.replace("rows: 300", "rows: 11")
     (directory / "shop.yaml").write_text(text)
     assert cli(directory, "run", "shop.yaml").returncode == 0

@@ -47,7 +47,58 @@ def stream(**trigger):
     )
 """
 
-AWAIT = "spark.streams.awaitAnyTermination()"
+ARCHIVED = """
+beans = spark._jvm.java.lang.management.ManagementFactory
+print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getInputArguments()))
+"""
+
+WORKERS = """
+import pyarrow as pa
+
+def facts(batches):
+    import os, numpy, late_module
+    for batch in batches:
+        drawn = numpy.random.randint(1 << 62)
+        fact = {"worker": os.getpid(), "drawn": drawn, "late": late_module.X}
+        yield pa.RecordBatch.from_pylist([fact])
+
+def fails(batches):
+    for batch in batches:
+        yield batch
+        raise ValueError("with this message")
+
+schema = "worker long, drawn long, late long"
+spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
+Path("late/late_module.py").write_text("X = 42")
+first, second = (spark.range(2).mapInArrow(facts, schema).collect() for _ in range(2))
+print({row.late for row in first + second})
+print(len({row.drawn for row in first + second}))
+print({row.worker for row in first} == {row.worker for row in second})
+try:
+    spark.range(1).mapInArrow(fails, "id long").collect()
+except Exception as error:
+    print("in fails" in str(error), "with this message" in str(error))
+"""
+
+INTERRUPT = """
+from penstock.engine.spark_session.classcache import await_build
+from pyspark.errors import AnalysisException
+try:
+    spark.sql("SELECT nothing FROM range(3)")
+except AnalysisException:
+    print("caught")
+stream(availableNow=True).awaitTermination()
+print("until Ctrl-C")
+try:
+    stream(processingTime="10 milliseconds").awaitTermination()
+except KeyboardInterrupt:
+    print("alive", spark.range(3).count())
+close()
+await_build()
+print("closed")
+spark = create(SessionSettings(master="local[1]", log_file=Path("spark.log")))
+stream(availableNow=True).awaitTermination()
+"""
 
 
 @dataclass
@@ -86,6 +137,14 @@ class Driver:
                 continue
         return [words for words in found if words and not _makes_classes(words)]
 
+    def end(self) -> None:
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get(MARK) == self.environment[MARK]:
+                    process.kill()
+            except psutil.Error:
+                continue
+
     def wait_until_none_left(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while self.left() and time.monotonic() < deadline:
@@ -97,22 +156,26 @@ def _makes_classes(words: list[str]) -> bool:
     return "-Xshare:dump" in words or any(word.endswith("classcache.py") for word in words)
 
 
-@pytest.fixture
-def driver(tmp_path: Path) -> Iterator[Driver]:
-    path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
-    driver = Driver(tmp_path, {**os.environ, MARK: uuid.uuid4().hex, "PYTHONPATH": path})
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """Scripts that find no Java but the bundled one. Their cache of classes is empty at first."""
+    directory = tmp_path_factory.mktemp("driver")
+    (directory / "late").mkdir()
+    paths = [str(SOURCE), os.environ.get("PYTHONPATH", ""), str(directory / "late")]
+    environment = {
+        **os.environ,
+        MARK: uuid.uuid4().hex,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PATH": _path_without_java(directory / "bin"),
+        "PENSTOCK_CACHE": str(directory / "cache"),
+    }
+    environment.pop("JAVA_HOME", None)
+    driver = Driver(directory, environment)
     yield driver
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == driver.environment[MARK]:
-                process.kill()
-        except psutil.Error:
-            continue
+    driver.end()
 
 
-@pytest.fixture
-def path_without_java(tmp_path: Path) -> str:
-    programs = tmp_path / "bin"
+def _path_without_java(programs: Path) -> str:
     programs.mkdir()
     for directory in ("/bin", "/usr/bin"):
         for program in Path(directory).iterdir():
@@ -122,41 +185,66 @@ def path_without_java(tmp_path: Path) -> str:
     return str(programs)
 
 
-@pytest.mark.spark
-def test_the_terminal_stays_empty_also_of_a_second_session(driver: Driver) -> None:
-    out = driver.run(
-        CREATE,
-        STREAM,
-        """
-from pyspark.errors import AnalysisException
-try:
-    spark.sql("SELECT nothing FROM range(3)")
-except AnalysisException:
-    print("caught")
-stream(availableNow=True).awaitTermination()
-query = stream(processingTime="10 milliseconds")
-close()
-print("closed")
-spark = create(SessionSettings(master="local[1]", log_file=Path("spark.log")))
-stream(availableNow=True).awaitTermination()
-""",
-    )
-    lines = out.splitlines()
-    assert lines[:2] == ["caught", "5"]
-    assert lines[lines.index("closed") :] == ["closed", "5"]
-    assert driver.left() == []
+@dataclass
+class Ended:
+    """A script that was interrupted as by a terminal, and has ended."""
+
+    returncode: int
+    out: list[str]
+    err: str
+    children_in_its_group: bool
+    left: list[list[str]]
+
+
+@pytest.fixture(scope="module")
+def ended(driver: Driver) -> Ended:
+    process = driver.start(CREATE, STREAM, ARCHIVED, WORKERS, INTERRUPT)
+    assert process.stdout is not None
+    out: list[str] = []
+    while out[-2:] != ["until Ctrl-C", "5"]:
+        out.append(process.stdout.readline().rstrip("\n"))
+        assert out[-1] or process.poll() is None
+    group = os.getpgid(process.pid)
+    groups = {os.getpgid(each.pid) for each in psutil.Process(process.pid).children()}
+    process.send_signal(signal.SIGINT)
+    rest, err = process.communicate(timeout=400)
+    return Ended(process.returncode, out + rest.splitlines(), err, group in groups, driver.left())
 
 
 @pytest.mark.spark
-def test_nothing_outlives_a_killed_driver(driver: Driver) -> None:
+def test_the_terminal_stays_empty_also_of_a_second_session(ended: Ended) -> None:
+    assert (ended.returncode, ended.err, ended.left) == (0, "", [])
+    at = ended.out.index("caught")
+    assert ended.out[at : at + 3] == ["caught", "5", "until Ctrl-C"]
+    assert ended.out[ended.out.index("closed") :] == ["closed", "5"]
+
+
+@pytest.mark.spark
+def test_a_terminals_interrupt_reaches_the_driver_only(ended: Ended) -> None:
+    assert not ended.children_in_its_group
+    assert "alive 3" in ended.out
+
+
+@pytest.mark.spark
+def test_no_java_is_needed_and_workers_behave_as_started_ones_do(ended: Ended) -> None:
+    assert ended.out[1:5] == ["{42}", "4", "True", "True True"]
+
+
+@pytest.mark.spark
+def test_classes_are_cached_and_nothing_outlives_a_killed_driver(
+    driver: Driver, ended: Ended
+) -> None:
+    assert ended.out[0] == "False"
     process = driver.start(
         CREATE,
         STREAM,
+        ARCHIVED,
         'print(spark._jvm.System.getProperty("java.io.tmpdir"))',
         'stream(processingTime="100 milliseconds")',
-        AWAIT,
+        "spark.streams.awaitAnyTermination()",
     )
     assert process.stdout is not None
+    assert process.stdout.readline() == "True\n"
     temporary = Path(process.stdout.readline().strip())
     assert process.stdout.readline() == "5\n"
     assert len(driver.left()) > 3
@@ -171,83 +259,10 @@ def test_nothing_outlives_a_killed_driver(driver: Driver) -> None:
 
 
 @pytest.mark.spark
-def test_a_terminals_interrupt_reaches_the_driver_only(driver: Driver) -> None:
-    process = driver.start(
-        CREATE,
-        STREAM,
-        "query = stream(processingTime='100 milliseconds')",
-        "try:",
-        "    query.awaitTermination()",
-        "except KeyboardInterrupt:",
-        "    print('alive', spark.range(3).count())",
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "5\n"
-    assert {os.getpgid(each.pid) for each in psutil.Process(process.pid).children()}.isdisjoint(
-        {os.getpgid(process.pid)}
-    )
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (0, "")
-    assert "alive 3" in out.splitlines()
-    assert driver.left() == []
-
-
-@pytest.mark.spark
-def test_no_java_is_needed_and_workers_behave_as_started_ones_do(
-    driver: Driver, path_without_java: str
-) -> None:
-    driver.environment.pop("JAVA_HOME", None)
-    driver.environment["PATH"] = path_without_java
-    (driver.directory / "late").mkdir()
-    driver.environment["PYTHONPATH"] += os.pathsep + str(driver.directory / "late")
-    out = driver.run(
-        CREATE,
-        """
-import pyarrow as pa
-
-def facts(batches):
-    import os, numpy, late_module
-    for batch in batches:
-        drawn = numpy.random.randint(1 << 62)
-        fact = {"worker": os.getpid(), "drawn": drawn, "late": late_module.X}
-        yield pa.RecordBatch.from_pylist([fact])
-
-def fails(batches):
-    for batch in batches:
-        yield batch
-        raise ValueError("with this message")
-
-schema = "worker long, drawn long, late long"
-spark.range(1).mapInArrow(lambda batches: batches, "id long").count()
-Path("late/late_module.py").write_text("X = 42")
-first, second = (spark.range(2).mapInArrow(facts, schema).collect() for _ in range(2))
-print({row.late for row in first + second})
-print(len({row.drawn for row in first + second}))
-print({row.worker for row in first} == {row.worker for row in second})
-try:
-    spark.range(1).mapInArrow(fails, "id long").collect()
-except Exception as error:
-    print("in fails" in str(error), "with this message" in str(error))
-""",
-    )
-    assert out.splitlines() == ["{42}", "4", "True", "True True"]
-    assert driver.left() == []
-
-
-@pytest.mark.spark
-def test_classes_are_cached_and_a_broken_cache_is_survived(driver: Driver) -> None:
-    cache = driver.directory / "cache"
-    driver.environment["PENSTOCK_CACHE"] = str(cache)
-    show = """
-stream(availableNow=True).awaitTermination()
-beans = spark._jvm.java.lang.management.ManagementFactory
-print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getInputArguments()))
-"""
-    assert driver.run(CREATE, STREAM, show) == "5\nFalse\n"
-    room = _wait_for_room(cache)
-    assert driver.run(CREATE, STREAM, show) == "5\nTrue\n"
-
+def test_a_broken_cache_is_survived(driver: Driver, ended: Ended, tmp_path: Path) -> None:
+    assert ended.returncode == 0
+    (seal,) = (driver.directory / "cache").glob("classes/*/seal.json")
+    room = ArchiveDirectory(seal.parent)
     whole, seen = room.archive.read_bytes(), room.archive.stat()
     middle = len(whole) // 2
     rotten = whole[:middle] + os.urandom(1 << 20) + whole[middle + (1 << 20) :]
@@ -259,21 +274,12 @@ print(any("SharedArchiveFile" in word for word in beans.getRuntimeMXBean().getIn
 
     for damaged in (whole[:middle], b"\0" * len(whole)):
         put(damaged)
-        flags = ClassCache(room, [], driver.directory).flags
+        flags = ClassCache(room, [], tmp_path).flags
         assert f"-XX:SharedArchiveFile={room.archive}" in flags
         machine = java.find("bundled").executable
         subprocess.run([machine, *flags, "-version"], check=True, timeout=60)
     put(rotten)
-    assert driver.run(CREATE, STREAM, show).startswith("5\n")
-
-
-def _wait_for_room(cache: Path) -> ArchiveDirectory:
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        for seal in cache.glob("classes/*/seal.json"):
-            return ArchiveDirectory(seal.parent)
-        time.sleep(0.2)
-    raise AssertionError("no archive was made")
+    assert driver.run(CREATE, STREAM, "stream(availableNow=True).awaitTermination()") == "5\n"
 
 
 def test_a_missing_system_java_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -306,19 +312,17 @@ sys.exit(7)
     environment = _module(tmp_path, probe)
     work = tmp_path / "a place"
     work.mkdir()
-    with WarmPython.start() as warm:
-        words = ["-m", "probe", "one", "two words"]
-        runs = [
-            subprocess.run(
-                [program, *words],
-                input="in",
-                capture_output=True,
-                text=True,
-                env=environment,
-                cwd=work,
-            )
-            for program in (warm.launcher, sys.executable)
-        ]
+    runs = [
+        subprocess.run(
+            [program, "-m", "probe", "one", "two words"],
+            input="in",
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=work,
+        )
+        for program in (warm.launcher, sys.executable)
+    ]
     assert runs[0].returncode == runs[1].returncode == 7
     assert runs[0].stdout == runs[1].stdout
     assert runs[0].stderr == runs[1].stderr == "aside\n"

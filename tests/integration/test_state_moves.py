@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pipelines import Row, Workspace, dump
@@ -19,10 +18,14 @@ from penstock.runtime import state_stores
 from penstock.runtime.handle import RunHandle
 from penstock.runtime.state_stores import StateStores
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 pytestmark = pytest.mark.spark
 
 MOVED = "state moved to RocksDB"
 UNTIL = "caught_up"
+FILES = 6
 SOURCES = """\
 name: p
 runtime: {partitions: 2}
@@ -77,13 +80,6 @@ def put(workspace: Workspace, first: int, last: int) -> None:
         workspace.put(f"orders/{number}.jsonl", map(dump, orders))
 
 
-def give(workspace: Workspace, numbers: range) -> None:
-    """Gives files that were set aside back to the sources."""
-    for name in ("orders", "payments"):
-        for number in numbers:
-            shutil.copy(workspace.root / f"all_{name}/{number}.jsonl", workspace.root / name)
-
-
 def results(workspace: Workspace) -> dict[str, list[Row]]:
     names = [f"{name}_out" for name in (*QUERIES, "cities")]
     return {n: sorted(workspace.result(n).to_dicts(), key=str) for n in names}
@@ -97,26 +93,29 @@ def in_memory(workspace: Workspace) -> set[bool]:
 
 def events(handle: RunHandle, name: str) -> list[Mapping[str, Any]]:
     """Returns the facts of the events of a run that has ended."""
-    assert handle.wait(120) is not None
+    assert handle.wait(600) is not None
     return [event.facts for event in handle.events() if event.name == name]
 
 
-@pytest.fixture
-def expected(workspace: Workspace) -> dict[str, list[Row]]:
+@pytest.fixture(scope="module")
+def expected(
+    tmp_path_factory: pytest.TempPathFactory, penstock_spark: SparkSession
+) -> dict[str, list[Row]]:
     """The results of a run whose state stays in memory."""
-    put(workspace, 0, 8)
+    workspace = Workspace(tmp_path_factory.mktemp("expected"), penstock_spark)
+    put(workspace, 0, FILES)
     workspace.run(
         PIPELINE.replace("partitions: 2", "partitions: 2, state_store: memory"), until=UNTIL
     )
     assert in_memory(workspace) == {True}
-    rows = results(workspace)
-    memory.clear()
-    return rows
+    return results(workspace)
 
 
 def test_large_state_moves(
     workspace: Workspace, expected: dict[str, list[Row]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    memory.clear()
+    put(workspace, 0, FILES)
     monkeypatch.setattr(state_stores, "HEAP_SHARE", 1e-9)
     check = StateStores.check
 
@@ -129,7 +128,7 @@ def test_large_state_moves(
         check(self, query)
 
     monkeypatch.setattr(StateStores, "check", check_after_others)
-    handle = workspace.start(PIPELINE, until=UNTIL, fresh=True)
+    handle = workspace.start(PIPELINE, until=UNTIL)
     moves = events(handle, MOVED)
     assert {move["query"] for move in moves} == {*QUERIES, "cities"}
     assert any(move["rows"] > 0 for move in moves)
@@ -145,17 +144,15 @@ def test_failed_move_leaves_the_state(
     def crash(*_: object) -> None:
         raise OSError("no space left")
 
+    memory.clear()
     monkeypatch.setattr(state_stores, "HEAP_SHARE", 1e-9)
-    for name in ("orders", "payments"):
-        shutil.move(workspace.root / name, workspace.root / f"all_{name}")
-        (workspace.root / name).mkdir()
-    give(workspace, range(4))
+    put(workspace, 0, FILES // 2)
     with monkeypatch.context() as crashing:
         crashing.setattr(OffsetLog, "replace_setting", crash)
-        handle = workspace.start(PIPELINE, until=UNTIL, fresh=True)
+        handle = workspace.start(PIPELINE, until=UNTIL)
         assert events(handle, "state stays in memory")
     assert in_memory(workspace) == {True}
-    give(workspace, range(4, 8))
+    put(workspace, FILES // 2, FILES)
     assert events(workspace.start(PIPELINE, until=UNTIL), MOVED)
     assert False in in_memory(workspace)
     assert results(workspace) == expected

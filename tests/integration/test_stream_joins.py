@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from penstock import app
 from penstock.connectors import memory
+from penstock.runtime.handle import RunHandle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,91 +17,83 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 TIME = "2024-01-01T00:00:00Z"
-PIPELINE = """\
-sources:
-  a:
-    {{type: memory, schema: "at TIMESTAMP, k LONG", watermark: {{column: at}},
-      rows: [{{at: {time}, k: 1}}, {{at: {time}}}]}}
-  b:
-    {{type: memory, schema: "bt TIMESTAMP, j LONG", watermark: {{column: bt}},
-      rows: [{{bt: {time}, j: 2}}, {{bt: {time}}}]}}
-transforms:
-  joined:
-    type: sql
-    sql: |
-      SELECT at IS NULL AS no_a, k, bt IS NULL AS no_b, j FROM a {side} JOIN b
-      ON {keys} AND at BETWEEN bt - INTERVAL 1 HOUR AND bt + INTERVAL 1 HOUR
-sinks:
-  out: {{type: memory, from: joined, name: stream_joins}}
+SOURCES: dict[str, Any] = {
+    "a": {"schema": "at TIMESTAMP, k LONG", "watermark": {"column": "at"},
+          "rows": [{"at": TIME, "k": 1}, {"at": TIME}]},
+    "keyed": {"schema": "at TIMESTAMP, k LONG NOT NULL", "watermark": {"column": "at"},
+              "rows": [{"at": TIME, "k": 1}, {"at": TIME, "k": 1}]},
+    **{f"untimed_{side}": {"schema": "at TIMESTAMP, k LONG", "watermark": {"column": "at"},
+                           "rows": [{"at": TIME, "k": 1}, {"k": 3}, {"k": 4}]}
+       for side in ("left", "full")},
+    "b": {"schema": "bt TIMESTAMP, j LONG", "watermark": {"column": "bt"},
+          "rows": [{"bt": TIME, "j": 2}, {"bt": TIME}]},
+}  # fmt: skip
+JOINED = """
+    SELECT at IS NULL AS no_a, k, bt IS NULL AS no_b, j FROM {source} {side} JOIN b
+    ON {keys} AND at BETWEEN bt - INTERVAL 1 HOUR AND bt + INTERVAL 1 HOUR
+"""
+WINDOWS = """
+    SELECT k, j, p.n AS pn, q.n AS qn FROM (SELECT k, tumble(INTERVAL '1 hour') AS window,
+    count(*) AS n FROM keyed GROUP BY k, window) p FULL JOIN (SELECT j, tumble(INTERVAL '1 hour')
+    AS window, count(*) AS n FROM b GROUP BY j, window) q ON k = j
 """
 ONE, NULL = (False, 1, True, None), (False, None, True, None)
 TWO, OTHER_NULL = (True, None, False, 2), (True, None, False, None)
 BOTH_NULL = (False, None, False, None)
+CASES = [
+    ("FULL", "k = j", {ONE, NULL, TWO, OTHER_NULL}),
+    ("FULL", "k = coalesce(j, -1)", {ONE, NULL, TWO, OTHER_NULL}),
+    ("FULL", "k <=> j", {ONE, BOTH_NULL, TWO}),
+    ("LEFT", "k = j", {ONE, NULL}),
+    ("RIGHT", "k = j", {TWO, OTHER_NULL}),
+]
 
 
-def joined(directory: Path, spark: SparkSession, side: str, keys: str) -> set[tuple[Any, ...]]:
-    path = directory / "p.yaml"
-    path.write_text(PIPELINE.format(time=TIME, side=side, keys=keys))
+@pytest.fixture(scope="module")
+def handle(tmp_path_factory: pytest.TempPathFactory, penstock_spark: SparkSession) -> RunHandle:
+    """A finished run of all queries, whose sinks are tables in memory."""
+    queries = {
+        f"joined{number}": JOINED.format(source="a", side=side, keys=keys)
+        for number, (side, keys, _) in enumerate(CASES)
+    }
+    for side in ("LEFT", "FULL"):
+        source, keys = f"untimed_{side.lower()}", "k = coalesce(j, -1)"
+        queries[f"of_{source}"] = JOINED.format(source=source, side=side, keys=keys)
+    queries["windows"] = WINDOWS
+    path = tmp_path_factory.mktemp("joins") / "p.yaml"
+    path.write_text(
+        json.dumps({
+            "sources": {name: {"type": "memory", **source} for name, source in SOURCES.items()},
+            "transforms": {name: {"type": "sql", "sql": sql} for name, sql in queries.items()},
+            "sinks": {f"{name}_out": {"type": "memory", "from": name, "name": f"stream_{name}"}
+                      for name in queries},
+        })
+    )  # fmt: skip
     memory.clear()
-    outcome = app.run(path, spark=spark.newSession())
+    handle = app.start(path, spark=penstock_spark.newSession())
+    outcome = handle.wait(600)
+    assert outcome is not None
     assert (outcome.ending, outcome.errors) == ("complete", {})
-    return {tuple(row.values()) for row in memory.tables["stream_joins"].to_pylist()}
+    return handle
 
 
-@pytest.mark.parametrize(
-    ("side", "keys", "rows"),
-    [
-        ("FULL", "k = j", {ONE, NULL, TWO, OTHER_NULL}),
-        ("FULL", "k = coalesce(j, -1)", {ONE, NULL, TWO, OTHER_NULL}),
-        ("FULL", "k <=> j", {ONE, BOTH_NULL, TWO}),
-        ("LEFT", "k = j", {ONE, NULL}),
-        ("RIGHT", "k = j", {TWO, OTHER_NULL}),
-    ],
-)
-def test_null_keys_match_only_where_the_query_says_so(
-    tmp_path: Path,
-    penstock_spark: SparkSession,
-    side: str,
-    keys: str,
-    rows: set[tuple[Any, ...]],
-) -> None:
-    assert joined(tmp_path, penstock_spark, side, keys) == rows
+def rows_of(query: str) -> set[tuple[Any, ...]]:
+    return {tuple(row.values()) for row in memory.tables[f"stream_{query}"].to_pylist()}
 
 
-WINDOWS = """
-      SELECT k, j, p.n AS pn, q.n AS qn FROM (SELECT k, tumble(INTERVAL '1 hour') AS window,
-      count(*) AS n FROM a GROUP BY k, window) p FULL JOIN (SELECT j, tumble(INTERVAL '1 hour') AS
-      window, count(*) AS n FROM b GROUP BY j, window) q ON k = j
-sinks:
-"""
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_null_keys_match_only_where_the_query_says_so(handle: RunHandle, number: int) -> None:
+    assert rows_of(f"joined{number}") == CASES[number][2]
 
 
-def test_windows_are_keys_that_are_never_null(tmp_path: Path, penstock_spark: SparkSession) -> None:
+def test_windows_are_keys_that_are_never_null(handle: RunHandle) -> None:
     """Their times can be null, but such rows are in no window. `k` is declared NOT NULL."""
-    sources = PIPELINE[: PIPELINE.index("      SELECT")].format(time=TIME)
-    sources = sources.replace("k LONG", "k LONG NOT NULL")
-    sources = sources.replace(f"k: 1}}, {{at: {TIME}}}", f"k: 1}}, {{at: {TIME}, k: 1}}")
-    sink = PIPELINE[PIPELINE.index("  out:") :].format()
-    memory.clear()
-    (tmp_path / "p.yaml").write_text(sources + WINDOWS + sink)
-    outcome = app.run(tmp_path / "p.yaml", spark=penstock_spark.newSession())
-    assert outcome.errors == {}
-    rows = {tuple(row.values()) for row in memory.tables["stream_joins"].to_pylist()}
-    assert rows == {(1, None, 2, None), (None, 2, None, 1), (None, None, None, 1)}
+    assert rows_of("windows") == {(1, None, 2, None), (None, 2, None, 1), (None, None, None, 1)}
 
 
-@pytest.mark.parametrize("side", ["LEFT", "FULL"])
-def test_rows_of_outer_joins_without_event_time_are_counted(
-    tmp_path: Path, penstock_spark: SparkSession, side: str
-) -> None:
+def test_rows_of_outer_joins_without_event_time_are_counted(handle: RunHandle) -> None:
     """Spark emits no row for them, because no watermark passes their time."""
-    text = PIPELINE.format(time=TIME, side=side, keys="k = coalesce(j, -1)")
-    (tmp_path / "p.yaml").write_text(text.replace(f"{{at: {TIME}}}]", "{k: 3}, {k: 4}]"))
-    memory.clear()
-    handle = app.start(tmp_path / "p.yaml", spark=penstock_spark.newSession())
-    outcome = handle.wait(120)
-    assert outcome is not None and outcome.errors == {}
-    assert handle.metrics.snapshot()["nodes"]["a"]["without_event_time"] == 2
-    assert {row["k"] for row in memory.tables["stream_joins"].to_pylist()} == (
-        {1} if side == "LEFT" else {1, None}
-    )
+    nodes = handle.metrics.snapshot()["nodes"]
+    for source, keys in (("untimed_left", {1}), ("untimed_full", {1, None})):
+        assert nodes[source]["without_event_time"] == 2
+        assert {row[1] for row in rows_of(f"of_{source}")} == keys

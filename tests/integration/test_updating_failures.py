@@ -211,10 +211,12 @@ def test_groups_fail(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> N
     tables = []
     for number, batch in enumerate(GROUPS):
         put_orders(workspace, batch, first=number)
-        for _ in range(4):
+        count = -1
+        while count != len(interrupted):
+            count = len(interrupted)
             workspace.run(text, until="caught_up")
         tables.append({name: table(workspace, name) for name in queries})
-    assert interrupted
+    assert {number for _, number in interrupted} >= {0, 1, 2}
     assert [each["sums"] for each in tables] == [[("Oslo", -2)], [], [("Oslo", 10)]]
     assert [each["totals"] for each in tables] == [[(-2,)], [(None,)], [(10,)]]
     assert [each["distinct"] for each in tables] == [[("Oslo", -2, 1)], [], [("Oslo", 10, 3)]]

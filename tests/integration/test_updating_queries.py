@@ -1,16 +1,16 @@
 """Updating queries over random changes, whose folded changelog equals DuckDB's answer.
 
-Each query is computed for several independent sets of rows at once: the column `g`, which all keys
-contain, is the number of the set. `python tests/integration/test_updating_queries.py --sets N
---seed S` computes other sets.
+All queries are transforms of one pipeline, computed for several independent sets of rows at once:
+the column `g`, which all keys contain, is the number of the set.
+`python tests/integration/test_updating_queries.py --sets N --seed S` computes other sets.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,21 +29,13 @@ pytestmark = pytest.mark.spark
 SETS = 13
 BATCHES = 3
 A, B = "g INT, id INT, k INT, x INT, s STRING, op STRING", "g INT, id INT, k INT, y INT"
-PIPELINE = """\
+SOURCES = f"""\
 name: p
 sources:
   a:
     {{type: files, path: a, watch: true, format: json, operation_column: op, primary_key: id,
-      schema: "{a}"}}
-  b: {{type: files, path: b, watch: true, format: json, schema: "{b}"}}
-transforms:
-  {view}
-  result:
-    type: sql
-    sql: |
-      {sql}
-sinks:
-  out: {{type: files, from: result, path: out, format: debezium_json}}
+      schema: "{A}"}}
+  b: {{type: files, path: b, watch: true, format: json, schema: "{B}"}}
 """
 QUERIES: dict[str, str | dict[str, str]] = yaml.safe_load(
     Path(__file__).with_name("updating_queries.yaml").read_text("utf-8")
@@ -105,80 +97,102 @@ def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(round(value, 9) if isinstance(value, float) else value for value in row)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_partition(penstock_spark: SparkSession) -> Iterator[None]:
-    """Tasks cost more than rows here."""
-    previous = penstock_spark.conf.get("spark.sql.shuffle.partitions")
-    penstock_spark.conf.set("spark.sql.shuffle.partitions", "1")
-    yield
-    penstock_spark.conf.set("spark.sql.shuffle.partitions", previous or "2")
+@dataclass
+class Found:
+    """The folded changes of a query after each batch, and DuckDB's answers."""
+
+    folded: list[Counter[tuple[Any, ...]]] = field(default_factory=list)
+    expected: list[Counter[tuple[Any, ...]]] = field(default_factory=list)
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_folded_changes_are_the_answer_of_duckdb(
-    name: str, tmp_path: Path, penstock_spark: SparkSession
-) -> None:
-    check(QUERIES[name], tmp_path, penstock_spark, random.Random(name), SETS)
-
-
-def check(
-    query_or_view: str | dict[str, str],
-    directory: Path,
-    spark: SparkSession,
-    chance: random.Random,
-    sets: int,
-) -> None:
-    """Computes a query batch by batch, and compares the folded changes after each batch."""
+def compute(
+    directory: Path, spark: SparkSession, chance: random.Random, sets: int
+) -> dict[str, Found]:
+    """Computes all queries batch by batch, in one pipeline."""
     from penstock import app
     from penstock.engine.build import Builder
 
-    parts = {"sql": query_or_view} if isinstance(query_or_view, str) else query_or_view
-    sql, view = parts["sql"], parts.get("view")
-    transform = "" if view is None else f'v: {{type: sql, sql: "{view}"}}'
-    (directory / "p.yaml").write_text(PIPELINE.format(sql=sql, view=transform, a=A, b=B))
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "1")  # tasks cost more than rows
+    (directory / "p.yaml").write_text(pipeline())
     for name in "ab":
         (directory / name).mkdir(exist_ok=True)
-    plan = app.plan(directory / "p.yaml")
-    (query,) = plan.queries
-    assert query.updating
-    builder = Builder(plan, spark)
-    tables, folded = Tables(chance, sets), Counter[tuple[Any, ...]]()
+    builder = Builder(app.plan(directory / "p.yaml"), session)
+    assert all(query.updating for query in builder.plan.queries)
+    tables, found = Tables(chance, sets), {name: Found() for name in QUERIES}
+    folded = {name: Counter[tuple[Any, ...]]() for name in QUERIES}
     for number in range(BATCHES):
-        _fold(folded, _changes(builder, directory, number, *tables.next_batch()))
-        assert Counter(map(_plain, folded.elements())) == tables.expected(sql, view), (
-            f"batch {number}"
+        changes = _changes(builder, directory / "state", number, *tables.next_batch())
+        for index, (name, query) in enumerate(QUERIES.items()):
+            _fold(folded[name], changes[f"q{index}"])
+            found[name].folded.append(Counter(map(_plain, folded[name].elements())))
+            found[name].expected.append(tables.expected(*_parts(query)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(
+    tmp_path_factory: pytest.TempPathFactory, penstock_spark: SparkSession
+) -> dict[str, Found]:
+    """The changes and the answers of all queries."""
+    return compute(tmp_path_factory.mktemp("queries"), penstock_spark, random.Random(1), SETS)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_folded_changes_are_the_answer_of_duckdb(name: str, found: dict[str, Found]) -> None:
+    assert found[name].folded == found[name].expected
+
+
+def pipeline() -> str:
+    """Returns a pipeline with a sink for each query."""
+    transforms, sinks = "", ""
+    for number, query in enumerate(QUERIES.values()):
+        sql, view = _parts(query)
+        if view is not None:
+            transforms += f"  v{number}: {_transform(view)}"
+            sql = sql.replace("FROM v ", f"FROM v{number} ")
+        transforms += f"  q{number}: {_transform(sql)}"
+        sinks += (
+            f"  out{number}: {{type: files, from: q{number}, path: out{number}, "
+            "format: debezium_json}\n"
         )
+    return f"{SOURCES}transforms:\n{transforms}sinks:\n{sinks}"
+
+
+def _transform(sql: str) -> str:
+    return f"{{type: sql, sql: {json.dumps(sql)}}}\n"
+
+
+def _parts(query: str | dict[str, str]) -> tuple[str, str | None]:
+    """Returns the query, and the query of the view `v`."""
+    return (query, None) if isinstance(query, str) else (query["sql"], query["view"])
 
 
 def _changes(
     builder: Builder, directory: Path, number: int, changes: list[Any], added: list[Any]
-) -> list[tuple[Any, ...]]:
-    """Returns the rows of a batch, whose last column is the operation."""
+) -> dict[str, list[tuple[Any, ...]]]:
+    """Returns the rows of all transforms in a batch, whose last column is the operation."""
     from penstock.engine.sources.merged import merge
     from penstock.engine.updating.batch import UpdatingBatch
     from penstock.engine.updating.files import OperatorStateDirectory
 
-    (query,) = builder.plan.queries
-    directory_of_state = OperatorStateDirectory(directory / "state", 4)
-    version = directory_of_state.before(number)
-    updating = UpdatingBatch(
-        builder.plan, builder.session, directory_of_state, number, number, version
-    )
-    schema = {
-        "a": "g INT, id INT, k INT, x INT, s STRING, op STRING",
-        "b": "g INT, id INT, k INT, y INT",
+    session, found = builder.session, {}
+    sources = {
+        name: session.createDataFrame(rows, schema).coalesce(1)
+        for name, rows, schema in (("a", changes, A), ("b", added, B))
     }
-    frames = {
-        name: builder.session.createDataFrame(rows, schema[name]).coalesce(1)
-        for name, rows in (("a", changes), ("b", added))
-        if name in query.stream_nodes
-    }
-    root = merge(frames) if query.merged else next(iter(frames.values()))
-    output = replace(builder, updating=updating).build_batch(query, root)["result"]
-    rows = [tuple(row) for row in output.collect()]
-    updating.commit()
-    updating.release()
-    return rows
+    for query in builder.plan.queries:
+        state = OperatorStateDirectory(directory / query.name, 4)
+        version = state.before(number)
+        updating = UpdatingBatch(builder.plan, session, state, number, number, version)
+        root = merge(sources) if query.merged else sources[query.root]
+        frames = replace(builder, updating=updating).build_batch(query, root)
+        for sink in query.sinks:
+            (name,) = builder.plan.nodes[sink].inputs
+            found[name] = [tuple(row) for row in frames[name].collect()]
+        updating.commit()
+        updating.release()
+    return found
 
 
 def _fold(folded: Counter[tuple[Any, ...]], changes: list[tuple[Any, ...]]) -> None:
@@ -205,12 +219,12 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with session(SessionSettings()) as spark:
-        for name, sql in QUERIES.items():
-            with tempfile.TemporaryDirectory() as directory:
-                chance = random.Random(f"{name} {options.seed}")
-                check(sql, Path(directory), spark, chance, options.sets)
-            print(f"{name}: {options.sets} sets, {BATCHES} batches: as DuckDB")
+    with session(SessionSettings()) as spark, tempfile.TemporaryDirectory() as directory:
+        chance = random.Random(options.seed)
+        found = compute(Path(directory), spark, chance, options.sets)
+    for name, each in found.items():
+        assert each.folded == each.expected, name
+        print(f"{name}: {options.sets} sets, {BATCHES} batches: as DuckDB")
 
 
 if __name__ == "__main__":

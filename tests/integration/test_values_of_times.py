@@ -30,8 +30,8 @@ ROWS = {
     "u": ["x 01-30T10:05", "y 02-01T23:50", "z 03-29T22:00"],
 }  # fmt: skip
 SOURCE = """\
-  {name}: {{type: files, path: {name}/*.jsonl, order: name, max_files: 1, watch: {watch},
-    schema: "k STRING, at TIMESTAMP", watermark: {{column: at, delay: 5 minutes}}}}
+  {name}: {{type: files, path: {name}/*.jsonl, order: name, max_files: {files},
+    watch: {watch}, schema: "k STRING, at TIMESTAMP", watermark: {{column: at, delay: 5 minutes}}}}
 """
 BERLIN = "from_utc_timestamp(at, 'Europe/Berlin')"
 LOCAL = "ts AT TIME ZONE 'Europe/Berlin'"
@@ -89,6 +89,7 @@ WINDOWS = {
         "FROM s GROUP BY k, session_window(at, '31 minutes')", ""),
 }  # fmt: skip
 """Queries by windows, which the watermark completes, and their answers; sessions in Python."""
+QUERIES = VALUES | WINDOWS
 Rows = Counter[tuple[Any, ...]]
 
 
@@ -97,20 +98,26 @@ def times(name: str) -> list[tuple[str, datetime]]:
     return [(key, datetime.fromisoformat(f"2026-{time}:00+00:00")) for key, time in rows]
 
 
-def write(directory: Path, queries: dict[str, tuple[str, str]], *, watch: bool) -> None:
+def write(directory: Path, sinks: dict[str, str], *, watch: bool) -> None:
+    """Writes the rows, of which each source has three batches, and the pipeline.
+
+    `sinks` has the options of the sink of each query.
+    """
     for name in ROWS:
         (directory / name).mkdir()
         for number, (key, time) in enumerate(times(name)):
             row = json.dumps({"k": key, "at": time.isoformat()})
             (directory / name / f"{number}.jsonl").write_text(row + "\n")
-    sources = "".join(SOURCE.format(name=name, watch=str(watch).lower()) for name in ROWS)
-    transforms = "".join(
-        f"  {name}: {{type: sql, sql: {json.dumps(sql)}}}\n" for name, (sql, _) in queries.items()
+    sources = "".join(
+        SOURCE.format(name=name, watch=str(watch).lower(), files=len(rows) // 3)
+        for name, rows in ROWS.items()
     )
-    kind = "type: files, path: out/{0}, format: debezium_json" if watch else "type: memory"
-    sinks = "".join(f"  to_{n}: {{{kind.format(n)}, from: {n}}}\n" for n in queries)
+    transforms = "".join(
+        f"  {name}: {{type: sql, sql: {json.dumps(QUERIES[name][0])}}}\n" for name in sinks
+    )
+    outputs = "".join(f"  to_{n}: {{{options}, from: {n}}}\n" for n, options in sinks.items())
     (directory / "p.yaml").write_text(
-        f"name: p\nsources:\n{sources}transforms:\n{transforms}sinks:\n{sinks}"
+        f"name: p\nsources:\n{sources}transforms:\n{transforms}sinks:\n{outputs}"
         "runtime: {partitions: 2}\n"
     )
 
@@ -153,19 +160,21 @@ def run(directory: Path, spark: SparkSession, **options: Any) -> None:
 
 
 def test_windows_and_values_of_bounded_input(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    queries = {**VALUES, **WINDOWS}
-    write(tmp_path, queries, watch=False)
+    write(tmp_path, dict.fromkeys(QUERIES, "type: memory"), watch=False)
     run(tmp_path, penstock_spark)
-    expected = {name: answer(sql) for name, (_, sql) in queries.items() if sql}
+    expected = {name: answer(sql) for name, (_, sql) in QUERIES.items() if sql}
     quarter = timedelta(minutes=15)
     expected["sessions"] = expected["own_sessions"] = sessions(quarter, by_key=False)
     expected["sessions_by_key"] = sessions(timedelta(minutes=31), by_key=True)
     assert sum(expected["sessions"].values()) == 9
-    assert {name: in_memory(name) for name in queries} == expected
+    assert {name: in_memory(name) for name in QUERIES} == expected
 
 
-def test_values_of_endless_input_are_updating(tmp_path: Path, penstock_spark: SparkSession) -> None:
-    write(tmp_path, VALUES, watch=True)
+def test_endless_input(tmp_path: Path, penstock_spark: SparkSession) -> None:
+    """Values are updating. A watermark closes windows of the calendar."""
+    logs = {n: f"type: files, path: out/{n}, format: debezium_json" for n in VALUES}
+    windows = dict.fromkeys(("month", "day_in_berlin"), "type: memory")
+    write(tmp_path, logs | windows, watch=True)
     run(tmp_path, penstock_spark, until="caught_up")
     for name, (_, sql) in VALUES.items():
         found: Rows = Counter()
@@ -174,6 +183,10 @@ def test_values_of_endless_input_are_updating(tmp_path: Path, penstock_spark: Sp
         open_window = name == "sizes"
         expected = answer(sql)
         assert open_window or +found == expected, name
+    latest = datetime(2026, 3, 29, 22, 25, tzinfo=UTC).timestamp()
+    for name in windows:
+        closed = {row: n for row, n in answer(QUERIES[name][1]).items() if row[1] <= latest}
+        assert dict(in_memory(name)) == closed and closed
 
 
 def changes(directory: Path) -> Iterator[tuple[dict[str, Any], int]]:
@@ -182,19 +195,3 @@ def changes(directory: Path) -> Iterator[tuple[dict[str, Any], int]]:
             for side, weight in (("before", -1), ("after", 1)):
                 if change[side] is not None:
                     yield change[side], weight
-
-
-def test_a_watermark_closes_windows_of_the_calendar(
-    tmp_path: Path, penstock_spark: SparkSession
-) -> None:
-    queries = {"month": WINDOWS["month"], "day_in_berlin": WINDOWS["day_in_berlin"]}
-    write(tmp_path, queries, watch=True)
-    text = (tmp_path / "p.yaml").read_text().replace("files, path: out", "memory, name: to")
-    for name in queries:
-        text = text.replace(f"name: to/{name}, format: debezium_json", f"name: to_{name}")
-    (tmp_path / "p.yaml").write_text(text)
-    run(tmp_path, penstock_spark, until="caught_up")
-    latest = datetime(2026, 3, 29, 22, 25, tzinfo=UTC).timestamp()
-    for name, (_, sql) in queries.items():
-        closed = {row: n for row, n in answer(sql).items() if row[1] <= latest}
-        assert dict(in_memory(name)) == closed and closed

@@ -1,39 +1,43 @@
 """Queries in windows of event time, whose rows equal DuckDB's answer over all rows.
 
-The input is read with a restart in its middle: batches of one or two rows, and batches of two
-partitions that are out of order.
+All queries are transforms of one pipeline. The input is read with a restart in its middle: a batch
+of two rows, and batches of two partitions that are out of order.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections import Counter
 from datetime import datetime
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 import yaml
 from pipelines import Row, Workspace, at, dump
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 pytestmark = pytest.mark.spark
 
-PIPELINE = """\
-runtime: {{partitions: 3}}
+SOURCES = """\
+runtime: {partitions: 2}
 functions:
   middle:
     kind: aggregate
-    args: {{values: BIGINT}}
+    args: {values: BIGINT}
     returns: BIGINT
     code: |
       known = sorted(value for value in values if value is not None)
       return known[len(known) // 2] if known else None
   spelled:
     kind: aggregate
-    args: {{values: BIGINT}}
+    args: {values: BIGINT}
     returns: STRING
     code: |
       return ",".join("-" if value is None else str(value) for value in values)
@@ -44,15 +48,8 @@ sources:
     order: name
     max_files: 2
     schema: id BIGINT, ts TIMESTAMP, k STRING NOT NULL, s STRING, x BIGINT, y DOUBLE, b BOOLEAN
-    watermark: {{column: ts, delay: 30 seconds}}
-{second}
-transforms:
-  result:
-    type: sql
-    sql: |
-      {sql}
-sinks:
-  out: {{type: memory, from: result}}
+    watermark: {column: ts, delay: 30 seconds}
+  u: *rows
 """
 VIEWS = """
 CREATE TABLE t (id BIGINT, ts TIMESTAMP, k TEXT, s TEXT, x BIGINT, y DOUBLE, b BOOLEAN);
@@ -101,32 +98,53 @@ def make_rows(count: int, interval: int = 5) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_of_small_batches_and_of_partitions_out_of_order(
-    workspace: Workspace, name: str
-) -> None:
-    rows = make_rows(41)
-    single, parts = [[row] for row in rows[:5]], [rows[at : at + 6] for at in range(5, 41, 6)]
-    later_first = itertools.chain.from_iterable(zip(parts[1::2], parts[::2], strict=True))
-    check(workspace, name, [*single, *later_first])
+def queries(name: str) -> tuple[str, str]:
+    """Returns a query, and the query of its answer."""
+    if name in WINDOWED["aggregates"]:
+        return aggregates(name)
+    query = WINDOWED["queries"][name]
+    return query["sql"], query["answer"]
 
 
-def check(workspace: Workspace, name: str, files: list[list[Row]]) -> None:
-    """Compares the rows of a query with its answer. The run is restarted in its middle."""
-    sql, answer = (
-        WINDOWED["queries"][name].values() if name in WINDOWED["queries"] else aggregates(name)
+def pipeline() -> str:
+    """Returns a pipeline with a sink for each query."""
+    transforms = "".join(
+        f"  q{number}: {{type: sql, sql: {json.dumps(queries(name)[0])}}}\n"
+        for number, name in enumerate(NAMES)
     )
-    text = PIPELINE.format(sql=sql, second="  u: *rows" if " u " in sql else "")
-    for number, rows in enumerate(files):
-        if number == len(files) // 2:
-            workspace.run(text, until="caught_up")
-        workspace.put(f"rows/{number:03}.jsonl", map(dump, rows))
-    workspace.run(text)
-    found = workspace.result()
-    all_rows = [row for rows in files for row in rows]
-    query = f"SELECT {', '.join(found.columns)} FROM ({answer})"
-    assert comparable(found.rows()) == expected(all_rows, query)
+    sinks = "".join(f"  out{n}: {{type: memory, from: q{n}}}\n" for n in range(len(NAMES)))
+    return f"{SOURCES}transforms:\n{transforms}sinks:\n{sinks}"
+
+
+Results = dict[str, tuple[Counter[tuple[Any, ...]], Counter[tuple[Any, ...]]]]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, penstock_spark: SparkSession) -> Results:
+    """The rows of each query, and its answer."""
+    workspace = Workspace(tmp_path_factory.mktemp("windows"), penstock_spark)
+    rows = make_rows(38)
+    parts = [rows[at : at + 6] for at in range(2, 38, 6)]
+    later_first = itertools.chain.from_iterable(zip(parts[1::2], parts[::2], strict=True))
+    files = [[rows[0]], [rows[1]], *later_first]
+    for number, each in enumerate(files):
+        if number == 4:
+            workspace.run(pipeline(), until="caught_up")
+        workspace.put(f"rows/{number:03}.jsonl", map(dump, each))
+    workspace.run(pipeline())
     assert workspace.dead_letters() == []
+    found = {}
+    for number, name in enumerate(NAMES):
+        frame = workspace.result(f"out{number}")
+        answer = f"SELECT {', '.join(frame.columns)} FROM ({queries(name)[1]})"
+        found[name] = comparable(frame.rows()), expected(rows, answer)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_of_small_batches_and_of_partitions_out_of_order(results: Results, name: str) -> None:
+    found, answer = results[name]
+    assert found == answer
 
 
 def expected(rows: list[Row], sql: str) -> Counter[tuple[Any, ...]]:

@@ -49,7 +49,7 @@ class Streams:
 
     chance: random.Random
     sets: int
-    batches: int = 4
+    batches: int
     runs: list[dict[str, list[list[Row]]]] = field(default_factory=list)
     changes: list[list[tuple[Row, str]]] = field(default_factory=list)
     table: dict[int, Row] = field(default_factory=dict)

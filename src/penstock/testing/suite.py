@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
+    "spark.buffer.pageSize": "256k",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",
@@ -26,7 +27,8 @@ _SETTINGS = {
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1",
 }
-"""Settings for a few rows: generated code and Spark's UI would take longer than the query."""
+"""Settings for a few rows: generated code, pages of 16 MB for each group of rows, and Spark's UI
+would take longer than the query."""
 
 
 def load_cases(
