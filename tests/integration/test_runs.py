@@ -226,7 +226,8 @@ def test_replay_does_not_reach_what_is_remembered_and_fresh_removes_it(place: Pl
     place.give("a", order(1), "not json")
     place.run(ORDERS, HOURLY, sink("hourly"))
     assert len(place.dead_letters()) == 1
-    done = app.replay(place.plan(ORDERS, HOURLY, sink("hourly")), spark=place.spark.newSession())
+    control = PipelineControl.of(place.plan(ORDERS, HOURLY, sink("hourly")))
+    done = control.replay(spark=place.spark.newSession())
     assert [(node.node, node.count) for node in done.skipped] == [("orders", 1)]
     assert "hourly" in done.skipped[0].reason
     assert place.run(ORDERS, HOURLY, sink("hourly"), fresh=True).ending == "complete"
