@@ -77,6 +77,8 @@ class BatchRunner:
     lock: threading.Lock = field(default_factory=threading.Lock)
     _tasks: dict[str, SinkTask] = field(default_factory=dict)
     _computed_first: dict[str, bool] = field(default_factory=dict)
+    _first: dict[str, tuple[DataFrame, DataFrame]] = field(default_factory=dict)
+    """The receipts and the root of the batch that was written first, until the next batch."""
     _plans: dict[str, ReusablePlan | ExecutedPlan | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -207,12 +209,20 @@ class BatchRunner:
         if self.query.updating:
             return receipts
         for name in sinks:
-            plan = self._plans.get(name)
+            plan = self._plan(name)
             frame = None if plan is None else plan.apply(root)
             if frame is None:
                 return {}
             receipts[name] = frame
         return receipts
+
+    def _plan(self, sink: str) -> ReusablePlan | ExecutedPlan | None:
+        """Returns the plan of the batch that was written first; None if it cannot be reused."""
+        if sink in self._first:
+            receipts, root = self._first.pop(sink)
+            plan = ReusablePlan.of(receipts, root)
+            self._plans[sink] = plan and (ExecutedPlan.of(receipts, root) or plan)
+        return self._plans.get(sink)
 
     @contextmanager
     def _frames(self, root: DataFrame) -> Iterator[dict[str, DataFrame]]:
@@ -282,21 +292,20 @@ class BatchRunner:
         if self._is_computed_first(sink, rows, partitioning):
             with computed(rows):
                 return collect_receipts(receipts, batch)
-        self._keep_plan(sink, receipts, frames[self.query.root], partitioning)
+        self._keep_frames(sink, receipts, frames[self.query.root], partitioning)
         return collect_receipts(receipts, batch)
 
-    def _keep_plan(
+    def _keep_frames(
         self, sink: Node, receipts: DataFrame, root: DataFrame, partitioning: Partitioning | None
     ) -> None:
-        """Keeps the plan of a sink for the next batches, unless frames of the batch are cached.
+        """Keeps the frames of a sink for the next batches, unless frames of the batch are cached.
 
         The partitioning of a batch is recorded with its rows, so a plan with one is not kept.
         """
         shared = shared_nodes(self.query, self.builder.plan.nodes)
         reusable = partitioning is None and not shared and not self.query.updating
-        if sink.name not in self._plans and reusable:
-            plan = ReusablePlan.of(receipts, root)
-            self._plans[sink.name] = plan and (ExecutedPlan.of(receipts, root) or plan)
+        if reusable and sink.name not in self._plans:
+            self._first.setdefault(sink.name, (receipts, root))
 
     def _is_computed_first(
         self, sink: Node, rows: DataFrame, partitioning: Partitioning | None
