@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from typing import Any
 
@@ -12,6 +13,15 @@ from pyspark.sql import SparkSession
 
 from penstock.engine.catalyst.java_names import _CLASSES_OF_PYSPARK
 from penstock.engine.catalyst.java_releases import RELEASED_TOGETHER
+from penstock.engine.catalyst.java_trees import (
+    children_of,
+    contains_pattern,
+    expressions_of,
+    items_of,
+    nodes_of_class,
+    parts_of,
+)
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name
 from penstock.engine.catalyst.views import create_view
 
 pytestmark = pytest.mark.spark
@@ -51,3 +61,43 @@ def test_the_gateway_is_not_released(penstock_spark: SparkSession) -> None:
     for _ in range(RELEASED_TOGETHER):
         client.garbage_collect_object("GATEWAY_SERVER", enqueue=False)
     assert gateway.java_gateway_server.getGateway().isStarted()
+
+
+def test_a_tree_is_read_in_few_messages(penstock_spark: SparkSession) -> None:
+    numbers = penstock_spark.range(3)
+    frame = numbers.union(numbers.selectExpr("id + (id * 2 + id) AS id")).where("id > 1")
+    plan = analyzed_plan(frame)
+    (union,) = children_of(plan)
+    assert (class_name(plan), class_name(union)) == ("Filter", "Union")
+    assert parts_of(plan, "FILTER PROJECT", False) == [(union, True)]
+    below = parts_of(union, "FILTER PROJECT", False)
+    assert [(class_name(part), contains) for part, contains in below] == [
+        ("Range", False), ("Project", True),
+    ]  # fmt: skip
+    assert contains_pattern(plan, "FILTER PROJECT", False)
+    assert not contains_pattern(plan, "FILTER PROJECT", True)
+    (alias,) = expressions_of(below[1][0])
+    outer, inner = nodes_of_class(alias, "Add")
+    assert (str(outer.sql()), str(inner.sql())) == (
+        "(id + ((id * CAST(2 AS BIGINT)) + id))", "((id * CAST(2 AS BIGINT)) + id)",
+    )  # fmt: skip
+    assert [str(each.name()) for each in items_of(plan.output())] == ["id"]
+    utils: Any = penstock_spark._jvm.org.apache.spark.api.python.PythonUtils
+    assert items_of(utils.toSeq(["a", 1, None])) == ["a", 1, None]
+
+
+def test_methods_are_found_once_for_all_threads(penstock_spark: SparkSession) -> None:
+    java: Any = penstock_spark._jvm
+    classes = java.java.lang.Class
+    caches: list[int] = []
+
+    def cache() -> None:
+        field = classes.forName("py4j.reflection.ReflectionEngine").getDeclaredField("cacheHolder")
+        field.setAccessible(True)
+        caches.append(java.java.lang.System.identityHashCode(field.get(None).get()))
+
+    threads = [threading.Thread(target=cache) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+        thread.join()
+    assert caches[0] == caches[1]

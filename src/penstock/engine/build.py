@@ -68,9 +68,10 @@ class Builder(TableReader, Derivation):
         """Returns the pushdown of `query` for each of its sources. Reads no data."""
         nodes = self.plan.nodes
         ends = end_nodes(query, nodes)
-        frames = (
-            {} if any(nodes[n].kind == "source" for n in ends) else self.typed_frames(query, {})
-        )
+        frames: Mapping[str, DataFrame] = {}
+        if not any(nodes[name].kind == "source" for name in ends):
+            known = None if self.checks_rows else self.analysis.typed.pop(query.name, None)
+            frames = known or self.typed_frames(query, {})
         computed = [frame for name, frame in frames.items() if name in self.plan.streams]
         if not all(name in frames for name in ends) or not all(f.isStreaming for f in computed):
             return {}

@@ -43,6 +43,21 @@ Derive = Callable[[Node, Mapping[str, DataFrame], Query, SparkSession], DataFram
 
 
 @dataclass
+class Analysis:
+    """Results of the analysis of a plan in a session, which its builders share.
+
+    `verified` are the nodes whose SQL agrees with the plan. `needs_input` has the updating nodes
+    whose results only rows of the input change. `registered` are the sessions with the functions
+    of the pipeline. `typed` has the frames of queries without rows.
+    """
+
+    verified: set[str] = field(default_factory=set)
+    needs_input: dict[str, bool] = field(default_factory=dict)
+    registered: set[object] = field(default_factory=set)
+    typed: dict[str, Mapping[str, DataFrame]] = field(default_factory=dict)
+
+
+@dataclass
 class Derivation(BuildContext):
     """The derivation of the outputs of transforms.
 
@@ -50,9 +65,7 @@ class Derivation(BuildContext):
     """
 
     updating: UpdatingBatch | None = None
-    _verified: set[str] = field(default_factory=set)
-    _needs_input: dict[str, bool] = field(default_factory=dict)
-    _registered: set[object] = field(default_factory=set)
+    analysis: Analysis = field(default_factory=Analysis)
 
     def derive(
         self, node: Node, frames: Mapping[str, DataFrame], query: Query, session: SparkSession
@@ -137,9 +150,9 @@ class Derivation(BuildContext):
             if self.updating is not None:
                 return self.updating.derive(node, inputs)
             tables = {name: self.without_operation(name, frame) for name, frame in inputs.items()}
-            if node.name not in self._verified:
+            if node.name not in self.analysis.verified:
                 has_rows = check_transform(node, tables, self.plan.streams, session)
-                self._needs_input[node.name] = not has_rows
+                self.analysis.needs_input[node.name] = not has_rows
             return as_inserts(table_of(node, tables, session), node.operation)
         finally:
             for name, frame in inputs.items():
@@ -149,7 +162,9 @@ class Derivation(BuildContext):
         """Returns whether a batch of an updating query without rows certainly has no changes."""
         nodes = [self.plan.nodes[name] for name in query.batch_nodes]
         return all(
-            self._needs_input.get(node.name, False) if node.updating else not node.batch_scoped
+            self.analysis.needs_input.get(node.name, False)
+            if node.updating
+            else not node.batch_scoped
             for node in nodes
         )
 
@@ -162,16 +177,16 @@ class Derivation(BuildContext):
         """Registers the functions of the pipeline, once in each session."""
         java_session: Any = session._jsparkSession
         key = java_session.hashCode() if self.plan.functions else None
-        if key is not None and key not in self._registered:
+        if key is not None and key not in self.analysis.registered:
             register_functions(self.plan.functions, session)
-            self._registered.add(key)
+            self.analysis.registered.add(key)
 
     def _verify(self, node: Node, frame: DataFrame, inputs: Mapping[str, DataFrame]) -> None:
         """Compares the plan with Spark's analysis, once for each node. Raises PlanError."""
-        if node.name not in self._verified:
+        if node.name not in self.analysis.verified:
             streams = {name: inputs[name] for name in inputs if name in self.plan.streams}
             check_decisions(node, frame, streams)
-            self._verified.add(node.name)
+            self.analysis.verified.add(node.name)
 
     def make_step(self, node: Node, columns: StructType, query: Query) -> Step:
         """Returns the task step of a batch function for input of these columns."""

@@ -41,6 +41,8 @@ class SinkJob:
     def __init__(self, query: Query, sink: Node, record: BatchRecordFile) -> None:
         self.query, self.sink, self._record = query, sink, record
         self._task: SinkTask | None = None
+        self._first: tuple[DataFrame, DataFrame] | None = None
+        """The receipts and the root of the first batch, until the plan is made for the next."""
         self._plan: ReusablePlan | ExecutedPlan | None = None
         self._is_planned = False
         self._computed_first: bool | None = None
@@ -50,6 +52,11 @@ class SinkJob:
 
         The frame is not computed yet (see `receipts_of`).
         """
+        if self._first is not None:
+            receipts, first = self._first
+            plan = ReusablePlan.of(receipts, first)
+            self._plan = plan and (ExecutedPlan.of(receipts, first) or plan)
+            self._first = None
         return None if self._plan is None else self._plan.apply(root)
 
     def prepare(self, builder: Builder, frames: Mapping[str, DataFrame]) -> None:
@@ -70,7 +77,7 @@ class SinkJob:
         if self._is_computed_first(builder, rows, partitioning):
             with computed(rows):
                 return collect_receipts(receipts, batch)
-        self._keep_plan(builder, receipts, frames[self.query.root], partitioning)
+        self._keep_frames(builder, receipts, frames[self.query.root], partitioning)
         return collect_receipts(receipts, batch)
 
     def write_valid(
@@ -83,20 +90,18 @@ class SinkJob:
     def _make_task(self, builder: Builder) -> SinkTask:
         return make_sink_task(self.sink, builder.make_spool(self.sink, self.query, "sink"))
 
-    def _keep_plan(
+    def _keep_frames(
         self, builder: Builder, receipts: DataFrame, root: DataFrame,
         partitioning: Partitioning | None,
     ) -> None:  # fmt: skip
-        """Keeps the plan for the next batches, unless frames of the batch are cached.
+        """Keeps the frames for the plan of the next batches, unless some of them are cached.
 
         The partitioning of a batch is recorded with its rows, so a plan with one is not kept.
         """
         shared = shared_nodes(self.query, builder.plan.nodes)
         reusable = partitioning is None and not shared and not self.query.updating
         if not self._is_planned and reusable:
-            plan = ReusablePlan.of(receipts, root)
-            self._plan = plan and (ExecutedPlan.of(receipts, root) or plan)
-            self._is_planned = True
+            self._first, self._is_planned = (receipts, root), True
 
     def _is_computed_first(
         self, builder: Builder, rows: DataFrame, partitioning: Partitioning | None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.errors import PenstockError, PlanError
@@ -30,8 +31,8 @@ from penstock.runtime.state.directory import StateDirectory
 from penstock.runtime.stop import Stopped
 from penstock.sdk import Capability
 
-POLL_SECONDS = 0.01
-"""The time between two looks at the queries, for each query."""
+POLL_SECONDS = 0.05
+"""The maximum time between two looks at the queries."""
 IDLE_SECONDS = 2.0
 """An unbounded input counts as caught up after as many seconds without data."""
 
@@ -137,8 +138,15 @@ class PreviewRun:
             idle_since = None if busy else idle_since or time.monotonic()
             if idle_since and time.monotonic() - idle_since > IDLE_SECONDS:
                 return True
-            time.sleep(POLL_SECONDS * len(self._queries))
+            self._await_end()
         return self.error is None
+
+    def _await_end(self) -> None:
+        """Waits for the end of a running query, at most `POLL_SECONDS`."""
+        running = next((each.spark for each in self._queries if each.spark.isActive), None)
+        with suppress(StreamingQueryException):
+            if running is not None:
+                running.awaitTermination(POLL_SECONDS)  # type: ignore[arg-type]
 
     def _alive(self) -> bool:
         """Returns whether a query is running. Stores the first error of an ended query."""

@@ -225,7 +225,7 @@ class Run:
         supervisor = Supervisor(
             plan, spark, self.state, until=_until(plan, self.options),
             metrics=self.handle.metrics, log=self.log, stop=self.stop,
-            on_tick=self.options.on_tick,
+            on_tick=self.options.on_tick, analysis=builder.analysis,
         )  # fmt: skip
         return self._run_supervisor(supervisor)
 
@@ -234,11 +234,12 @@ class Run:
         from penstock.engine.checks.column_types import column_types
         from penstock.runtime.supervise import Supervisor
 
-        column_types(Builder(backfill.plan, spark))
+        builder = Builder(backfill.plan, spark)
+        column_types(builder)
         supervisor = Supervisor(
             backfill.plan, spark, backfill.state, until=backfill.until,
             metrics=self.handle.metrics, log=self.log, stop=self.stop,
-            on_tick=self.options.on_tick,
+            on_tick=self.options.on_tick, analysis=builder.analysis,
         )  # fmt: skip
         outcome = self._run_supervisor(supervisor)
         if outcome.ending == backfill.until:

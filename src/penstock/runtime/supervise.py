@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from penstock.core.errors import OutputClosed, PenstockError
 from penstock.core.log import Log
 from penstock.engine.build import Builder
+from penstock.engine.derivation import Analysis
 from penstock.engine.start import StartedQuery, Until, start
 from penstock.observe.late import LateCount
 from penstock.observe.listener import Listener
@@ -55,10 +56,12 @@ class Supervisor:
         log: Log,
         stop: StopRequest,
         on_tick: Callable[[], None] | None = None,
+        analysis: Analysis | None = None,
     ) -> None:
         self.plan, self.session, self.state = plan, session, state
         self.until, self.metrics, self.log, self.stop = until, metrics, log, stop
         self.on_tick = on_tick
+        self.analysis = analysis or Analysis()
         self.policy = restart_policy(plan.spec.runtime.restart, endless=until == "stopped")
         self.dead_letters = DeadLetterCollection(plan, self.policy, state, metrics, log, stop)
         self.collector = self.dead_letters.collector
@@ -119,8 +122,9 @@ class Supervisor:
 
     def _run_phase(self, queries: Iterable[Query], until: Until) -> None:
         builder = Builder(
-            self.plan, self.session, self.state.spool, sentinel_only=until == "closed"
-        )
+            self.plan, self.session, self.state.spool, sentinel_only=until == "closed",
+            analysis=self.analysis,
+        )  # fmt: skip
         self.query_runs = [self._query_run(builder, query, until) for query in queries]
         self.metrics.all_started = True
         while not all(run.done for run in self.query_runs):

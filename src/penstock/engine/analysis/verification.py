@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from penstock.core.errors import PlanError
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.java_trees import children_of, expressions_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
 from penstock.plan.model import Node
 
@@ -87,7 +88,7 @@ class _Analysis:
             return str(plan.desc().identifier().table()).lower() in self.views
         if any(plan.equals(input_) for input_ in self.inputs):
             return True
-        children = [self.visit(child) for child in scala_items(plan.children())]
+        children = [self.visit(child) for child in children_of(plan)]
         subqueries = [self.visit(query) for query in scala_items(plan.subqueries())]
         reads = any(children) or any(subqueries)
         if kind.endswith("EventTimeWatermark"):
@@ -103,7 +104,7 @@ class _Analysis:
         """Yields the names of what is nondeterministic in one operator."""
         if kind == "Sample":
             yield kind
-        for expression in scala_items(plan.expressions()):
+        for expression in expressions_of(plan):
             if not expression.deterministic():
                 yield from _nondeterministic(expression)
             if expression.containsPattern(self.current_like):
@@ -112,7 +113,7 @@ class _Analysis:
 
 def _nondeterministic(expression: Any) -> Iterator[str]:
     """Yields the names of the innermost nondeterministic expressions but user-defined functions."""
-    children = [child for child in scala_items(expression.children()) if not child.deterministic()]
+    children = [child for child in children_of(expression) if not child.deterministic()]
     for child in children:
         yield from _nondeterministic(child)
     name = str(expression.nodeName())
@@ -124,5 +125,5 @@ def _clocks(expression: Any) -> Iterator[str]:
     """Yields the names of the expressions that read the current time."""
     if expression.nodeName() in _CLOCKS:
         yield str(expression.nodeName())
-    for child in scala_items(expression.children()):
+    for child in children_of(expression):
         yield from _clocks(child)

@@ -13,7 +13,8 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.catalyst.java_trees import children_of, expressions_of
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name
 
 _OPERATORS = frozenset({
     "FilterExec", "GenerateExec", "InputAdapter", "MapInArrowExec", "ProjectExec",
@@ -77,7 +78,7 @@ class ExecutedPlan:
             if class_name(plan) not in _OPERATORS:
                 return None
             operators.append(plan)
-            (plan,) = scala_items(plan.children())
+            (plan,) = children_of(plan)
         if not plan.rdd().equals(leaf.rdd()) or not plan.output().equals(leaf.output()):
             return None
         operators.reverse()
@@ -107,16 +108,16 @@ def _operators_above(leaf: Any, plan: Any) -> list[Any]:
         operator = pending.pop()
         if not operator.equals(leaf):
             found.append(operator)
-            pending += scala_items(operator.children())
+            pending += children_of(operator)
     return found
 
 
 def _contains_time_word(operator: Any) -> bool:
     """Returns whether a constant text that may be the word of a time is cast in an operator."""
-    pending = scala_items(operator.expressions())
+    pending = expressions_of(operator)
     while pending:
         expression = pending.pop()
-        children = scala_items(expression.children())
+        children = children_of(expression)
         if class_name(expression) == "Cast" and children[0].foldable():
             text = children[0].toString().lower()
             constant = class_name(children[0]) == "Literal"

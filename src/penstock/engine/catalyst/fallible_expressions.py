@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.util import PythonEvalType
 
+from penstock.engine.catalyst.java_trees import children_of, expressions_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 
 _SAFE = frozenset({
@@ -76,8 +77,8 @@ def _expressions(frame: DataFrame) -> Iterator[Any]:
     plans = [analyzed_plan(frame)]
     while plans:
         plan = plans.pop()
-        plans += scala_items(plan.children())
-        yield from scala_items(plan.expressions())
+        plans += children_of(plan)
+        yield from expressions_of(plan)
 
 
 def _inputs(expression: Any, name: str) -> list[Any]:
@@ -93,7 +94,7 @@ def _event_times(bound: Any) -> list[Any]:
 
     The computation is in whole microseconds, which no TIMESTAMP overflows.
     """
-    children = scala_items(bound.children())
+    children = children_of(bound)
     if class_name(bound) == "PreciseTimestampConversion" and _is_number(bound):
         return children
     return [time for child in children for time in _event_times(child)]

@@ -7,7 +7,8 @@ from typing import Any
 
 from penstock.engine.catalyst.fallible_expressions import is_function_call
 from penstock.engine.catalyst.java_names import names_of_client
-from penstock.engine.catalyst.spark_plan import map_children, scala_items
+from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.spark_plan import map_children
 
 
 def innermost_calls(values: Sequence[Any]) -> list[Any]:
@@ -29,7 +30,7 @@ def replace_call(expression: Any, call: Any, result: Any, java: Any) -> Any:
 
 def _add_calls(expression: Any, found: list[Any]) -> bool:
     """Adds the innermost calls in an expression. Returns whether there is one."""
-    inner = [_add_calls(child, found) for child in scala_items(expression.children())]
+    inner = [_add_calls(child, found) for child in children_of(expression)]
     if any(inner):
         return True
     if not is_function_call(expression):

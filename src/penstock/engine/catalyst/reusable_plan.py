@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 
 from penstock.engine.catalyst.fallible_expressions import OPAQUE
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
+from penstock.engine.catalyst.java_trees import children_of, expressions_of
+from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name
 
 _OPERATORS = frozenset({
     "Aggregate", "ArrowEvalPython", "Distinct", "Filter", "Generate", "MapInArrow", "Project",
@@ -52,7 +53,7 @@ class ReusablePlan:
         plan = analysis.EliminateSubqueryAliases.apply(plan)
         operators = []
         while not plan.equals(leaf):
-            children = scala_items(plan.children())
+            children = children_of(plan)
             if len(children) != 1 or not _is_reusable(plan):
                 return None
             operators.append(plan)
@@ -76,12 +77,12 @@ class ReusablePlan:
 def _is_reusable(operator: Any) -> bool:
     if class_name(operator) not in _OPERATORS:
         return False
-    pending = scala_items(operator.expressions())
+    pending = expressions_of(operator)
     if not all(expression.deterministic() for expression in pending):
         return False
     while pending:
         expression = pending.pop()
         if class_name(expression) in _SUBQUERIES:
             return False
-        pending += scala_items(expression.children())
+        pending += children_of(expression)
     return True

@@ -8,6 +8,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst.java_names import java_names, names_of_client
+from penstock.engine.catalyst.java_trees import (
+    CLASS_NAME,
+    children_of,
+    contains_pattern,
+    items_of,
+    parts_of,
+)
 
 WATERMARK_DELAY = "spark.watermarkDelayMs"
 """The key of Spark's metadata of a column with a watermark."""
@@ -25,13 +32,17 @@ def analyzed_plan(frame: DataFrame) -> Any:
 
 def scala_items(sequence: Any) -> list[Any]:
     """Returns the items of a Scala sequence."""
-    return [sequence.apply(index) for index in range(sequence.size())]
+    return items_of(sequence)
 
 
 def class_name(node: Any) -> str:
     """Returns the name of the Scala class or object of a plan, an expression or a type."""
-    java = names_of_client(node._gateway_client)
-    return str(java.org.apache.commons.lang3.ClassUtils.getSimpleName(node)).rstrip("$")
+    known: str | None = vars(node).get(CLASS_NAME)
+    if known is None:
+        java = names_of_client(node._gateway_client)
+        known = str(java.org.apache.commons.lang3.ClassUtils.getSimpleName(node)).rstrip("$")
+        vars(node)[CLASS_NAME] = known
+    return known
 
 
 def scala_sequence(java: Any, items: Sequence[Any]) -> Any:
@@ -41,11 +52,15 @@ def scala_sequence(java: Any, items: Sequence[Any]) -> Any:
 
 def map_children(node: Any, function: Callable[[Any], Any], java: Any) -> Any:
     """Returns a plan or an expression with new children; itself if the function changes none."""
-    children = scala_items(node.children())
-    mapped = [function(child) for child in children]
-    if all(new is old for new, old in zip(mapped, children, strict=True)):
+    children = children_of(node)
+    return with_children(node, children, [function(child) for child in children], java)
+
+
+def with_children(node: Any, old: Sequence[Any], new: Sequence[Any], java: Any) -> Any:
+    """Returns a plan or an expression with new children; itself if they are the old ones."""
+    if all(one is other for one, other in zip(new, old, strict=True)):
         return node
-    return node.withNewChildren(scala_sequence(java, mapped))
+    return node.withNewChildren(scala_sequence(java, new))
 
 
 Rewrite = Callable[[Any, Any], Any]
@@ -66,17 +81,16 @@ def rewrite_operators(
     Spark's TreePattern, as `AGGREGATE`. Reads no data.
     """
     java: Any = java_names(frame.sparkSession)
-    known = java.org.apache.spark.sql.catalyst.trees.TreePattern
-    found = [getattr(known, pattern)() for pattern in patterns]
+    names = " ".join(patterns)
 
     def visit(part: Any) -> Any:
-        if not any(map(part.containsPattern, found)):
-            return part
-        if only_streams and not part.isStreaming():
-            return part
-        return rewrite(map_children(part, visit, java), java)
+        below = parts_of(part, names, only_streams)
+        new = [visit(child) if contains else child for child, contains in below]
+        return rewrite(with_children(part, [child for child, _ in below], new, java), java)
 
     plan = analyzed_plan(frame)
+    if not contains_pattern(plan, names, only_streams):
+        return frame
     rewritten = visit(plan)
     return frame if rewritten is plan else frame_of(rewritten, frame.sparkSession)
 

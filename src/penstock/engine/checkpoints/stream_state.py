@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from penstock.core.errors import StateError
 from penstock.core.files.durable import replace_durably
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.checkpoints.state_schema import (
@@ -74,7 +75,7 @@ def _operators(plan: Any) -> Iterator[OperatorSchema]:
     if not plan.isStreaming():
         return
     kind = class_name(plan)
-    children = scala_items(plan.children())
+    children = children_of(plan)
     if kind == "Aggregate":
         keys = _columns(scala_items(plan.groupingExpressions()))
         yield OperatorSchema("aggregation", (keys, _columns(scala_items(plan.output()))))

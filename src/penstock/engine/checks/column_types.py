@@ -14,10 +14,10 @@ from penstock.engine.analysis.errors import locate_errors, semi_join_error, stre
 from penstock.engine.analysis.syntax import text_errors
 from penstock.engine.build import Builder, collect_errors
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
     class_name,
-    scala_items,
     streaming_operators,
 )
 from penstock.engine.checks.patterns import check_patterns
@@ -39,6 +39,7 @@ def column_types(
     """
     plan = builder.plan
     types: dict[str, StructType] = {}
+    typed: dict[str, dict[str, DataFrame]] = {}
     errors = {} if errors is None else errors
     for node in plan.nodes.values():
         if node.name not in errors:
@@ -46,7 +47,7 @@ def column_types(
                 check_patterns(plan, node, builder.session)
     unread_nodes = queries_without_sinks(plan.nodes, plan.streams) if unread else ()
     for query in (*plan.queries, *unread_nodes):
-        frames = builder.typed_frames(query, errors)
+        typed[query.name] = frames = builder.typed_frames(query, errors)
         types |= {name: frame.schema for name, frame in frames.items()}
         if query.root in frames and query.root in plan.streams:
             with collect_errors(errors, query.root):
@@ -65,6 +66,7 @@ def column_types(
             with collect_errors(errors, node.name):
                 raise_all(text_errors(plan, [node], builder.session))
     raise_all(errors.values())
+    builder.analysis.typed |= typed
     return types
 
 
@@ -89,6 +91,6 @@ def check_streamable(plan: Plan, query: Query, root: DataFrame, session: SparkSe
 
 def _joins_groups(join: Any) -> bool:
     """Returns whether a join of streams reads groups, of which Spark's semi join returns none."""
-    sides = scala_items(join.children())
+    sides = children_of(join)
     groups = [next(streaming_operators(side, "Aggregate"), None) for side in sides]
     return all(side.isStreaming() for side in sides) and any(groups)

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit, pmod, spark_partition_id, struct, unix_micros
 from pyspark.sql.pandas.functions import arrow_udf
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
@@ -135,7 +136,7 @@ def _loses_order(plan: Any) -> bool:
     kind = class_name(plan)
     if kind in _REORDERING or (kind == "Join" and _joins_streams(plan)):
         return True
-    return any(map(_loses_order, scala_items(plan.children())))
+    return any(map(_loses_order, children_of(plan)))
 
 
 def _joins_streams(join: Any) -> bool:

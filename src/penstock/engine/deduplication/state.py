@@ -10,7 +10,8 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from penstock.engine.catalyst.spark_plan import class_name, scala_items
+from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.spark_plan import class_name
 from penstock.engine.checkpoints.offset_log import OffsetLog
 from penstock.engine.deduplication.attempt import FOLDER, Attempt
 from penstock.engine.deduplication.task import BUCKETS
@@ -76,5 +77,5 @@ def _late_watermarks(plan: Any) -> Iterator[int]:
     if class_name(plan) == _OPERATOR:
         watermark = plan.eventTimeWatermarkForLateEvents()
         yield int(watermark.get()) if watermark.isDefined() else 0
-    for child in scala_items(plan.children()):
+    for child in children_of(plan):
         yield from _late_watermarks(child)

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.java_trees import children_of, expressions_of
 from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     analyzed_plan,
@@ -134,7 +135,7 @@ class _Search:
             if way.node is not None:
                 yield LatePath(way.node, way.leaf, way.above, time)
         for state in states:
-            children = scala_items(state.children())
+            children = children_of(state)
             yield from self.visit(state, children, _event_times(state, children))
 
     def _ways(self, plan: Any, marked: str | None = None) -> Iterator[_Way]:
@@ -153,7 +154,7 @@ class _Search:
         if kind == "MapInArrow" and marked is not None and marked in self.nodes:
             yield _Way(self.nodes[marked], plan)
             return
-        for index, child in enumerate(scala_items(plan.children())):
+        for index, child in enumerate(children_of(plan)):
             for way in self._ways(child, marked):
                 yield replace(way, above=((plan, index), *way.above))
 
@@ -193,7 +194,7 @@ def _check(path: LatePath) -> None:
     """Raises NotExact if an operator of a path cannot be repeated."""
     for operator, index in path.above:
         kind = class_name(operator)
-        if not all(each.deterministic() for each in scala_items(operator.expressions())):
+        if not all(each.deterministic() for each in expressions_of(operator)):
             raise NotExact("an expression is not deterministic")
         if kind == "Join" and class_name(operator.joinType()) in _JOINS[index]:
             continue
@@ -239,7 +240,7 @@ def _replace_input(operator: Any, index: int, input_: Any, row: Any, java: Any) 
         ]
         output = scala_sequence(java, [*scala_items(operator.output()), row])
         return plans.Expand(scala_sequence(java, projections), output, input_)
-    children = scala_items(operator.children())
+    children = children_of(operator)
     if kind == "Union":
         columns = scala_items(children[index].output())
         targets = scala_items(operator.output())

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit, struct
 
 from penstock.core.errors import PlanError
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
 from penstock.engine.lookups.lookup_symbols import (
@@ -67,7 +68,7 @@ class _Rewriting:
             return self._join(plan, [])
         if kind == "Filter" and class_name(plan.child()) == "Join":
             return self._filter(plan)
-        children = scala_items(plan.children())
+        children = children_of(plan)
         in_subquery = any(reads_lookup(query) for query in scala_items(plan.subqueries()))
         if symbol_name(plan) is not None or in_subquery:
             raise _error(
@@ -81,7 +82,7 @@ class _Rewriting:
     def _filter(self, plan: Any) -> Any:
         """Returns a filter above a join. Its conditions on the stream are evaluated first."""
         join, conditions = plan.child(), conjuncts(plan.condition())
-        kind, children = class_name(join.joinType()), scala_items(join.children())
+        kind, children = class_name(join.joinType()), children_of(join)
         if kind in _INNER and all(each.deterministic() for each in conditions):
             return self._join(join, conditions)
         streams = [child for child in children if find_table(child, self._catalyst) is None]
@@ -94,7 +95,7 @@ class _Rewriting:
 
         In an outer join these conditions are on the side whose rows are all kept.
         """
-        children = scala_items(join.children())
+        children = children_of(join)
         tables = [find_table(child, self._catalyst) for child in children]
         if all(tables):
             raise _error(
@@ -125,7 +126,7 @@ class _Rewriting:
     def _join_of_streams(self, join: Any, conditions: Sequence[Any]) -> Any:
         """Returns a join with lookup tables below its sides, which read conditions on the side."""
         sides = []
-        for child in scala_items(join.children()):
+        for child in children_of(join):
             below = [each for each in conditions if reads_lookup(child) and _over(each, child)]
             conditions = [each for each in conditions if each not in below]
             sides.append(self.visit(self._where(child, below)))
@@ -197,7 +198,7 @@ class _Rewriting:
             "further conditions are possible with AND. Rows are looked up by primary key."
         )
         for condition in on:
-            sides = scala_items(condition.children())
+            sides = children_of(condition)
             if class_name(condition) != "EqualTo":
                 continue
             for side in sides:
@@ -256,7 +257,7 @@ def _equal_to(condition: Any, column: Any) -> Any | None:
     """Returns the other side if a condition compares a column for equality, or None."""
     if class_name(condition) not in ("EqualTo", "EqualNullSafe"):
         return None
-    left, right = scala_items(condition.children())
+    left, right = children_of(condition)
     if left.semanticEquals(column):
         return right
     return left if right.semanticEquals(column) else None

@@ -16,6 +16,7 @@ from pyspark.sql.functions import struct
 from pyspark.sql.pandas.functions import arrow_udf
 
 from penstock.engine.catalyst.columns import to_spark
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst, named
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
 from penstock.engine.lookups.key_lookup import KeyLookup
@@ -115,7 +116,7 @@ def replace_columns(expression: Any, pairs: Sequence[tuple[Any, Any]], catalyst:
     for column, value in pairs:
         if expression.semanticEquals(column):
             return value
-    children = scala_items(expression.children())
+    children = children_of(expression)
     changed = [replace_columns(child, pairs, catalyst) for child in children]
     if all(new is old for new, old in zip(changed, children, strict=True)):
         return expression
@@ -138,7 +139,7 @@ def tables_in(plan: Any) -> Iterator[str]:
     """Yields the lookup tables that a plan reads, also in subqueries."""
     if class_name(plan) == "LogicalRDD" and (name := _mark_of(plan)) is not None:
         yield name
-    below = [*scala_items(plan.children()), *scala_items(plan.subqueries())]
+    below = [*children_of(plan), *scala_items(plan.subqueries())]
     for each in below:
         yield from tables_in(each)
 

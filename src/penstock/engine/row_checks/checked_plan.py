@@ -17,6 +17,7 @@ from pyspark.sql.functions import struct, when
 from penstock.engine.catalyst.fallible_expressions import OPAQUE, find_failures
 from penstock.engine.catalyst.function_calls import innermost_calls, replace_call
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
     class_name,
@@ -79,7 +80,7 @@ class CheckedPlan(ABC):
         }.get(class_name(plan))
         if visitor is not None:
             return visitor(plan)
-        children = [self.visit(child) for child in scala_items(plan.children())]
+        children = [self.visit(child) for child in children_of(plan)]
         return children[0] if class_name(plan) in _TRANSPARENT else None
 
     def visit_aggregate(self, plan: Any) -> None:
@@ -115,8 +116,8 @@ class CheckedPlan(ABC):
         hold errors as values. The arguments of the calls are checked first.
         """
         while plan is not None and (calls := innermost_calls(values)):
-            counts = [len(scala_items(call.children())) for call in calls]
-            arguments = [item for call in calls for item in scala_items(call.children())]
+            counts = [len(children_of(call)) for call in calls]
+            arguments = [item for call in calls for item in children_of(call)]
             plan, arguments = self.check(plan, arguments)
             if plan is None:
                 return None, values
@@ -161,7 +162,7 @@ class CheckedPlan(ABC):
 
     def _visit_generate(self, plan: Any) -> Any | None:
         generator = plan.generator()
-        arguments = scala_items(generator.children())
+        arguments = children_of(generator)
         passing, fields = self.check(self.visit(plan.child()), arguments)
         if passing is None:
             return None
@@ -194,7 +195,7 @@ class CheckedPlan(ABC):
         values = []
         for condition in conjuncts(plan.condition().get()):
             if find_failures(condition):
-                sides = scala_items(condition.children())
+                sides = children_of(condition)
                 mine = [each for each in sides if each.references().subsetOf(side.outputSet())]
                 others = [each for each in sides if each not in mine]
                 if class_name(condition) not in _EQUALITIES or any(map(find_failures, others)):
@@ -204,7 +205,7 @@ class CheckedPlan(ABC):
 
     def reads(self, plan: Any) -> bool:
         """Returns whether a plan reads the input."""
-        return bool(plan.equals(self.input)) or any(map(self.reads, scala_items(plan.children())))
+        return bool(plan.equals(self.input)) or any(map(self.reads, children_of(plan)))
 
     def _try(self, values: Sequence[Any]) -> Column:
         """Returns the struct of expressions, null if one of them fails.
@@ -242,9 +243,9 @@ def aggregated_values(aggregate: Any, expressions: Any) -> list[Any]:
     while pending:
         expression = pending.pop()
         if class_name(expression) != "AggregateExpression":
-            pending += scala_items(expression.children())
+            pending += children_of(expression)
             continue
-        inputs = scala_items(expression.aggregateFunction().children())
+        inputs = children_of(expression.aggregateFunction())
         if expression.filter().isDefined():
             condition = expression.filter().get()
             nulls = [expressions.Literal(None, input_.dataType()) for input_ in inputs]

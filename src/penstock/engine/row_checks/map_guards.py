@@ -26,7 +26,8 @@ from pyspark.sql.functions import (
     when,
 )
 
-from penstock.engine.catalyst.spark_plan import class_name, map_children, scala_items
+from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.spark_plan import class_name, map_children
 
 NULL_KEY = "a key of a map is null"
 DUPLICATED_KEY = "a key of a map is duplicated"
@@ -53,15 +54,15 @@ def guard_maps(expression: Any, column: ToColumn, java: Any) -> Any:
 
 
 def _of_pairs(map_: Any, column: ToColumn, java: Any) -> Column:
-    return array(*map(column, scala_items(map_.children())[::2]))
+    return array(*map(column, children_of(map_)[::2]))
 
 
 def _of_arrays(map_: Any, column: ToColumn, java: Any) -> Column:
-    return column(scala_items(map_.children())[0])
+    return column(children_of(map_)[0])
 
 
 def _of_entries(map_: Any, column: ToColumn, java: Any) -> Column:
-    (entries,) = scala_items(map_.children())
+    (entries,) = children_of(map_)
     name = entries.dataType().elementType().apply(0).name()
     pairs = column(entries)
     # The map of entries with a null entry is null.
@@ -70,17 +71,17 @@ def _of_entries(map_: Any, column: ToColumn, java: Any) -> Column:
 
 
 def _of_maps(map_: Any, column: ToColumn, java: Any) -> Column:
-    return concat(*(map_keys(column(each)) for each in scala_items(map_.children())))
+    return concat(*(map_keys(column(each)) for each in children_of(map_)))
 
 
 def _of_text(map_: Any, column: ToColumn, java: Any) -> Column:
-    text, pair, key = map(column, scala_items(map_.children()))
+    text, pair, key = map(column, children_of(map_))
     return transform(split(text, pair, -1), lambda each: element_at(split(each, key, 2), 1))
 
 
 def _of_new_keys(map_: Any, column: ToColumn, java: Any) -> Column:
     expressions = java.org.apache.spark.sql.catalyst.expressions
-    old, function = scala_items(map_.children())
+    old, function = children_of(map_)
     keys, values = expressions.MapKeys(old), expressions.MapValues(old)
     return column(expressions.ZipWith(keys, values, function))
 

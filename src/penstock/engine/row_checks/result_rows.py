@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from penstock.engine.catalyst.aggregates import divide_as_planned
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.messages import without_column_ids
 from penstock.engine.catalyst.spark_plan import (
@@ -94,7 +95,7 @@ class ResultSearch(CheckSearch):
 
 def aggregations(plan: Any) -> list[Any]:
     """Returns the aggregations of a plan, from below."""
-    found = [each for child in scala_items(plan.children()) for each in aggregations(child)]
+    found = [each for child in children_of(plan) for each in aggregations(child)]
     return [*found, plan] if class_name(plan) == "Aggregate" else found
 
 

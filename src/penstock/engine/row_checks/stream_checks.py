@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import rand, struct, when
 from pyspark.sql.pandas.functions import arrow_udf
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     analyzed_plan,
@@ -131,7 +132,7 @@ class _CheckedStream(CheckedPlan):
         self.count = before
         if class_name(plan) == "Aggregate":
             return self._rewrite_aggregate(plan)
-        children = [self.rewrite(child) for child in scala_items(plan.children())]
+        children = [self.rewrite(child) for child in children_of(plan)]
         return plan.withNewChildren(self.sequence(children)) if children else plan
 
     def visit_aggregate(self, plan: Any) -> None:

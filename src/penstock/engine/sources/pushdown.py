@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame
 
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import analyzed_plan, scala_items
 from penstock.plan.pushdown import Pushdown
 from penstock.sdk import Conjunct
@@ -75,7 +76,7 @@ def _scan_pushdowns(node: Any, above: _Operators = _NO_OPERATORS) -> Iterator[tu
         above = _Operators((*above.filters, node.condition()), used)
     else:
         above = _NO_OPERATORS
-    for child in scala_items(node.children()):
+    for child in children_of(node):
         yield from _scan_pushdowns(child, above)
     for subquery in scala_items(node.subqueries()):
         yield from _scan_pushdowns(subquery)
@@ -97,7 +98,7 @@ def _pushdown(scan: Any, above: _Operators) -> Pushdown:
 
 def _conjuncts(condition: Any, columns: Mapping[int, _Column]) -> Iterator[Conjunct]:
     """Yields the conjuncts of a condition that compare one column with literals."""
-    kind, parts = condition.nodeName(), list(scala_items(condition.children()))
+    kind, parts = condition.nodeName(), list(children_of(condition))
     if kind == "And":
         for part in parts:
             yield from _conjuncts(part, columns)

@@ -94,6 +94,7 @@ class _RunningSession:
     def _attach(self, conf: Mapping[str, str]) -> SparkSession:
         from pyspark.sql import SparkSession
 
+        from penstock.engine.catalyst.java_methods import share_methods
         from penstock.engine.catalyst.java_names import keep_classes_of_pyspark
         from penstock.engine.catalyst.java_releases import release_together
         from penstock.engine.spark_session.hadoop import tune_hadoop
@@ -107,6 +108,7 @@ class _RunningSession:
             session = builder.getOrCreate()
         keep_classes_of_pyspark(session)
         release_together(session)
+        share_methods(session)
         tune_hadoop(session)
         return session
 

@@ -15,6 +15,7 @@ from pyspark.sql.functions import sum as total
 from pyspark.sql.types import ByteType, StructField, StructType
 
 from penstock.engine.catalyst.aggregates import replace_calls
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
 from penstock.engine.checkpoints.state_schema import OperatorSchema, is_identity, stable_name
@@ -164,5 +165,5 @@ def functions_of(expressions: Sequence[Any]) -> list[Any]:
         if class_name(expression) == "AggregateExpression":
             found.setdefault(expression.resultId().id(), expression)
         else:
-            pending += scala_items(expression.children())
+            pending += children_of(expression)
     return list(found.values())

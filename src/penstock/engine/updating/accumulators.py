@@ -15,8 +15,9 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql.functions import coalesce, isnan, lit, when
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst, named
-from penstock.engine.catalyst.spark_plan import class_name, scala_items
+from penstock.engine.catalyst.spark_plan import class_name
 from penstock.engine.updating.groups import Function
 from penstock.engine.updating.weighted import Weighted
 
@@ -119,7 +120,7 @@ def _where(value: Column, *conditions: Column | None) -> Column:
 
 
 def _count(partials: Partials, function: Any, condition: Column | None) -> Buffer | None:
-    return {"count": partials.count(scala_items(function.children()), condition)}
+    return {"count": partials.count(children_of(function), condition)}
 
 
 def _sum(partials: Partials, function: Any, condition: Column | None) -> Buffer | None:

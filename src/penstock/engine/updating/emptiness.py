@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import class_name, scala_items
 
 _PRESERVED = {
@@ -17,7 +18,7 @@ _PRESERVED = {
 def has_rows_without_input(plan: Any, leaves: Collection[int]) -> bool:
     """Returns whether a plan may have rows while all `leaves`, RDDs, are empty."""
     kind = class_name(plan)
-    children = scala_items(plan.children())
+    children = children_of(plan)
     if not children:
         return kind != "LogicalRDD" or int(plan.rdd().id()) not in leaves
     if kind == "Aggregate" and not scala_items(plan.groupingExpressions()):

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import Column, Window
 from pyspark.sql.functions import monotonically_increasing_id, row_number
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, conjuncts, scala_items
 from penstock.engine.updating.weighted import Weighted
@@ -67,7 +68,7 @@ def _place(window: Any) -> int | None:
         return None
     function = functions[0]
     while class_name(function) in ("Alias", "WindowExpression"):
-        function = scala_items(function.children())[0]
+        function = children_of(function)[0]
     return int(functions[0].exprId().id()) if class_name(function) == "RowNumber" else None
 
 

@@ -15,6 +15,7 @@ from pyspark.sql.functions import lit
 
 from penstock.core.errors import PlanError
 from penstock.engine.catalyst.aggregates import divide_in_order
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
     SESSION_WINDOW,
@@ -90,7 +91,7 @@ class IncrementalPlan:
         if kind == "Filter" and (limited := limited_window(plan)) is not None:
             place, last = limited
             self._last_places[place] = last
-        children = [self._changes(child) for child in scala_items(plan.children())]
+        children = [self._changes(child) for child in children_of(plan)]
         if all(child.is_static for child in children):
             return Weighted(plan, None)
         if kind in _TRANSPARENT:
@@ -164,7 +165,7 @@ class IncrementalPlan:
             children = [self._expiring(child) for child in children]
         inputs = [
             self._catalyst.project(changes.plan, [*scala_items(child.output()), changes.weight])
-            for child, changes in zip(scala_items(plan.children()), children, strict=True)
+            for child, changes in zip(children_of(plan), children, strict=True)
         ]
         merged = Weighted(plan.withNewChildren(self._catalyst.sequence(inputs)), None)
         weight = scala_items(merged.plan.output())[-1]
@@ -216,7 +217,7 @@ class IncrementalPlan:
         rows = [affected.rows(side, phases) for side in range(len(affected.inputs))]
         if plan.equals(bottom):
             return plan.withNewChildren(self._catalyst.sequence(rows))
-        (child,) = scala_items(plan.children())
+        (child,) = children_of(plan)
         below = rows[0] if child.equals(bottom) else self._apply(child, bottom, affected, phases)
         return plan.withNewChildren(self._catalyst.sequence([below]))
 
@@ -283,7 +284,7 @@ def check_operators(plan: Any, leaves: Collection[int]) -> None:
             code="unsupported-updating",
             hint="Select the columns of ORDER BY, in a LATERAL subquery.",
         )
-    for child in scala_items(plan.children()):
+    for child in children_of(plan):
         check_operators(child, leaves)
 
 
@@ -292,7 +293,7 @@ def _numbers_unordered_rows(window: Any) -> bool:
     functions = [
         class_name(function)
         for alias in scala_items(window.windowExpressions())
-        for expression in scala_items(alias.children())
-        for function in scala_items(expression.children())
+        for expression in children_of(alias)
+        for function in children_of(expression)
     ]
     return "RowNumber" in functions and not scala_items(window.orderSpec())

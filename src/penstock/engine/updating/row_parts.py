@@ -7,8 +7,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
-from penstock.engine.catalyst.spark_plan import class_name, scala_items
+from penstock.engine.catalyst.spark_plan import class_name
 from penstock.engine.row_checks.checked_plan import aggregated_values, without_ctes
 from penstock.engine.updating.template import table_of
 from penstock.plan.model import Node
@@ -30,7 +31,7 @@ def row_parts(
 
 
 def _parts(plan: Any, catalyst: Catalyst) -> Iterator[DataFrame]:
-    children = scala_items(plan.children())
+    children = children_of(plan)
     if any(map(_combines, children)):
         for child in children:
             yield from _parts(child, catalyst)
@@ -46,4 +47,4 @@ def _parts(plan: Any, catalyst: Catalyst) -> Iterator[DataFrame]:
 
 
 def _combines(plan: Any) -> bool:
-    return class_name(plan) in _COMBINING or any(map(_combines, scala_items(plan.children())))
+    return class_name(plan) in _COMBINING or any(map(_combines, children_of(plan)))

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.engine.catalyst.aggregates import divide_as_planned
 from penstock.engine.catalyst.function_calls import replace_call
+from penstock.engine.catalyst.java_trees import children_of, expressions_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import class_name, map_children, scala_items
 from penstock.engine.updating.template import reads, rewritten
@@ -30,7 +31,7 @@ class ScalarSubqueries:
             return plan
         plan = map_children(plan, self.replace, self.catalyst.java)
         visit = self._visits.get(class_name(plan))
-        subqueries = _find(scala_items(plan.expressions()))
+        subqueries = _find(expressions_of(plan))
         found = next((each for each in subqueries if reads(each.plan(), self.leaves)), None)
         return plan if found is None or visit is None else self.replace(visit(plan, found))
 
@@ -111,4 +112,4 @@ def _find(expressions: Sequence[Any]) -> Iterator[Any]:
         expression = pending.pop()
         if class_name(expression) == "ScalarSubquery":
             yield expression
-        pending += scala_items(expression.children())
+        pending += children_of(expression)

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engine.catalyst.java_names import java_names
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import class_name, scala_items
 from penstock.engine.catalyst.views import create_view
 from penstock.engine.lookups.lookup_joins import join_lookups
@@ -59,7 +60,7 @@ def reads(plan: Any, leaves: Collection[int]) -> bool:
     """Returns whether a plan reads one of the RDDs `leaves`, also in a subquery."""
     if class_name(plan) == "LogicalRDD" and int(plan.rdd().id()) in leaves:
         return True
-    below = [*scala_items(plan.children()), *scala_items(plan.subqueries())]
+    below = [*children_of(plan), *scala_items(plan.subqueries())]
     return any(reads(each, leaves) for each in below)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, expr, lit, spark_partition_id, when
+from pyspark.sql.functions import col, expr, lit, when
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from penstock.core.error_codec import encode_errors
@@ -23,7 +23,6 @@ from penstock.engine.catalyst.spark_plan import (
     WATERMARK_DELAY,
     analyzed_plan,
     class_name,
-    frame_of,
     rewrite_streams,
 )
 from penstock.engine.sources.sentinel import END_OF_TIME, sentinel
@@ -99,12 +98,16 @@ def keep_filters_above(frame: DataFrame) -> DataFrame:
     Spark evaluates a filter below the watermark if it can. The rows that do not pass would then not
     advance the watermark. No filter passes another one whose value is not deterministic.
     """
-    session = frame.sparkSession
 
-    def keep(plan: Any, _: Any) -> Any:
+    def keep(plan: Any, java: Any) -> Any:
         if class_name(plan) != "EventTimeWatermark":
             return plan
-        return analyzed_plan(frame_of(plan, session).where(spark_partition_id() >= 0))
+        catalyst = java.org.apache.spark.sql.catalyst
+        expressions = catalyst.expressions
+        partition = expressions.SparkPartitionID()
+        first = expressions.Literal(0, partition.dataType())
+        always = expressions.GreaterThanOrEqual(partition, first)
+        return catalyst.plans.logical.Filter(always, plan)
 
     return rewrite_streams(frame, keep, "EVENT_TIME_WATERMARK")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import (
     TIME_WINDOW,
     WATERMARK_DELAY,
@@ -166,5 +167,5 @@ def _replace(expression: Any, struct: Any, column: Any, java: Any) -> Any:
 
 def _parts(expression: Any) -> Iterator[Any]:
     yield expression
-    for child in scala_items(expression.children()):
+    for child in children_of(expression):
         yield from _parts(child)

@@ -6,12 +6,13 @@ Both aggregations have state, by which the windows, their rows and their late ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
+from penstock.engine.catalyst.java_trees import children_of, nodes_of_class
 from penstock.engine.catalyst.spark_plan import (
     class_name,
     map_children,
@@ -45,6 +46,8 @@ def _rewrite(plan: Any, java: Any) -> Any:
         distinct = [each for item in items for each in _distinct(item)]
     if distinct and not _same_values(distinct):
         return plan
+    if not distinct and items is written:
+        return plan
     filtered = [_with_filter(item, java) for item in items]
     if all(new is old for new, old in zip(filtered, written, strict=True)):
         return plan
@@ -59,19 +62,16 @@ def _rewrite(plan: Any, java: Any) -> Any:
     return rule.rewrite(plan)
 
 
-def _distinct(expression: Any) -> Iterator[Any]:
-    """Yields the aggregates of distinct values in an expression."""
-    if class_name(expression) == "AggregateExpression" and expression.isDistinct():
-        yield expression
-    for child in scala_items(expression.children()):
-        yield from _distinct(child)
+def _distinct(expression: Any) -> list[Any]:
+    """Returns the aggregates of distinct values in an expression."""
+    return [each for each in nodes_of_class(expression, "AggregateExpression") if each.isDistinct()]
 
 
 def _same_values(aggregates: Sequence[Any]) -> bool:
     """Returns whether aggregates are of the same values under the same filter."""
     first, *others = [
         [
-            *(each for each in scala_items(one.aggregateFunction().children())
+            *(each for each in children_of(one.aggregateFunction())
               if not each.foldable()),
             *([one.filter().get()] if one.filter().isDefined() else []),
         ]

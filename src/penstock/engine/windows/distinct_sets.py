@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import (
     class_name,
     map_children,
-    scala_items,
     scala_sequence,
 )
 
@@ -36,7 +36,7 @@ class _Sets:
 
     def aggregated(self, function: Any, filter_: Any) -> Any:
         """Returns the result of an aggregate function over the set of values under a filter."""
-        value = scala_items(function.children())[0]
+        value = children_of(function)[0]
         values = self.expressions.aggregate.CollectSet(value).toAggregateExpression(False, filter_)
         if class_name(function) == "Sum":
             return self._sum(values, function.dataType())

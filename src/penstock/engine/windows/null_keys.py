@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import (
     WINDOWS,
     class_name,
@@ -31,14 +32,14 @@ def by_known_keys(frame: DataFrame) -> DataFrame:
 def _rewrite(plan: Any, java: Any) -> Any:
     if class_name(plan) != "Join" or plan.joinType().toString() != "FullOuter":
         return plan
-    if not all(child.isStreaming() for child in scala_items(plan.children())):
+    if not all(child.isStreaming() for child in children_of(plan)):
         return plan
     equalities = list(_nullable_equalities(plan))
     if not equalities:
         return plan
     condition = plan.condition().get()
     for equality in equalities:
-        left, right = scala_items(equality.children())
+        left, right = children_of(equality)
         condition = _and_known(condition, left, right, java)
     condition = java.scala.Option.apply(condition)
     return java.org.apache.spark.sql.catalyst.plans.logical.Join(
@@ -63,11 +64,11 @@ def _and_known(condition: Any, left: Any, right: Any, java: Any) -> Any:
 
 def _nullable_equalities(join: Any) -> Iterator[Any]:
     """Yields the equalities in the condition of a join whose sides are both nullable."""
-    inputs = scala_items(join.children())
+    inputs = children_of(join)
     condition = join.condition()
     for expression in conjuncts(condition.get()) if condition.isDefined() else ():
         if class_name(expression) == "EqualTo" and all(
-            _can_be_null(side, inputs) for side in scala_items(expression.children())
+            _can_be_null(side, inputs) for side in children_of(expression)
         ):
             yield expression
 
@@ -99,7 +100,7 @@ def _is_window(expression: Any) -> bool:
 
 def _column_can_be_null(column: Any, plan: Any) -> bool:
     """Returns whether a column of the output of a plan can be null."""
-    children = scala_items(plan.children())
+    children = children_of(plan)
     kind = class_name(plan)
     if not column.nullable():
         return False

@@ -11,7 +11,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import lit, when
 
 from penstock.engine.catalyst.java_names import java_names
-from penstock.engine.catalyst.spark_plan import class_name, scala_items, scala_sequence
+from penstock.engine.catalyst.java_trees import children_of
+from penstock.engine.catalyst.spark_plan import class_name, scala_sequence
 from penstock.engine.windows.pane_rows import Kind
 
 _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
@@ -64,7 +65,7 @@ class Aggregates:
         return self._expressions.Coalesce(scala_sequence(self._java, [total, zero]))
 
     def sum(self, function: Any, condition: Column | None) -> Any:
-        (value,) = scala_items(function.children())
+        (value,) = children_of(function)
         type_ = value.dataType().simpleString()
         if type_.startswith("decimal("):
             return self._decimal_sum(function, value, condition)
@@ -83,7 +84,7 @@ class Aggregates:
         return self._expressions.Cast(total, type_, self._java.scala.Option.empty())
 
     def average(self, function: Any, condition: Column | None) -> Any:
-        (value,) = scala_items(function.children())
+        (value,) = children_of(function)
         type_ = value.dataType().simpleString()
         if type_ not in _INTEGERS | _FLOATS:
             raise Unsupported(f"an average of {type_}")
@@ -96,7 +97,7 @@ class Aggregates:
         return self._expressions.If(is_empty, null, self._expressions.Divide(total, count))
 
     def extreme(self, function: Any, condition: Column | None) -> Any:
-        (value,) = scala_items(function.children())
+        (value,) = children_of(function)
         type_ = value.dataType().simpleString()
         if not is_key_type(value):
             raise Unsupported(f"an extreme of {type_}")
@@ -106,7 +107,7 @@ class Aggregates:
 
     def set(self, function: Any, condition: Column | None) -> Any:
         """Merges a function of distinct values: they become keys."""
-        value, *_ = scala_items(function.children())
+        value, *_ = children_of(function)
         nulls = class_name(function) == "CollectSet" and not function.ignoreNulls()
         if nulls or not is_key_type(value):
             raise Unsupported(f"a set of {value.dataType().simpleString()}")
@@ -124,7 +125,7 @@ class Aggregates:
         return self._reference(name)
 
     def _add_count(self, function: Any, condition: Column | None) -> Any:
-        values = [each for each in scala_items(function.children()) if each.nullable()]
+        values = [each for each in children_of(function) if each.nullable()]
         tests = [self._column(each).isNotNull() for each in values]
         if condition is not None:
             tests.insert(0, condition)
@@ -138,7 +139,7 @@ class Aggregates:
 
     def _finish(self, function: Any, input_: Any) -> Any:
         """Returns the aggregate of a function over another input."""
-        _, *others = scala_items(function.children())
+        _, *others = children_of(function)
         children = scala_sequence(self._java, [input_, *others])
         return function.withNewChildren(children).toAggregateExpression()
 

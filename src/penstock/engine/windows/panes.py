@@ -20,6 +20,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.engine.catalyst.arrow_map import map_in_arrow
 from penstock.engine.catalyst.columns import to_arrow
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.spark_plan import (
     TIME_WINDOW,
     WATERMARK_DELAY,
@@ -122,7 +123,7 @@ class _Panes:
 
     def _substitute(self, expression: Any, time: Any, literal: Any) -> Any:
         """Returns an expression of a window with a literal as its time. Raises Unsupported."""
-        children = scala_items(expression.children())
+        children = children_of(expression)
         if any(class_name(child) == "AttributeReference" for child in children):
             if class_name(expression) != "PreciseTimestampConversion":
                 raise Unsupported("a window of a computed time")
@@ -145,7 +146,7 @@ class _Panes:
                 return key
         if class_name(value) == "AggregateExpression":
             return aggregates.merge(value)
-        children = scala_items(value.children())
+        children = children_of(value)
         if not children:
             if value.references().nonEmpty():
                 raise Unsupported("a column that is no group")

@@ -13,6 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
+from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.same_type_casts import without_cast
 from penstock.engine.catalyst.spark_plan import (
     SESSION_WINDOW,
@@ -84,7 +85,7 @@ class _WholeWindows:
 
     def _join(self, join: Any, conditions: Sequence[Any]) -> Any:
         """Returns a join with the equality of the windows whose bounds are equal."""
-        if not all(side.isStreaming() for side in scala_items(join.children())):
+        if not all(side.isStreaming() for side in children_of(join)):
             return join
         if any(map(_compares_event_times, conditions)):
             return join
@@ -113,7 +114,7 @@ class _WholeWindows:
         """Returns the bounds of both sides of a join that a conjunct compares."""
         if class_name(conjunct) not in _EQUALITIES:
             return None
-        sides = scala_items(conjunct.children())
+        sides = children_of(conjunct)
         for first, second in (sides, reversed(sides)):
             left, right = self._trace(first, join.left()), self._trace(second, join.right())
             if left is not None and right is not None and left.name == right.name:
@@ -146,7 +147,7 @@ class _WholeWindows:
             return _Bound(plan, window, name, self._width(window, plan))
         if not _is_column(expression) or not _has_column(plan, expression):
             return None
-        kind, children = class_name(plan), scala_items(plan.children())
+        kind, children = class_name(plan), children_of(plan)
         if kind in ("Project", "Aggregate"):
             return self._trace_item(expression, plan)
         if kind not in ("Filter", "Join", "SubqueryAlias", "View"):
@@ -197,7 +198,7 @@ class _WholeWindows:
         """Returns an expression of a window with a literal as its time."""
         if _is_column(expression):
             return self._expressions.Literal(_MOMENT, expression.dataType())
-        children = [self._at_moment(child) for child in scala_items(expression.children())]
+        children = [self._at_moment(child) for child in children_of(expression)]
         return expression.withNewChildren(scala_sequence(self.java, children))
 
     @property
@@ -223,7 +224,7 @@ def _definition(window: Any, plan: Any) -> Any | None:
                 if _is_column(item.child()):
                     return _definition(item.child(), plan.child())
                 return item.child()
-    for child in scala_items(plan.children()):
+    for child in children_of(plan):
         if _has_column(child, window):
             return _definition(window, child)
     return None
@@ -247,7 +248,7 @@ def _compares_event_times(conjunct: Any) -> bool:
     """Returns whether a conjunct is the equality of two columns that have a watermark."""
     if class_name(conjunct) not in _EQUALITIES:
         return False
-    return all(map(_is_event_time, scala_items(conjunct.children())))
+    return all(map(_is_event_time, children_of(conjunct)))
 
 
 def _has_column(plan: Any, column: Any) -> bool:
