@@ -345,6 +345,34 @@ def test_requirements_are_named_with_their_statements(
     reader.until(lambda: len(reader.table()) == 1)
 
 
+def test_partitions_and_publications_of_others(db: Any, changes: Any, schema: str) -> None:
+    """A publication that leaves out changes is an error; other tables of it are not read."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    db.execute("CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (100)")
+    db.execute("CREATE TABLE high PARTITION OF t FOR VALUES FROM (100) TO (200)")
+    db.execute("CREATE TABLE other (id int PRIMARY KEY)")
+    db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t, other WITH (publish = 'insert')")
+    error = fails(changes(), "leaves out changes")
+    assert error.hint == (
+        f"Run ALTER PUBLICATION \"{schema}\" SET (publish = 'insert, update, delete, truncate')."
+    )
+    db.execute(f"ALTER PUBLICATION {schema} SET (publish = 'insert, update, delete, truncate')")
+    error = fails(changes(), "leaves out changes")
+    assert error.hint == (
+        f'Run ALTER PUBLICATION "{schema}" SET (publish_via_partition_root = true).'
+    )
+    db.execute(f"ALTER PUBLICATION {schema} SET (publish_via_partition_root = true)")
+    db.execute("INSERT INTO t VALUES (1), (150)")
+    reader = changes()
+    reader.start()
+    reader.until(lambda: reader.table() == rows_of(db))
+    db.execute("INSERT INTO other VALUES (7)")
+    db.execute("UPDATE t SET id = 151 WHERE id = 1")
+    db.execute("INSERT INTO t VALUES (2)")
+    reader.until(lambda: reader.table() == rows_of(db))
+    assert sorted(reader.table()) == [(2,), (150,), (151,)]
+
+
 def test_a_server_that_restarts(tmp_path: Path) -> None:
     """A kill of the server neither loses nor repeats a row."""
     with Postgres() as server:

@@ -92,6 +92,7 @@ def check(
     wrong = []
     for number, query in enumerate(queries):
         found, expected = compare(query, written(directory, number), streams)
+        assert expected, f"seed {seed}: the answer has no rows: {query.sql}"
         if found != expected:
             wrong.append(describe(query, found, expected))
     assert not wrong, f"seed {seed}:\n" + "\n".join(wrong)

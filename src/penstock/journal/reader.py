@@ -71,8 +71,14 @@ class JournalReader:
             raise self._missing_records(position, end)
 
     def remove_before(self, before: int) -> None:
-        """Removes the segments whose records are all before a position."""
-        for segment, after in list(self._spans(None)):
+        """Removes the segments whose records are all before a position.
+
+        The last record remains, so that its writer finds it at the next start.
+        """
+        spans = list(self._spans(None))
+        if spans and spans[-1][1] == self.end():
+            spans.pop()
+        for segment, after in spans:
             if after <= before:
                 segment.path.unlink(missing_ok=True)
 

@@ -319,3 +319,15 @@ def test_messages_without_acknowledgement_wait_for_space(tmp_path: Path) -> None
         count = asyncio.run(fill(writer))
     assert 10 < count < 25 and numbers(tmp_path) == [*range(count)]
     assert JournalReader(tmp_path).lost() == 0
+
+
+def test_the_last_record_remains(tmp_path: Path) -> None:
+    """A new segment is empty, so the one before it has the last record."""
+    with Journal(tmp_path, SCHEMA, Bounds(segment=1)) as writer:
+        asyncio.run(writer.append([Message(b"first")]))
+        asyncio.run(writer.append([Message(b"last")]))
+    reader = JournalReader(tmp_path)
+    reader.remove_before(reader.end())
+    assert reader.begin() == reader.end() - 1
+    ((_, batch),) = reader.read(reader.begin(), reader.end())
+    assert batch.column("payload").to_pylist() == [b"last"]

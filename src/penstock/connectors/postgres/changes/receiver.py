@@ -62,6 +62,7 @@ class Receiver:
     """The position of the log at the start."""
     _lookup: PostgresConnection | None = None
     _generated: Sequence[str] = ()
+    _table: tuple[str, str] = ("", "")
     _chunk: asyncio.Task[Chunk] | None = None
     _changed: ChangedKeys = field(default_factory=ChangedKeys)
 
@@ -79,6 +80,7 @@ class Receiver:
         self._generated = await asyncio.to_thread(
             self.replication.generated_columns, self.connection
         )
+        self._table = await asyncio.to_thread(self.replication.resolve_table, self.connection)
         loop = asyncio.get_running_loop()
         confirmed = loop.time()
         self._backlog = await asyncio.to_thread(mark_position, self.connection)
@@ -121,8 +123,7 @@ class Receiver:
 
     def _is_own(self, number: int) -> bool:
         table = self._tables[number]
-        parts = self.replication.table.parts
-        return table.name == parts[-1] and (len(parts) == 1 or table.schema == parts[-2])
+        return (table.schema, table.name) == self._table
 
     async def _change(self, change: Change) -> None:
         if not self._is_own(change.table):

@@ -24,6 +24,10 @@ SELECT count(*) FROM pg_publication_tables
 WHERE pubname = \0 AND schemaname = \0 AND tablename = \0
 """
 _CREATE_SLOT = "SELECT pg_create_logical_replication_slot(\0, 'pgoutput')"
+_OPERATIONS = """
+SELECT p.pubinsert AND p.pubupdate AND p.pubdelete, p.pubviaroot OR c.relkind <> 'p'
+FROM pg_publication p, pg_class c WHERE p.pubname = \0 AND c.oid = to_regclass(\0)
+"""
 _GENERATED = """
 SELECT attname FROM pg_attribute
 WHERE attrelid = to_regclass(\0) AND attgenerated <> '' AND NOT attisdropped
@@ -87,6 +91,11 @@ class Replication:
                 f"({names}).",
             )
 
+    def resolve_table(self, connection: PostgresConnection) -> tuple[str, str]:
+        """Returns the schema and the name of the table."""
+        ((schema, name, *_),) = connection.query(_TABLE, (connection.dialect.table(self.table),))
+        return schema, name
+
     def generated_columns(self, connection: PostgresConnection) -> list[str]:
         """Returns the generated columns, which the server does not send."""
         rows = connection.query(_GENERATED, (connection.dialect.table(self.table),))
@@ -129,16 +138,33 @@ class Replication:
             f"drop the slot with SELECT pg_drop_replication_slot('{self.slot}') if it exists.",
         )
 
+    def _check_publication(self, connection: PostgresConnection, schema: str, name: str) -> None:
+        """Checks that a publication has all operations, under the name of the table."""
+        quoted = connection.dialect.table(TableName((schema, name)))
+        ((is_whole, is_named),) = connection.query(_OPERATIONS, (self.publication, quoted))
+        option = "publish = 'insert, update, delete, truncate'"
+        if is_whole:
+            option = "publish_via_partition_root = true"
+        if is_whole and is_named:
+            return
+        publication = connection.dialect.quote(self.publication)
+        raise Permanent(
+            f'the publication "{self.publication}" leaves out changes of the table "{self.table}"',
+            code="publication", hint=f"Run ALTER PUBLICATION {publication} SET ({option}).",
+        )  # fmt: skip
+
     def _create_publication(self, connection: PostgresConnection, *, resumes: bool) -> None:
         dialect = connection.dialect
         quoted = dialect.table(self.table)
-        ((schema, name, *_),) = connection.query(_TABLE, (quoted,))
-        if connection.query(_PUBLISHED, (self.publication, schema, name))[0][0]:
-            return
+        schema, name = self.resolve_table(connection)
         publication = dialect.quote(self.publication)
         exists = connection.query(
             "SELECT 1 FROM pg_publication WHERE pubname = \0", (self.publication,)
         )
+        if exists:
+            self._check_publication(connection, schema, name)
+        if connection.query(_PUBLISHED, (self.publication, schema, name))[0][0]:
+            return
         options = "WITH (publish_via_partition_root = true)"
         statement = (
             f"ALTER PUBLICATION {publication} ADD TABLE {quoted}"
