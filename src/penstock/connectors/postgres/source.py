@@ -11,7 +11,6 @@ import pyarrow as pa
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.texts import is_read_as_json, to_rows
-from penstock.connectors.postgres.types import without_declared
 from penstock.sdk import Read
 from penstock.sdk.database import Connection, TableSource
 
@@ -53,9 +52,6 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     def query_columns(self, connection: Connection, query: str) -> pa.Schema:
         assert isinstance(connection, PostgresConnection)
         return connection.query_columns(query)
-
-    def infer_schema(self) -> pa.Schema | None:
-        return without_declared(self._target_columns())
 
     def min_age_condition(self, column: str, seconds: float) -> str:
         return f"{column} <= now() - make_interval(secs => {seconds!r})"

@@ -23,6 +23,7 @@ from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor, Values, decode, encode
 from penstock.sdk.database.names import TableName
+from penstock.sdk.database.types import without_declared
 from penstock.sdk.record import Read
 from penstock.sdk.source import Offset, ReplayableSource
 
@@ -102,12 +103,17 @@ class TableSource(ReplayableSource[T], Generic[T]):
 
     def check(self) -> None:
         self._check_cursor_columns(self._target_columns().names)
+        self._connection.rollback()
 
     def infer_schema(self) -> pa.Schema | None:
-        return self._target_columns()
+        columns = self._target_columns()
+        self._connection.rollback()
+        return without_declared(columns)
 
     def infer_primary_key(self) -> tuple[str, ...]:
-        return () if self._table is None else self._connection.primary_key(self._table)
+        key = () if self._table is None else self._connection.primary_key(self._table)
+        self._connection.rollback()
+        return key
 
     def metadata_schema(self) -> pa.Schema:
         return pa.schema([])
@@ -125,6 +131,7 @@ class TableSource(ReplayableSource[T], Generic[T]):
         self._next_poll = now + self.config.interval
         cursor = self._cursor
         if not cursor.columns:
+            self._connection.rollback()
             return {"after": []}
         nulls = cursor.nulls()
         if nulls is not None and self._connection.query(nulls):
