@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -102,18 +103,16 @@ class TableSource(ReplayableSource[T], Generic[T]):
         return {**self.__dict__, **unset, "_next_poll": 0.0}
 
     def check(self) -> None:
-        self._check_cursor_columns(self._target_columns().names)
-        self._connection.rollback()
+        with self._transaction():
+            self._check_cursor_columns(self._target_columns().names)
 
     def infer_schema(self) -> pa.Schema | None:
-        columns = self._target_columns()
-        self._connection.rollback()
-        return without_declared(columns)
+        with self._transaction():
+            return without_declared(self._target_columns())
 
     def infer_primary_key(self) -> tuple[str, ...]:
-        key = () if self._table is None else self._connection.primary_key(self._table)
-        self._connection.rollback()
-        return key
+        with self._transaction() as connection:
+            return () if self._table is None else connection.primary_key(self._table)
 
     def metadata_schema(self) -> pa.Schema:
         return pa.schema([])
@@ -129,9 +128,13 @@ class TableSource(ReplayableSource[T], Generic[T]):
         if self.config.watch and now < self._next_poll:
             return start
         self._next_poll = now + self.config.interval
+        with self._transaction():
+            return self._end(start)
+
+    def _end(self, start: Offset) -> Offset:
+        """Returns the end of the rows that can be read now."""
         cursor = self._cursor
         if not cursor.columns:
-            self._connection.rollback()
             return {"after": []}
         nulls = cursor.nulls()
         if nulls is not None and self._connection.query(nulls):
@@ -288,6 +291,17 @@ class TableSource(ReplayableSource[T], Generic[T]):
         if self._table is not None:
             return dialect.table(self._table)
         return f"({self.config.query}) AS {dialect.quote('penstock_query')}"
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Ends the transaction of its statements, also after a failure."""
+        try:
+            yield self._connection
+        except BaseException:
+            with suppress(Exception):
+                self._connection.rollback()
+            raise
+        self._connection.rollback()
 
     @property
     def _connection(self) -> Connection:
