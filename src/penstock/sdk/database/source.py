@@ -234,7 +234,7 @@ class TableSource(ReplayableSource[T], Generic[T]):
             self._open = None
 
     def to_value(self, value: Any, field: pa.Field) -> Any:
-        """Returns a value of the client library for the conversion to the type of a field."""
+        """Returns a value of the client library for a field of a nested type or of JSON text."""
         if pa.types.is_nested(field.type) and isinstance(value, str | bytes):
             return json.loads(value)
         return value
@@ -274,7 +274,9 @@ class TableSource(ReplayableSource[T], Generic[T]):
     def _column(self, values: Sequence[Any], field: pa.Field) -> pa.Array:
         if is_json(field):
             return pa.array(map(self.to_value, values, repeat(field)), pa.string())
-        return column([self.to_value(value, field) for value in values], field)
+        if pa.types.is_nested(field.type):
+            values = [self.to_value(value, field) for value in values]
+        return column(values, field)
 
     @property
     def _table(self) -> TableName | None:
