@@ -26,6 +26,7 @@ class TestDuckdbSource(SourceContract):
     format = None
     component = DuckdbSource
     batch_limit = {"max_records": 1}
+    rejects_bad_records = True
 
     @pytest.fixture
     def options(self, tmp_path: Path) -> dict[str, Any]:
