@@ -31,15 +31,19 @@ class Trial:
         self._keys = connection.unique_keys(table)
         self._cursor = connection.other_cursor()
         self._copied: tuple[str, ...] | None = None
+        self._free: pa.RecordBatch | None = None
+        """Rows whose keys were not in the table. Their parts need no other search."""
 
     def check(self, rows: pa.RecordBatch, source: str, key: Sequence[str]) -> None:
         """Raises Rejected if the table rejects a row of `source`, the end of an INSERT of `rows`.
 
         Rows with the same values in `key` are replaced.
         """
-        for names in self._keys:
-            if set(names) <= {*rows.schema.names} and set(names) != set(key):
-                self._check_key(rows, names, key)
+        if self._free is None or not _is_part(rows, self._free):
+            for names in self._keys:
+                if set(names) <= {*rows.schema.names} and set(names) != set(key):
+                    self._check_key(rows, names, key)
+            self._free = rows
         self._copy(rows.schema.names)
         copy = f"temp.main.{self._dialect.quote(self.table.name)}"
         self._cursor.register("penstock_rows", rows)
@@ -98,3 +102,16 @@ class Trial:
         except Exception as error:
             raise Permanent(f"cannot copy the columns of {self.table}: {error}") from error
         self._copied = (*written,)
+
+
+def _is_part(rows: pa.RecordBatch, whole: pa.RecordBatch) -> bool:
+    """Returns whether rows are a slice of others, which share their memory."""
+    ours, theirs = rows.column(0), whole.column(0)
+    start = ours.offset - theirs.offset
+    return (
+        _addresses(ours) == _addresses(theirs) and start >= 0 and start + len(ours) <= len(theirs)
+    )
+
+
+def _addresses(array: pa.Array) -> list[int | None]:
+    return [None if buffer is None else buffer.address for buffer in array.buffers()]
