@@ -455,3 +455,10 @@ def test_names_are_not_read_as_sql(path: str) -> None:
         assert read(made)[0] == rows.to_pylist()
         assert read(made, {"after": ["'); DROP TABLE y; --"]})[0] == []
     assert run(path, "SELECT count(*) FROM x") == [(0,)]
+
+
+def test_names_of_files(tmp_path: Path) -> None:
+    for name in ("shop.v1.db", "information_schema.db", "TEMP", "main.duckdb", '.x"y'):
+        path = str(tmp_path / name)
+        write(sink(path), pa.record_batch({"a": [1]}))
+        assert read(source(path))[0] == [{"a": 1}]

@@ -16,7 +16,8 @@ from penstock.connectors.duckdb.config import FileConfig
 from penstock.connectors.duckdb.errors import is_in_use, translate_error
 
 _ATTEMPT_SECONDS = 0.02
-_RESERVED = {"memory", "temp", "system", "main"}
+_RESERVED = {"memory", "temp", "system", "main", "information_schema", "pg_catalog"}
+"""Names of catalogs and schemas, which a file may have, too."""
 _instances: dict[tuple[int, str], Any] = {}
 """Instances by the process, since a forked process cannot use them, and the path."""
 
