@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -138,8 +138,6 @@ class _Planner:
         component = self.components.make(route, kind, name, spec)
         if component is None:
             return None
-        if key and isinstance(component, Source) and not _has_columns(component, key):
-            spec, component.primary_key = spec.model_copy(update={"primary_key": []}), ()
         if route in self.pipeline.damaged:
             self.invalid.add(name)
         elif len(self.errors) > count or any(invalid_values(self.source_map, route)):
@@ -200,11 +198,6 @@ def _without_duplicates(errors: Iterable[PenstockError]) -> tuple[PenstockError,
     for error in errors:
         unique.setdefault((error.where, error.code, error.message), error)
     return tuple(unique.values())
-
-
-def _has_columns(source: Source[Any], names: Sequence[str]) -> bool:
-    """Returns whether columns are among those of a source, as far as they are declared."""
-    return source.columns is None or {*names} <= {*source.columns.names}
 
 
 def _has_declared_columns(source: Source[Any], spec: SourceSpec | TransformSpec | SinkSpec) -> bool:

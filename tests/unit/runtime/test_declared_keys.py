@@ -62,6 +62,16 @@ def test_a_declared_key_is_not_read(tmp_path: Path) -> None:
     assert app.with_primary_keys(known) is known
 
 
+def test_a_key_outside_of_the_declared_columns_is_not_used(tmp_path: Path) -> None:
+    create_table(tmp_path, ", PRIMARY KEY (line, id)")
+    text = PIPELINE.replace("mode: upsert", "mode: append")
+    for columns, key in (("id INT, amount DOUBLE", []), ("ID INT, line INT", ["line", "ID"])):
+        declared = text.replace("table: orders}", f'table: orders, schema: "{columns}"}}')
+        declared = declared.replace("where: amount > 0", "where: id > 0")
+        known = app.with_primary_keys(plan(tmp_path, declared))
+        assert [*known.nodes["orders"].spec.primary_key] == key
+
+
 def test_a_missing_table_is_an_error_of_the_source(tmp_path: Path) -> None:
     with pytest.raises(PenstockError, match="cannot open the database") as caught:
         app.with_primary_keys(plan(tmp_path))
@@ -97,11 +107,3 @@ tests:
     declared: Any = (PIPELINE + case).replace("mode: upsert", "mode: upsert, primary_key: [id]")
     (tmp_path / "shop.yaml").write_text(declared)
     assert len(load_cases(tmp_path / "shop.yaml")) == 1
-
-
-def test_a_key_outside_of_the_declared_columns_is_not_used(tmp_path: Path) -> None:
-    create_table(tmp_path, ", PRIMARY KEY (id)")
-    columns = "table: orders, schema: {line: INT, amount: DOUBLE}}"
-    text = PIPELINE.replace("table: orders}", columns).replace(", mode: upsert", "")
-    known = app.with_primary_keys(plan(tmp_path, text))
-    assert known.nodes["orders"].source.primary_key == ()

@@ -12,7 +12,6 @@ from penstock.connectors.postgres.changes import PostgresChangesSource
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.texts import to_rows
-from penstock.connectors.postgres.types import without_declared
 from penstock.sdk import Component, Context, Read
 from penstock.sdk.database import Connection, TableSource
 
@@ -74,9 +73,6 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     def query_columns(self, connection: Connection, query: str) -> pa.Schema:
         assert isinstance(connection, PostgresConnection)
         return connection.query_columns(query)
-
-    def infer_schema(self) -> pa.Schema | None:
-        return without_declared(self._target_columns())
 
     def min_age_condition(self, column: str, seconds: float) -> str:
         return f"{column} <= now() - make_interval(secs => {seconds!r})"

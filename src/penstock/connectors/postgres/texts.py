@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from penstock.connectors.postgres.types import second_digits
-from penstock.core.errors import Rejected
 from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.display import json_of, leaf_text
 from penstock.sdk.columns.type_names import is_list
+from penstock.sdk.database.values import check_second_digits
 
 
 class _Conversion(TextConversion):
@@ -102,22 +102,8 @@ def _as_text(column: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
         is_array = is_list(type_) and is_list(target.type)
         return _text_array(column, _array_literal if is_array else lambda v: json_of(v, field))
     if pa.types.is_timestamp(type_):
-        _check_digits(column, target)
+        check_second_digits(column, target.name, second_digits(target))
     return column
-
-
-def _check_digits(column: pa.Array, target: pa.Field) -> None:
-    unit = 10 ** (6 - second_digits(target))
-    if (
-        unit > 1
-        and pc.any(pc.not_equal(column, pc.floor_temporal(column, unit, "microsecond"))).as_py()
-    ):
-        raise Rejected(
-            f'column "{target.name}" of the table stores {second_digits(target)} digits of a '
-            "fraction of a second, and the time has more",
-            code="wrong-type",
-            hint="Change the type of the column, or truncate the time with date_trunc.",
-        )
 
 
 def _text_array(column: pa.Array, to_text: Callable[[pa.Scalar], str]) -> pa.StringArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ class SqliteConnection(DbapiConnection):
                 )
             )
         )  # fmt: skip
-        self.client.text_factory = lambda text: text.decode(errors="surrogateescape")
+        self.client.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
         self._call(self.client.execute, "SELECT 1 FROM sqlite_schema")
 
     def translate_error(self, error: Exception) -> PenstockError | None:

@@ -8,6 +8,7 @@ from penstock.core.errors import PenstockError
 from penstock.plan.make import with_primary_keys
 from penstock.plan.model import Node, Plan
 from penstock.runtime.state.directory import StateDirectory
+from penstock.sdk.columns.names import find_name
 
 FILE = "primary_keys.json"
 
@@ -51,7 +52,13 @@ def _key(plan: Plan, node: Node, stored: Mapping[str, list[str]]) -> tuple[str, 
     if node.name in stored:
         return tuple(stored[node.name])
     try:
-        return node.source.infer_primary_key()
+        key = node.source.infer_primary_key()
     except PenstockError as error:
         error.where = plan.locate(error, node)
         raise
+    columns = node.source.columns
+    if columns is None:
+        return key
+    # A pipeline that declares its columns spells them as it likes, and may leave out the key.
+    found = [find_name(name, columns.names) for name in key]
+    return tuple(columns.names[index] for index in found) if min(found, default=0) >= 0 else ()

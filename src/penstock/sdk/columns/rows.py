@@ -13,6 +13,7 @@ from penstock.core.errors import DecodeError, UserError
 from penstock.sdk.columns.conform import rebuild
 from penstock.sdk.columns.conversion import Conversion
 from penstock.sdk.columns.decimal_arrays import decimal_array
+from penstock.sdk.columns.json_mark import has_json
 from penstock.sdk.columns.json_text import text_value
 from penstock.sdk.columns.names import AmbiguousName, check_distinct, fold
 
@@ -88,7 +89,9 @@ def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
 def column(values: Iterable[Any], field: pa.Field) -> pa.Array:
     """Converts values to the type of a field, by a cast if needed. Raises DecodeError."""
     try:
-        return array_of([text_value(value, field) for value in values], field.type)
+        if has_json(field):
+            values = [text_value(value, field) for value in values]
+        return array_of([*values], field.type)
     except INVALID as error:
         raise DecodeError(
             f'column "{field.name}" is not {field.type}', detail=str(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -140,7 +140,7 @@ class DbapiConnection(Connection):
     def close(self) -> None:
         self.client.close()
 
-    def _cursor(self) -> closing[Any]:
+    def _cursor(self) -> AbstractContextManager[Any]:
         return closing(self._call(self.client.cursor))
 
     def _call(self, function: Any, *arguments: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -23,6 +24,7 @@ from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor, Values, decode, encode
 from penstock.sdk.database.names import TableName
+from penstock.sdk.database.types import without_declared
 from penstock.sdk.record import Read
 from penstock.sdk.source import Offset, ReplayableSource
 
@@ -101,13 +103,16 @@ class TableSource(ReplayableSource[T], Generic[T]):
         return {**self.__dict__, **unset, "_next_poll": 0.0}
 
     def check(self) -> None:
-        self._check_cursor_columns(self._target_columns().names)
+        with self._transaction():
+            self._check_cursor_columns(self._target_columns().names)
 
     def infer_schema(self) -> pa.Schema | None:
-        return self._target_columns()
+        with self._transaction():
+            return without_declared(self._target_columns())
 
     def infer_primary_key(self) -> tuple[str, ...]:
-        return () if self._table is None else self._connection.primary_key(self._table)
+        with self._transaction() as connection:
+            return () if self._table is None else connection.primary_key(self._table)
 
     def metadata_schema(self) -> pa.Schema:
         return pa.schema([])
@@ -123,6 +128,11 @@ class TableSource(ReplayableSource[T], Generic[T]):
         if self.config.watch and now < self._next_poll:
             return start
         self._next_poll = now + self.config.interval
+        with self._transaction():
+            return self._end(start)
+
+    def _end(self, start: Offset) -> Offset:
+        """Returns the end of the rows that can be read now."""
         cursor = self._cursor
         if not cursor.columns:
             return {"after": []}
@@ -220,7 +230,7 @@ class TableSource(ReplayableSource[T], Generic[T]):
             self._open = None
 
     def to_value(self, value: Any, field: pa.Field) -> Any:
-        """Returns a value of the client library for the conversion to the type of a field."""
+        """Returns a value of the client library for a field of a nested type or of JSON text."""
         if pa.types.is_nested(field.type) and isinstance(value, str | bytes):
             return json.loads(value)
         return value
@@ -260,7 +270,9 @@ class TableSource(ReplayableSource[T], Generic[T]):
     def _column(self, values: Sequence[Any], field: pa.Field) -> pa.Array:
         if is_json(field):
             return pa.array(map(self.to_value, values, repeat(field)), pa.string())
-        return column([self.to_value(value, field) for value in values], field)
+        if pa.types.is_nested(field.type):
+            values = [self.to_value(value, field) for value in values]
+        return column(values, field)
 
     @property
     def _table(self) -> TableName | None:
@@ -277,6 +289,17 @@ class TableSource(ReplayableSource[T], Generic[T]):
         if self._table is not None:
             return dialect.table(self._table)
         return f"({self.config.query}) AS {dialect.quote('penstock_query')}"
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Ends the transaction of its statements, also after a failure."""
+        try:
+            yield self._connection
+        except BaseException:
+            with suppress(Exception):
+                self._connection.rollback()
+            raise
+        self._connection.rollback()
 
     @property
     def _connection(self) -> Connection:

@@ -14,6 +14,8 @@ from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.type_names import is_list, sql_name
 
 Parse = Callable[[re.Match[str]], pa.DataType]
+DECLARED = b"penstock.declared"
+"""The metadata key of a column for its declared type."""
 
 _KINDS: Sequence[tuple[str, Callable[[pa.DataType], bool]]] = (
     ("boolean", pa.types.is_boolean),
@@ -102,3 +104,23 @@ def decimal_type(match: re.Match[str]) -> pa.DataType:
 def always(type_: pa.DataType) -> Parse:
     """Returns a function that returns a type for each match."""
     return lambda match: type_
+
+
+def declared_type(field: pa.Field) -> str:
+    """Returns the declared type of a column of a table."""
+    return str((field.metadata or {}).get(DECLARED, b""), "utf-8")
+
+
+def with_declared(field: pa.Field, declared: str) -> pa.Field:
+    """Returns a field with its declared type."""
+    return field.with_metadata({**(field.metadata or {}), DECLARED: declared.encode()})
+
+
+def without_declared(columns: pa.Schema) -> pa.Schema:
+    """Returns columns without their declared types."""
+    return pa.schema(
+        [
+            field.with_metadata({k: v for k, v in (field.metadata or {}).items() if k != DECLARED})
+            for field in columns
+        ]
+    )

@@ -19,13 +19,13 @@ from penstock.connectors.postgres.changes.stream import ReplicationStream
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.texts import to_rows
-from penstock.connectors.postgres.types import without_declared
 from penstock.core.errors import DecodeError, OptionError, RecordError
 from penstock.core.text import did_you_mean
 from penstock.sdk import Capability, Journal, Read, ReceivingSource
 from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.database import TableName
+from penstock.sdk.database.types import without_declared
 from penstock.sdk.messages.size_limit import reject_oversized
 from penstock.sdk.receiving import ORIGIN
 
