@@ -25,6 +25,8 @@ class Dialect:
     quotation: str = '"'
     parameter: str = "?"
     upsert_clause: Literal["on_conflict", "on_duplicate_key"] = "on_conflict"
+    indexes_rows: bool = True
+    """Whether an index serves a comparison of rows, as `(a, b) > (1, 2)`."""
 
     @property
     def system(self) -> str:
