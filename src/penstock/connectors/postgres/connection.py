@@ -15,10 +15,11 @@ import pyarrow as pa
 from penstock.connectors.postgres.config import ConnectionConfig
 from penstock.connectors.postgres.errors import translate_error
 from penstock.connectors.postgres.texts import parse_csv, to_csv
-from penstock.connectors.postgres.types import DIALECT, TYPES, with_declared
+from penstock.connectors.postgres.types import DIALECT, TYPES
 from penstock.core.errors import PenstockError
 from penstock.core.secret import revealed
 from penstock.sdk.database import DbapiConnection, TableName
+from penstock.sdk.database.types import with_declared
 
 _BLOCK_ROWS, _BLOCK_BYTES = 20_000, 4 * 2**20
 _STAGE = TableName(("penstock_rows",))

@@ -11,9 +11,9 @@ import pyarrow as pa
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.texts import is_read_as_json, to_rows
-from penstock.connectors.postgres.types import without_declared
 from penstock.sdk import Read
 from penstock.sdk.database import Connection, TableSource
+from penstock.sdk.database.types import without_declared
 
 
 class PostgresSource(TableSource[PostgresSourceConfig]):

@@ -6,21 +6,19 @@ Source of the forms: https://www.postgresql.org/docs/current/datatype.html
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
 from penstock.connectors.postgres.types import second_digits
-from penstock.core.errors import Rejected
-from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.display import json_of, leaf_text
 from penstock.sdk.columns.json_mark import is_json
 from penstock.sdk.columns.type_names import is_list
+from penstock.sdk.database.texts import rows_of_texts
+from penstock.sdk.database.values import check_second_digits
 
 
 class _Conversion(TextConversion):
@@ -53,13 +51,7 @@ def to_rows(texts: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
 
     Raises ArrowInvalid for a text that is not a value of its column.
     """
-    arrays = [
-        _nested_texts(texts.column(field.name), field.type)
-        if pa.types.is_nested(field.type)
-        else texts.column(field.name)
-        for field in columns
-    ]
-    return conform(pa.RecordBatch.from_arrays(arrays, columns.names), columns, _CONVERSION)
+    return rows_of_texts(texts, columns, _CONVERSION)
 
 
 def parse_csv(data: bytes, names: Sequence[str]) -> pa.RecordBatch:
@@ -102,22 +94,8 @@ def _as_text(column: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
         is_array = is_list(type_) and is_list(target.type)
         return _text_array(column, _array_literal if is_array else lambda v: json_of(v, field))
     if pa.types.is_timestamp(type_):
-        _check_digits(column, target)
+        check_second_digits(column, target.name, second_digits(target))
     return column
-
-
-def _check_digits(column: pa.Array, target: pa.Field) -> None:
-    unit = 10 ** (6 - second_digits(target))
-    if (
-        unit > 1
-        and pc.any(pc.not_equal(column, pc.floor_temporal(column, unit, "microsecond"))).as_py()
-    ):
-        raise Rejected(
-            f'column "{target.name}" of the table stores {second_digits(target)} digits of a '
-            "fraction of a second, and the time has more",
-            code="wrong-type",
-            hint="Change the type of the column, or truncate the time with date_trunc.",
-        )
 
 
 def _text_array(column: pa.Array, to_text: Callable[[pa.Scalar], str]) -> pa.StringArray:
@@ -147,45 +125,6 @@ def _bytes(text: str | None) -> bytes | None:
         return bytes.fromhex(text[2:])
     except ValueError:
         raise pa.ArrowInvalid from None
-
-
-def _nested_texts(texts: pa.StringArray, type_: pa.DataType) -> pa.Array:
-    """Parses JSON texts as an array of a nested type whose leaves are texts."""
-    try:
-        values = [
-            None
-            if text is None
-            else json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
-            for text in texts.to_pylist()
-        ]
-        return pa.array([_with_texts(value, type_) for value in values], _of_texts(type_))
-    except (ValueError, TypeError, AttributeError, pa.ArrowException):
-        raise pa.ArrowInvalid("the value does not have the structure of the column") from None
-
-
-def _of_texts(type_: pa.DataType) -> pa.DataType:
-    """Returns a nested type with text in place of each leaf."""
-    if is_list(type_):
-        return pa.list_(_of_texts(type_.value_type))
-    if pa.types.is_map(type_):
-        return pa.map_(pa.string(), _of_texts(type_.item_type))
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_of_texts(field.type)) for field in type_])
-    return pa.string()
-
-
-def _with_texts(value: Any, type_: pa.DataType) -> Any:
-    if value is None:
-        return None
-    if is_list(type_):
-        if not isinstance(value, list):
-            raise TypeError
-        return [_with_texts(item, type_.value_type) for item in value]
-    if pa.types.is_map(type_):
-        return [(key, _with_texts(item, type_.item_type)) for key, item in value.items()]
-    if pa.types.is_struct(type_):
-        return {field.name: _with_texts(value.get(field.name), field.type) for field in type_}
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def is_read_as_json(field: pa.Field) -> bool:

@@ -7,10 +7,8 @@ import re
 import pyarrow as pa
 
 from penstock.sdk.database import Dialect, TypeMap
-from penstock.sdk.database.types import always
+from penstock.sdk.database.types import always, declared_type
 
-DECLARED = b"penstock.declared"
-"""The metadata key of a column for its declared type."""
 _MAX_PRECISION = 38
 _DEFAULT_SCALE = 18
 _MICROSECONDS = 6
@@ -38,26 +36,6 @@ class PostgresTypes(TypeMap):
         if is_exact and declared_type(target) == "numeric":
             return True
         return super().accepts(written, target)
-
-
-def declared_type(field: pa.Field) -> str:
-    """Returns the declared type of a column of a table."""
-    return str((field.metadata or {}).get(DECLARED, b""), "utf-8")
-
-
-def with_declared(field: pa.Field, declared: str) -> pa.Field:
-    """Returns a field with its declared type."""
-    return field.with_metadata({**(field.metadata or {}), DECLARED: declared.encode()})
-
-
-def without_declared(columns: pa.Schema) -> pa.Schema:
-    """Returns columns without their declared types."""
-    return pa.schema(
-        [
-            field.with_metadata({k: v for k, v in (field.metadata or {}).items() if k != DECLARED})
-            for field in columns
-        ]
-    )
 
 
 def second_digits(field: pa.Field) -> int:

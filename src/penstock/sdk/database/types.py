@@ -13,6 +13,8 @@ from penstock.core.errors import PlanError
 from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.type_names import is_list, sql_name
 
+DECLARED = b"penstock.declared"
+"""The metadata key of a column for its declared type."""
 Parse = Callable[[re.Match[str]], pa.DataType]
 
 _KINDS: Sequence[tuple[str, Callable[[pa.DataType], bool]]] = (
@@ -92,6 +94,26 @@ class TypeMap:
             if match := re.fullmatch(pattern, declared, re.IGNORECASE):
                 return pa.field(name, parse(match), nullable)
         return None
+
+
+def declared_type(field: pa.Field) -> str:
+    """Returns the declared type of a column of a table."""
+    return str((field.metadata or {}).get(DECLARED, b""), "utf-8")
+
+
+def with_declared(field: pa.Field, declared: str) -> pa.Field:
+    """Returns a field with its declared type."""
+    return field.with_metadata({**(field.metadata or {}), DECLARED: declared.encode()})
+
+
+def without_declared(columns: pa.Schema) -> pa.Schema:
+    """Returns columns without their declared types."""
+    return pa.schema(
+        [
+            field.with_metadata({k: v for k, v in (field.metadata or {}).items() if k != DECLARED})
+            for field in columns
+        ]
+    )
 
 
 def decimal_type(match: re.Match[str]) -> pa.DataType:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from penstock.core.errors import Rejected
 from penstock.sdk.columns.display import json_of
 
 Convert = Callable[[pa.Array, pa.Field], Sequence[Any] | None]
@@ -30,3 +32,18 @@ def _values(column: pa.Array, field: pa.Field, convert: Convert) -> Sequence[Any
         return [json_of(value, field) if value.is_valid else None for value in column]
     converted = convert(column, field)
     return column.to_pylist() if converted is None else converted
+
+
+def check_second_digits(column: pa.TimestampArray, name: str, digits: int) -> None:
+    """Raises Rejected if a time has more digits of a fraction of a second than its column."""
+    unit = 10 ** (6 - digits)
+    if (
+        unit > 1
+        and pc.any(pc.not_equal(column, pc.floor_temporal(column, unit, "microsecond"))).as_py()
+    ):
+        raise Rejected(
+            f'column "{name}" of the table stores {digits} digits of a fraction of a second, and '
+            "the time has more",
+            code="wrong-type",
+            hint="Change the type of the column, or truncate the time with date_trunc.",
+        )
