@@ -268,7 +268,7 @@ class SinkContract(SinkHarness):
     ) -> None:
         """Checks that writing to a paused server blocks before it fills the memory."""
         sink, batch = create_sink(), BatchId("query-1", 0)
-        writer = sink.writer(sink.open(), batch, 0, sample.SIMPLE)
+        writer = self.create_writer(sink, batch)
         written: list[int] = []
 
         def write() -> None:
