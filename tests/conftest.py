@@ -20,6 +20,7 @@ pytest_plugins = [
             "apicurio",
             "aws",
             "kafka",
+            "mariadb",
             "modbus",
             "mosquitto",
             "nats",
