@@ -379,7 +379,7 @@ def test_abandoned_reads_close_the_connection(options: dict[str, Any], db: Clien
     of = source(options)
     (partition,) = of.partitions({"after": None}, of.latest_offset({"after": None}))
     parts = of.read(partition, Read())
-    assert next(iter(parts)).num_rows == 100
+    assert next(iter(parts)).num_rows == 16
     parts.close()  # type: ignore[attr-defined]
     sizes = [batch.num_rows for batch in of.read(partition, Read())]
     assert sum(sizes) == 300 and max(sizes[1:]) <= 42

@@ -31,6 +31,7 @@ _PART_BYTES, _PART_ROWS = 4 * 2**20, 10_000
 _NO_TABLE, _NO_PRIVILEGE = 1146, 1227
 _STALE_SECONDS = 0.11
 """The age at which the server reads `INNODB_TRX` again, and a little more."""
+_MAX_STALE_SECONDS = 10.0
 _JSON_CHECKS = """
 SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
 WHERE CONSTRAINT_SCHEMA = coalesce(\0, DATABASE()) AND TABLE_NAME = \0
@@ -103,7 +104,7 @@ class MysqlConnection(DbapiConnection):
         self.client.decoders = decoders
         try:
             self._call(cursor.execute, _formatted(query), tuple(parameters))
-            count = 100
+            count = 16
             while rows := self._call(cursor.fetchmany, count):
                 yield rows
                 last = rows[-100:]
@@ -285,7 +286,7 @@ class MysqlConnection(DbapiConnection):
         self.rollback()
         self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        end = time.monotonic() + self.config.timeout
+        end = time.monotonic() + min(self.config.timeout, _MAX_STALE_SECONDS)
         while time.monotonic() < end:
             mark = uuid.uuid4().hex
             rows = self.query(_TRANSACTIONS, (mark,))

@@ -29,7 +29,7 @@ _TRANSIENT = frozenset(
 _AUTHENTICATION = frozenset({1045, 1130, 1251, 1698, 1820, 1862, 2049, 2059, 2061})
 _AUTHORIZATION = frozenset({1044, 1142, 1143, 1227, 1370, 1410})
 _LOST = frozenset({0, 1053, 2002, 2003, 2005, 2006, 2013, 2055})
-_TLS = 2026
+_TLS, _CONNECT = 2026, 2003
 _UNKNOWN_DATABASE = 1049
 _HINTS = {
     1021: "Free disk space of the server.",
@@ -52,7 +52,7 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
     number, reason = _facts(error)
     state = getattr(error, "sqlstate", None) or ""
     server = f"the database {config.address}"
-    if number == _TLS or "SSL" in reason or "certificate" in reason:
+    if number == _TLS or (number == _CONNECT and _is_about_tls(reason)):
         return Permanent(
             f"TLS verification of {server} failed: {reason}", code="tls",
             hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
@@ -89,6 +89,11 @@ def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError
 def rejected(reason: str) -> Rejected:
     """Returns the error of a row for a message of the server."""
     return Rejected(f"MySQL rejects the row: {_PLACE.sub('', reason)}", code="rejected")
+
+
+def _is_about_tls(reason: str) -> bool:
+    """Returns whether a connection failed in the handshake of TLS, other than by its end."""
+    return ("SSL" in reason or "certificate" in reason) and "EOF" not in reason
 
 
 def _facts(error: Any) -> tuple[int, str]:

@@ -44,6 +44,7 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     """
 
     extra = "postgres"
+    client_modules = ("psycopg",)
 
     def connect(self) -> PostgresConnection:
         connection = PostgresConnection(self.config)
