@@ -17,6 +17,7 @@ from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
 from penstock.sdk.columns.conform import decode_error
 from penstock.sdk.columns.json_mark import is_json
+from penstock.sdk.columns.names import find_name
 from penstock.sdk.columns.row_json import row_text
 from penstock.sdk.columns.rows import column
 from penstock.sdk.database.config import TableSourceConfig
@@ -109,7 +110,9 @@ class TableSource(ReplayableSource[T], Generic[T]):
         return self._target_columns()
 
     def infer_primary_key(self) -> tuple[str, ...]:
-        return () if self._table is None else self._connection.primary_key(self._table)
+        key = () if self._table is None else self._connection.primary_key(self._table)
+        names = key if self.columns is None else self.columns.names
+        return key if all(find_name(name, names) >= 0 for name in key) else ()
 
     def metadata_schema(self) -> pa.Schema:
         return pa.schema([])
