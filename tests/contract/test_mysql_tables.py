@@ -421,10 +421,20 @@ def test_errors_name_the_option(options: dict[str, Any], db: Client, mariadb: Ma
     assert unknown.value.code == "unknown-database"
     with pytest.raises(Transient, match="could not reach"):
         sink({**options, "url": "mysql://127.0.0.1:1/nowhere", "timeout": "2s"}).check()
-    with pytest.raises(Permanent, match="TLS"):
-        sink({**options, "tls": True}).check()
     with pytest.raises(PlanError, match="no type for"):
         sink(options).check_schema(pa.schema([("a", pa.duration("us"))]))
+
+
+def test_tls(options: dict[str, Any], db: Client, mariadb: MariaDb) -> None:
+    trusted = {**options, "tls": {"ca": str(mariadb.ca)}}
+    with closing(sink(trusted).connect()) as connection:
+        ((_, cipher),) = connection.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+    assert cipher
+    with pytest.raises(Permanent, match="certificate verify failed") as unknown:
+        sink({**options, "tls": True}).check()
+    assert unknown.value.code == "tls"
+    with closing(sink(options).connect()) as connection:
+        assert connection.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'") == [("Ssl_cipher", "")]
 
 
 def test_rows_beyond_the_packet_of_the_server(options: dict[str, Any], db: Client) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from servers.certificates import Authority
 from servers.install import program
 from servers.server import Server
 
@@ -32,7 +33,10 @@ _SETTINGS = {
 
 
 class MariaDb(Server):
-    """The server, with DATABASE, and USER with PASSWORD, who may create databases."""
+    """The server, with DATABASE, and USER with PASSWORD, who may create databases.
+
+    It has TLS with a certificate of the authority `ca`, for clients that ask for it.
+    """
 
     name = "mariadb"
     title = "MariaDB 10.11 (Debian 12)"
@@ -44,6 +48,10 @@ class MariaDb(Server):
         data, user = self.directory.path / "data", _owner()
         if not data.exists():
             shutil.chown(self.directory.path, user)
+            authority = Authority(self.directory.path)
+            self.ca = authority.root
+            self._certificate = authority.issue("server")
+            shutil.chown(self._certificate, user)
             subprocess.run(
                 [
                     program("mariadb-install-db", _PACKAGE), "--no-defaults", f"--user={user}",
@@ -55,6 +63,7 @@ class MariaDb(Server):
         settings = {
             **_SETTINGS, **self.settings, "port": str(self.port), "datadir": str(data),
             "socket": str(self.directory.path / "socket"), "user": user,
+            "ssl-cert": str(self._certificate), "ssl-key": str(self._certificate),
         }  # fmt: skip
         return [server, "--no-defaults", *(f"--{name}={v}" for name, v in settings.items())]
 
