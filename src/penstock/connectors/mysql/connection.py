@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,23 +12,16 @@ from penstock.connectors.mysql.config import ConnectionConfig
 from penstock.connectors.mysql.errors import CHANGED, rejected, translate_error
 from penstock.connectors.mysql.fields import declared_name
 from penstock.connectors.mysql.literals import blocks, chunks, conditions, literals, tuples
+from penstock.connectors.mysql.session import connect_options, session_statements
 from penstock.connectors.mysql.texts import as_columns
 from penstock.connectors.mysql.types import DIALECT, TYPES
-from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
-from penstock.core.secret import revealed
+from penstock.core.errors import PenstockError, Permanent, Rejected
 from penstock.sdk.database import DbapiConnection, TableName
 from penstock.sdk.database.types import with_declared
 
-_SQL_MODE = (
-    "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
-    "NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO"
-)
 _STATEMENT_BYTES, _KEYS = 2**20, 1000
 _PART_BYTES, _PART_ROWS = 4 * 2**20, 10_000
-_NO_TABLE, _NO_PRIVILEGE = 1146, 1227
-_STALE_SECONDS = 0.11
-"""The age at which the server reads `INNODB_TRX` again, and a little more."""
-_MAX_STALE_SECONDS = 10.0
+_NO_TABLE = 1146
 _JSON_CHECKS = """
 SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
 WHERE CONSTRAINT_SCHEMA = coalesce(\0, DATABASE()) AND TABLE_NAME = \0
@@ -47,11 +37,6 @@ SELECT CASE WHEN TABLE_SCHEMA = DATABASE() THEN TABLE_NAME
 FROM information_schema.TABLES
 WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')
 ORDER BY 1
-"""
-_TRANSACTIONS = """
-SELECT trx_mysql_thread_id, trx_id, trx_started, trx_rows_modified, trx_query,
-       trx_mysql_thread_id = CONNECTION_ID()
-FROM information_schema.INNODB_TRX WHERE trx_is_read_only = 0 AND \0 <> ''
 """
 
 
@@ -70,7 +55,7 @@ class MysqlConnection(DbapiConnection):
         super().__init__(self._call(lambda: pymysql.connect(**connect_options(config))))
         self.client._read_timeout = config.timeout + self.silence
         self._typed = {**self.client.decoders, pymysql.constants.FIELD_TYPE.FLOAT: Float}
-        for statement in _session(config.timeout):
+        for statement in session_statements(config.timeout):
             self.execute(statement)
         ((self._max_packet, version),) = self.query("SELECT @@max_allowed_packet, VERSION()")
         self._is_mariadb = "mariadb" in version.lower()
@@ -127,7 +112,7 @@ class MysqlConnection(DbapiConnection):
         try:
             rows = self.query(f"SHOW COLUMNS FROM {self.dialect.table(table)}")
         except Permanent as error:
-            if _number(error) != _NO_TABLE:
+            if error_number(error) != _NO_TABLE:
                 raise
             return None
         json = self._json_columns(table) if any(row[1] == "longtext" for row in rows) else set()
@@ -261,83 +246,12 @@ class MysqlConnection(DbapiConnection):
         assert target is not None
         return target
 
-    def open_transactions(self, *, only_writers: bool) -> frozenset[Any]:
-        """Returns the open transactions of others, all or those that may have written.
-
-        Returns none without the privilege PROCESS.
-        """
-        try:
-            rows = self._transactions()
-        except Permanent as error:
-            if _number(error) != _NO_PRIVILEGE:
-                raise
-            return frozenset()
-        return frozenset(
-            (thread, str(started)) if thread else ("", str(id_))
-            for thread, id_, started, changes, statement, is_own in rows
-            if not is_own and (not only_writers or changes or not _is_idle(statement))
-        )
-
-    def _transactions(self) -> list[tuple[Any, ...]]:
-        """Returns the rows of `INNODB_TRX`, which the server reads only at intervals.
-
-        They are current if the row of this connection has this statement.
-        """
-        self.rollback()
-        self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        end = time.monotonic() + min(self.config.timeout, _MAX_STALE_SECONDS)
-        while time.monotonic() < end:
-            mark = uuid.uuid4().hex
-            rows = self.query(_TRANSACTIONS, (mark,))
-            if any(is_own and mark in (statement or "") for *_, statement, is_own in rows):
-                return rows
-            time.sleep(_STALE_SECONDS)
-        raise Transient(
-            f"the database {self.config.address} returned no current transactions in INNODB_TRX",
-            code="busy",
-            hint="End other programs that query information_schema.INNODB_TRX all the time.",
-        )
-
 
 class Float:
     """A value of a FLOAT column, of which the server returns 6 digits."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-
-
-def connect_options(config: ConnectionConfig) -> dict[str, Any]:
-    """Returns the parameters of a connection. Raises Permanent if a certificate file is missing."""
-    tls = config.tls_settings
-    auth = config.auth
-    password = None if auth is None else revealed(auth.password)
-    return {
-        "host": config.host,
-        "port": config.port,
-        "database": config.database,
-        "user": None if auth is None else auth.username,
-        "password": (password or "").encode(),
-        "charset": "utf8mb4",
-        "sql_mode": _SQL_MODE,
-        "connect_timeout": config.connect_seconds,
-        "read_timeout": config.connect_seconds,
-        "write_timeout": config.timeout,
-        "program_name": "penstock",
-        "ssl": None if tls is None else tls.context(),
-        "ssl_disabled": tls is None,
-    }
-
-
-def _session(timeout: float) -> Iterator[str]:
-    """Yields the statements at the start of a session."""
-    seconds = max(1, math.ceil(timeout))
-    yield (
-        f"SET SESSION time_zone = '+00:00', sql_notes = 1, sql_auto_is_null = 0, "
-        f"innodb_lock_wait_timeout = {seconds}, lock_wait_timeout = {seconds}, "
-        f"net_write_timeout = {max(600, seconds)}, wait_timeout = 604800"
-    )
-    yield "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 
 def _formatted(statement: str) -> str:
@@ -350,12 +264,7 @@ def _qualified(table: TableName) -> tuple[str | None, str]:
     return (table.parts[-2] if len(table.parts) > 1 else None), table.name
 
 
-def _is_idle(statement: str | None) -> bool:
-    """Returns whether a transaction without changes executes no statement that writes."""
-    return statement is None or statement.lstrip().upper().startswith("SELECT")
-
-
-def _number(error: PenstockError) -> int | None:
+def error_number(error: PenstockError) -> int | None:
     """Returns the number of the server's error that caused an error."""
     arguments = getattr(error.__cause__, "args", ())
     return arguments[0] if arguments else None

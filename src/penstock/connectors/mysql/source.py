@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.connectors.mysql.config import MysqlSourceConfig
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import exact_item, to_rows
+from penstock.connectors.mysql.transactions import open_transactions
 from penstock.sdk import Read
 from penstock.sdk.columns.names import fold
 from penstock.sdk.database import Connection, TableSource
@@ -68,7 +69,7 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
 
     def open_transactions(self, connection: Connection, *, by_time: bool) -> frozenset[Any]:
         assert isinstance(connection, MysqlConnection)
-        return connection.open_transactions(only_writers=not by_time)
+        return open_transactions(connection, only_writers=not by_time)
 
     def select_item(self, field: pa.Field) -> str:
         if self._declared is None:
