@@ -21,6 +21,7 @@ pytest_plugins = [
             "apicurio",
             "aws",
             "kafka",
+            "mariadb",
             "modbus",
             "mosquitto",
             "nats",

@@ -24,6 +24,7 @@ SERVERS = {
     "aws": ("aws", "s3"),
     "mosquitto": ("mosquitto",),
     "postgres": ("postgres",),
+    "mariadb": ("mariadb",),
     "spark": ("spark_cluster",),
 }
 """Fixtures by kind of server, the most expensive kind first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -93,6 +94,17 @@ def test_ranges_of_a_cursor() -> None:
         f'SELECT "at", "id" FROM (SELECT "at", "id" FROM "t" WHERE ("at", "id") <= (?, ?) {order} '
         'LIMIT 5) AS penstock_rows ORDER BY "at" DESC, "id" DESC LIMIT 1'
     )
+
+
+def test_ranges_of_the_first_column_where_indexes_do_not_serve_rows() -> None:
+    cursor = Cursor('"t"', ("at", "id"), replace(DIALECT, indexes_rows=False))
+    query, parameters = cursor.count((1, 2), (3, 4))
+    assert query == (
+        'SELECT count(*) FROM "t" WHERE ("at", "id") > (?, ?) AND "at" >= ? '
+        'AND ("at", "id") <= (?, ?) AND "at" <= ?'
+    )
+    assert parameters == (1, 2, 1, 3, 4, 3)
+    assert cursor.count((1,), (3,))[1] == (1, 3)
 
 
 def test_columns_that_may_have_nulls() -> None:

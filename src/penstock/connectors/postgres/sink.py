@@ -32,6 +32,7 @@ class PostgresSink(DatabaseSink[PostgresSinkConfig]):
     """
 
     extra = "postgres"
+    client_modules = ("psycopg",)
     dialect = DIALECT
 
     def connect(self) -> PostgresConnection:

@@ -58,6 +58,7 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
     """
 
     extra = "postgres"
+    client_modules = ("psycopg",)
 
     @classmethod
     def create(

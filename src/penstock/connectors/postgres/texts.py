@@ -6,7 +6,6 @@ Source of the forms: https://www.postgresql.org/docs/current/datatype.html
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,10 +15,10 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from penstock.connectors.postgres.types import second_digits
-from penstock.sdk.columns.conform import conform
 from penstock.sdk.columns.conversion import TextConversion
 from penstock.sdk.columns.display import json_of, leaf_text
 from penstock.sdk.columns.type_names import is_list
+from penstock.sdk.database.texts import parse_json, rows_of_texts
 from penstock.sdk.database.values import check_second_digits
 
 
@@ -53,13 +52,7 @@ def to_rows(texts: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
 
     Raises ArrowInvalid for a text that is not a value of its column.
     """
-    arrays = [
-        _nested_texts(texts.column(field.name), field.type)
-        if pa.types.is_nested(field.type)
-        else texts.column(field.name)
-        for field in columns
-    ]
-    return conform(pa.RecordBatch.from_arrays(arrays, columns.names), columns, _CONVERSION)
+    return rows_of_texts(texts, columns, _CONVERSION, _parsed)
 
 
 def parse_csv(data: bytes, names: Sequence[str]) -> pa.RecordBatch:
@@ -135,19 +128,10 @@ def _bytes(text: str | None) -> bytes | None:
         raise pa.ArrowInvalid from None
 
 
-def _nested_texts(texts: pa.StringArray, type_: pa.DataType) -> pa.Array:
-    """Parses texts of arrays, or JSON, as an array of a nested type whose leaves are texts."""
-    try:
-        values = [None if text is None else _parsed(text, type_) for text in texts.to_pylist()]
-        return pa.array([_with_texts(value, type_) for value in values], _of_texts(type_))
-    except (ValueError, TypeError, AttributeError, pa.ArrowException):
-        raise pa.ArrowInvalid("the value does not have the structure of the column") from None
-
-
 def _parsed(text: str, type_: pa.DataType) -> Any:
     if is_list(type_) and not text.startswith("["):
         return parse_array(text)
-    return json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+    return parse_json(text, type_)
 
 
 _ARRAY_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,{}"]+)|([{},])', re.DOTALL)
@@ -178,28 +162,3 @@ def parse_array(text: str) -> list[Any]:
     if len(nesting) != 1 or len(root) != 1 or not isinstance(root[0], list):
         raise ValueError("expected an array")
     return root[0]
-
-
-def _of_texts(type_: pa.DataType) -> pa.DataType:
-    """Returns a nested type with text in place of each leaf."""
-    if is_list(type_):
-        return pa.list_(_of_texts(type_.value_type))
-    if pa.types.is_map(type_):
-        return pa.map_(pa.string(), _of_texts(type_.item_type))
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_of_texts(field.type)) for field in type_])
-    return pa.string()
-
-
-def _with_texts(value: Any, type_: pa.DataType) -> Any:
-    if value is None:
-        return None
-    if is_list(type_):
-        if not isinstance(value, list):
-            raise TypeError
-        return [_with_texts(item, type_.value_type) for item in value]
-    if pa.types.is_map(type_):
-        return [(key, _with_texts(item, type_.item_type)) for key, item in value.items()]
-    if pa.types.is_struct(type_):
-        return {field.name: _with_texts(value.get(field.name), field.type) for field in type_}
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -2,13 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal, Self
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from penstock.core.units import Duration, PositiveDuration
 from penstock.sdk.config import Config
 from penstock.sdk.database.names import TableName
+from penstock.sdk.network.address import url_validator
+from penstock.sdk.network.auth import PasswordAuth
+from penstock.sdk.network.tls import Tls, TlsOption, resolve_tls
+
+_CONNECT_SECONDS = 10.0
+
+
+class ServerConfig(Config):
+    """Options of a connection to the server of a database."""
+
+    schemes: ClassVar[tuple[str, ...]]
+    """The schemes of `url`, the usual one first."""
+    default_port: ClassVar[int]
+    """The port without one in `url`."""
+
+    url: str
+    """The database."""
+    auth: PasswordAuth | None = None
+    """The credentials. Without them the server must accept the user that runs Penstock."""
+    tls: TlsOption = None
+    """TLS: `true`, or certificates and verification. Without TLS by default."""
+    timeout: PositiveDuration = 300.0
+    """The time after which a statement is canceled, and the time without a response after which the
+    connection is closed."""
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        url_validator(*cls.schemes, user="auth.username and auth.password")(url)
+        parts = urlsplit(url)
+        if parts.query or parts.fragment:
+            raise ValueError("expected options of Penstock, such as tls, in place of parameters")
+        if not parts.path.strip("/"):
+            raise ValueError(f"expected a database: {cls.schemes[0]}://HOST/DATABASE")
+        return url
+
+    @model_validator(mode="after")
+    def _check_tls(self) -> Self:
+        self.tls_settings  # noqa: B018
+        return self
+
+    @property
+    def host(self) -> str:
+        """The host."""
+        return str(urlsplit(self.url).hostname)
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return urlsplit(self.url).port or self.default_port
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+        return unquote(urlsplit(self.url).path.strip("/"))
+
+    @property
+    def address(self) -> str:
+        """The database for messages."""
+        return f"{self.host}:{self.port}/{self.database}"
+
+    @property
+    def connect_seconds(self) -> float:
+        """The timeout of a connection attempt."""
+        return min(self.timeout, _CONNECT_SECONDS)
+
+    @property
+    def tls_settings(self) -> Tls | None:
+        """The TLS settings; None without TLS."""
+        return resolve_tls(self.tls)
 
 
 class TableSourceConfig(Config):

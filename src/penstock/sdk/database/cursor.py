@@ -85,6 +85,10 @@ class Cursor:
                 marks = ", ".join([self.dialect.parameter] * len(values))
                 conditions.append(f"({self._names}) {operator} ({marks})")
                 parameters += values
+                if len(values) > 1 and not self.dialect.indexes_rows:
+                    first, mark = self.dialect.quote(self.columns[0]), self.dialect.parameter
+                    conditions.append(f"{first} {operator[0]}= {mark}")
+                    parameters.append(values[0])
         if self.condition is not None and end is None:
             conditions.append(self.condition)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""

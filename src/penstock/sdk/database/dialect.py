@@ -25,6 +25,10 @@ class Dialect:
     quotation: str = '"'
     parameter: str = "?"
     upsert_clause: Literal["on_conflict", "on_duplicate_key"] = "on_conflict"
+    indexes_rows: bool = True
+    """Whether an index serves a comparison of rows, as `(a, b) > (1, 2)`."""
+    table_options: str = ""
+    """The text after the columns of a new table."""
 
     @property
     def system(self) -> str:
@@ -47,14 +51,19 @@ class Dialect:
         """Returns the definition of a column. Raises PlanError for an unsupported type."""
         return f"{self.quote(field.name)} {self.types.column_type(field)}"
 
+    def key_column(self, field: pa.Field) -> str:
+        """Returns the definition of a column of the primary key."""
+        return f"{self.column(field)} NOT NULL"
+
     def create_table(self, table: TableName, columns: pa.Schema, key: Sequence[str] = ()) -> str:
         """Returns the statement that creates a table unless it exists."""
         definitions = [
-            self.column(field) + (" NOT NULL" if field.name in key else "") for field in columns
+            self.key_column(field) if field.name in key else self.column(field) for field in columns
         ]
         if key:
             definitions.append(f"PRIMARY KEY ({self.quote_all(key)})")
-        return f"CREATE TABLE IF NOT EXISTS {self.table(table)} ({', '.join(definitions)})"
+        content = f"({', '.join(definitions)}){self.table_options}"
+        return f"CREATE TABLE IF NOT EXISTS {self.table(table)} {content}"
 
     def add_column(self, table: TableName, field: pa.Field) -> str:
         """Returns the statement that adds a column."""
@@ -67,15 +76,16 @@ class Dialect:
 
     def upsert(self, table: TableName, names: Sequence[str], key: Sequence[str]) -> str:
         """Returns the statement that inserts a row, or replaces the row with its key."""
-        if self.upsert_clause == "on_duplicate_key":
-            updated = [name for name in names if name not in key] or list(key)
-            values = ", ".join(f"{self.quote(n)} = VALUES({self.quote(n)})" for n in updated)
-            return f"{self.insert(table, names)} ON DUPLICATE KEY UPDATE {values}"
         return f"{self.insert(table, names)} {self.conflict_clause(names, key)}"
 
     def conflict_clause(self, names: Sequence[str], key: Sequence[str]) -> str:
         """Returns the clause of an INSERT that replaces the row with the key of a new one."""
         others = [name for name in names if name not in key]
+        if self.upsert_clause == "on_duplicate_key":
+            values = ", ".join(
+                f"{self.quote(n)} = VALUES({self.quote(n)})" for n in others or list(key)
+            )
+            return f"ON DUPLICATE KEY UPDATE {values}"
         values = ", ".join(f"{self.quote(n)} = excluded.{self.quote(n)}" for n in others)
         action = f"DO UPDATE SET {values}" if others else "DO NOTHING"
         return f"ON CONFLICT ({self.quote_all(key)}) {action}"

@@ -122,9 +122,14 @@ class DatabaseSink(Sink[T], Generic[T]):
                     raise self._missing_table(connection, columns)
                 key = self.primary_key if self.mode == "upsert" else ()
                 connection.execute(connection.dialect.create_table(self.table, columns, key))
-            elif self.mode == "upsert":
-                self._check_key(connection)
+            else:
+                if self.mode == "upsert":
+                    self._check_key(connection)
+                self.check_table(connection)
             connection.commit()
+
+    def check_table(self, connection: Connection) -> None:
+        """Checks an existing table before the first batch. The default does nothing."""
 
     def _check_key(self, connection: Connection) -> None:
         """Checks that the columns of the primary key identify a row of the table."""

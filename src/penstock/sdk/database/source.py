@@ -68,7 +68,9 @@ class TableSource(ReplayableSource[T], Generic[T]):
             return ()
         columns = connection.columns(table)
         assert columns is not None
-        return key if pa.types.is_integer(columns.field(key[0]).type) else ()
+        type_ = columns.field(key[0]).type
+        is_whole = pa.types.is_decimal(type_) and type_.scale == 0
+        return key if is_whole or pa.types.is_integer(type_) else ()
 
     def open_transactions(self, connection: Connection, *, by_time: bool) -> frozenset[Any]:
         """Returns the open transactions that may write rows before the current last row.

@@ -13,6 +13,8 @@ from penstock.core.errors import PlanError
 from penstock.sdk.columns.json_mark import is_json, json_field
 from penstock.sdk.columns.type_names import is_list, sql_name
 
+DECLARED = b"penstock.declared"
+"""The metadata key of a column for its declared type."""
 Parse = Callable[[re.Match[str]], pa.DataType]
 DECLARED = b"penstock.declared"
 """The metadata key of a column for its declared type."""
@@ -96,16 +98,6 @@ class TypeMap:
         return None
 
 
-def decimal_type(match: re.Match[str]) -> pa.DataType:
-    """Returns DECIMAL of the precision and the scale in the first two groups of a match."""
-    return pa.decimal128(int(match[1]), int(match[2] or 0))
-
-
-def always(type_: pa.DataType) -> Parse:
-    """Returns a function that returns a type for each match."""
-    return lambda match: type_
-
-
 def declared_type(field: pa.Field) -> str:
     """Returns the declared type of a column of a table."""
     return str((field.metadata or {}).get(DECLARED, b""), "utf-8")
@@ -124,3 +116,13 @@ def without_declared(columns: pa.Schema) -> pa.Schema:
             for field in columns
         ]
     )
+
+
+def decimal_type(match: re.Match[str]) -> pa.DataType:
+    """Returns DECIMAL of the precision and the scale in the first two groups of a match."""
+    return pa.decimal128(int(match[1]), int(match[2] or 0))
+
+
+def always(type_: pa.DataType) -> Parse:
+    """Returns a function that returns a type for each match."""
+    return lambda match: type_

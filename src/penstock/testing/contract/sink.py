@@ -270,7 +270,7 @@ class SinkContract(SinkPipelineContract):
     ) -> None:
         """Checks that writing to a paused server blocks before it fills the memory."""
         sink, batch = create_sink(), BatchId("query-1", 0)
-        writer = sink.writer(self.open_client(sink), batch, 0, sample.SIMPLE)
+        writer = self.create_writer(sink, batch)
         written: list[int] = []
 
         def write() -> None:

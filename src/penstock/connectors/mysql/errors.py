@@ -1,0 +1,105 @@
+"""Errors of MySQL and MariaDB by their number and SQLSTATE.
+
+Sources: https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html and
+https://mariadb.com/kb/en/mariadb-error-codes/
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from penstock.connectors.mysql.config import ConnectionConfig
+from penstock.core.errors import PenstockError, Permanent, Rejected, Transient
+
+CHANGED = frozenset({1264, 1265, 1292, 1366, 1406})
+"""Warnings that the server has changed a value to store it."""
+_REJECTED_STATES = ("22", "23", "44", "45")
+"""Values, constraints, views with a check, and SIGNAL in triggers."""
+_REJECTED = CHANGED | {1118, 1364, 1367, 1369, 1411, 1526, 1690, 1748, 3819, 4025}
+"""Rows that are too large, missing defaults, partitions, CHECK constraints."""
+_TRANSIENT_STATES = ("08", "40")
+_TRANSIENT = frozenset(
+    {
+        0, 1020, 1021, 1028, 1030, 1037, 1038, 1041, 1080, 1105, 1114, 1129, 1180, 1181, 1203,
+        1205, 1206, 1213, 1226, 1290, 1317, 1412, 1615, 1792, 1836, 1927, 1969, 3024, 3101,
+    }
+)  # fmt: skip
+"""Connections, disks, memory, locks, limits, statements that were ended, read-only servers."""
+_AUTHENTICATION = frozenset({1045, 1130, 1251, 1698, 1820, 1862, 2049, 2059, 2061})
+_AUTHORIZATION = frozenset({1044, 1142, 1143, 1227, 1370, 1410})
+_LOST = frozenset({0, 1053, 2002, 2003, 2005, 2006, 2013, 2055})
+_TLS, _CONNECT = 2026, 2003
+_UNKNOWN_DATABASE = 1049
+_HINTS = {
+    1021: "Free disk space of the server.",
+    1040: "Raise max_connections of the server, or close other connections.",
+    1114: "Free disk space of the server.",
+    1205: "Set timeout, or find the transaction with the lock in information_schema.INNODB_TRX.",
+    1290: "The server is read-only. Check that url is the primary.",
+    1836: "The server is read-only. Check that url is the primary.",
+}
+_UNREACHABLE = "Check that the server is running, and the option url."
+_PLACE = re.compile(r" at row \d+$")
+
+
+def translate_error(error: Exception, config: ConnectionConfig) -> PenstockError | None:
+    """Returns the error of Penstock for an error of the client; None for another error."""
+    import pymysql
+
+    if not isinstance(error, pymysql.MySQLError):
+        return None
+    number, reason = _facts(error)
+    state = getattr(error, "sqlstate", None) or ""
+    server = f"the database {config.address}"
+    if number == _TLS or (number == _CONNECT and _is_about_tls(reason)):
+        return Permanent(
+            f"TLS verification of {server} failed: {reason}", code="tls",
+            hint="Set tls.ca to the CA certificate file, or check that the server has TLS.",
+        )  # fmt: skip
+    if number in _LOST or isinstance(error, pymysql.InterfaceError):
+        return Transient(
+            f"could not reach {server}: {reason}", code="unreachable", hint=_UNREACHABLE
+        )
+    if number in _AUTHENTICATION:
+        return Permanent(
+            f"authentication to {server} failed: {reason}", code="authentication",
+            hint="Check auth.username and auth.password.",
+        )  # fmt: skip
+    if number in _AUTHORIZATION:
+        return Permanent(
+            f"{server} denied permission: {reason}", code="authorization",
+            hint="Grant the user the privilege, as in GRANT SELECT ON ... TO ...",
+        )  # fmt: skip
+    if number == _UNKNOWN_DATABASE:
+        return Permanent(
+            f"cannot connect to {server}: {reason}", code="unknown-database",
+            hint="Check the database in url.",
+        )  # fmt: skip
+    if number in _TRANSIENT or state.startswith(_TRANSIENT_STATES):
+        return Transient(
+            f"could not execute the statement: {server} returned: {reason}", code="busy",
+            hint=_HINTS.get(number),
+        )  # fmt: skip
+    if number in _REJECTED or state.startswith(_REJECTED_STATES):
+        return rejected(reason)
+    return Permanent(f"cannot execute the statement: {server} returned: {reason}", code="rejected")
+
+
+def rejected(reason: str) -> Rejected:
+    """Returns the error of a row for a message of the server."""
+    return Rejected(f"MySQL rejects the row: {_PLACE.sub('', reason)}", code="rejected")
+
+
+def _is_about_tls(reason: str) -> bool:
+    """Returns whether a connection failed in the handshake of TLS, other than by its end."""
+    return ("SSL" in reason or "certificate" in reason) and "EOF" not in reason
+
+
+def _facts(error: Any) -> tuple[int, str]:
+    """Returns the number and the message of an error."""
+    if len(error.args) > 1 and isinstance(error.args[0], int):
+        number, reason = error.args[:2]
+    else:
+        number, reason = 0, str(error)
+    return number, " ".join(str(reason).split()) or "the connection is closed"

@@ -1,0 +1,48 @@
+"""Options of connections, and the statements at their start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.connectors.mysql.config import ConnectionConfig
+from penstock.core.secret import revealed
+
+_SQL_MODE = (
+    "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,"
+    "NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO"
+)
+
+
+def connect_options(config: ConnectionConfig) -> dict[str, Any]:
+    """Returns the parameters of a connection. Raises Permanent if a certificate file is missing."""
+    tls = config.tls_settings
+    auth = config.auth
+    password = None if auth is None else revealed(auth.password)
+    return {
+        "host": config.host,
+        "port": config.port,
+        "database": config.database,
+        "user": None if auth is None else auth.username,
+        "password": (password or "").encode(),
+        "charset": "utf8mb4",
+        "sql_mode": _SQL_MODE,
+        "connect_timeout": config.connect_seconds,
+        "read_timeout": config.connect_seconds,
+        "write_timeout": config.timeout,
+        "program_name": "penstock",
+        "ssl": None if tls is None else tls.context(),
+        "ssl_disabled": tls is None,
+    }
+
+
+def session_statements(timeout: float) -> Iterator[str]:
+    """Yields the statements at the start of a session."""
+    seconds = max(1, math.ceil(timeout))
+    yield (
+        f"SET SESSION time_zone = '+00:00', sql_notes = 1, sql_auto_is_null = 0, "
+        f"innodb_lock_wait_timeout = {seconds}, lock_wait_timeout = {seconds}, "
+        f"net_write_timeout = {max(600, seconds)}, wait_timeout = 604800"
+    )
+    yield "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"

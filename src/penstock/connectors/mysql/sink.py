@@ -1,0 +1,75 @@
+"""The sink of MySQL and MariaDB."""
+
+from __future__ import annotations
+
+from penstock.connectors.mysql.config import MysqlSinkConfig
+from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.mysql.types import DIALECT
+from penstock.core.errors import Permanent
+from penstock.sdk.columns.names import fold
+from penstock.sdk.database import Connection, DatabaseSink
+
+
+class MysqlSink(DatabaseSink[MysqlSinkConfig]):
+    """Writes rows to a table of a MySQL or MariaDB database, by INSERT statements of many rows.
+
+    A batch is one transaction, which also records the batch in the table `penstock_batches` in the
+    database of the table. With `mode: upsert` rows replace the rows with their primary key, and
+    deletes remove rows; with `mode: replace` the table has the rows of the last batch. A row that a
+    constraint, a type or a trigger rejects becomes a dead letter. So does a value that the server
+    would change, such as a number with too many digits or a time in a column without fractions.
+
+    The server must be MySQL 8.0.17, MariaDB 10.3 or later, and the table must have an engine with
+    transactions, such as InnoDB. For upserts it must not have another unique index beside the
+    primary key, since MySQL would replace the row that this index finds.
+
+    A new table compares text by its characters, also upper and lower case and trailing spaces. Text
+    and binary columns of its primary key are VARCHAR(255) and VARBINARY(255). TIMESTAMP columns are
+    DATETIME(6) in UTC, since TIMESTAMP of MySQL ends in 2038. Lists, maps and structs are JSON,
+    where MySQL stores numbers as integers or DOUBLE.
+
+    The user needs the privileges INSERT and SELECT on the table, UPDATE and DELETE for upserts, and
+    CREATE on the database for a new table and `penstock_batches`.
+
+    ```yaml
+    type: mysql
+    from: hourly
+    url: mysql://127.0.0.1:3306/shop
+    auth: {username: penstock, password: "${SHOP_PASSWORD}"}
+    table: late_by_hour
+    mode: upsert
+    primary_key: [hour]
+    ```
+    """
+
+    extra = "mysql"
+    client_modules = ("pymysql",)
+    dialect = DIALECT
+
+    def connect(self) -> MysqlConnection:
+        return MysqlConnection(self.config)
+
+    def check_table(self, connection: Connection) -> None:
+        assert isinstance(connection, MysqlConnection)
+        engine = connection.engine(self.table)
+        if engine is not None and not connection.has_transactions(engine):
+            raise Permanent(
+                f'the table "{self.table}" has the engine {engine}, which has no transactions',
+                code="no-transactions",
+                hint=f"Run ALTER TABLE {connection.dialect.table(self.table)} ENGINE=InnoDB.",
+            )
+        if self.mode == "upsert":
+            self._check_other_indexes(connection)
+
+    def _check_other_indexes(self, connection: MysqlConnection) -> None:
+        """Checks that a row of the table is found by the primary key only."""
+        key = {*map(fold, self.primary_key)}
+        for name, columns in connection.unique_indexes(self.table).items():
+            if not key <= {fold(column) for column in columns if column is not None}:
+                raise Permanent(
+                    f'the table "{self.table}" has the unique index "{name}" beside the primary '
+                    f"key {', '.join(self.primary_key)}, and an upsert may replace a row that this "
+                    "index finds",
+                    code="other-unique-index",
+                    hint="Drop the index, or set primary_key to its columns.",
+                )

@@ -1,0 +1,104 @@
+"""The source of MySQL and MariaDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.connectors.mysql.config import MysqlSourceConfig
+from penstock.connectors.mysql.connection import MysqlConnection
+from penstock.connectors.mysql.texts import exact_item, to_rows
+from penstock.connectors.mysql.transactions import open_transactions
+from penstock.sdk import Read
+from penstock.sdk.columns.names import fold
+from penstock.sdk.database import Connection, TableSource
+from penstock.sdk.database.types import declared_type, without_declared
+
+
+class MysqlSource(TableSource[MysqlSourceConfig]):
+    """Reads a table or a query of a MySQL or MariaDB database.
+
+    Rows are read in the order of `cursor_columns`, by default of a primary key of one integer. With
+    `watch` the source also reads rows that come later in this order. Updates are read if a cursor
+    column has the time of the last change, in UTC; deletions are not read.
+
+    A row whose transaction commits after rows later in the order is read: with `watch` the source
+    reads rows up to a position when all transactions that might write rows before it have ended,
+    according to `information_schema.INNODB_TRX`. For a cursor column of times these are the
+    transactions of the server, otherwise those that have written. So a transaction that stays open
+    delays new rows. The user needs the privilege PROCESS; without it the source reads rows at once,
+    or by `min_age`, and misses such rows. Values that are assigned before the transaction begins,
+    and transactions of the primary of a replica, are not covered.
+
+    The columns are those of the table. TINYINT(1) and BIT(1) are BOOLEAN, BIGINT UNSIGNED is
+    DECIMAL(20,0), DATETIME is TIMESTAMP_NTZ, and TIMESTAMP is TIMESTAMP. DECIMAL of more than 38
+    digits, TIME, ENUM and SET are STRING, and BIT(n) is BINARY. A value that does not fit its
+    column, such as the date `0000-00-00`, becomes a dead letter.
+
+    ```yaml
+    type: mysql
+    url: mysql://127.0.0.1:3306/shop
+    auth: {username: penstock, password: "${SHOP_PASSWORD}"}
+    table: orders
+    watch: true
+    ```
+    """
+
+    extra = "mysql"
+    client_modules = ("pymysql",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._declared: Mapping[str, str] | None = None
+
+    def connect(self) -> MysqlConnection:
+        return MysqlConnection(self.config)
+
+    def query_columns(self, connection: Connection, query: str) -> pa.Schema:
+        assert isinstance(connection, MysqlConnection)
+        return connection.query_columns(query)
+
+    def infer_schema(self) -> pa.Schema | None:
+        return without_declared(self._target_columns())
+
+    def min_age_condition(self, column: str, seconds: float) -> str:
+        return f"{column} <= now(6) - INTERVAL {seconds!r} SECOND"
+
+    def open_transactions(self, connection: Connection, *, by_time: bool) -> frozenset[Any]:
+        assert isinstance(connection, MysqlConnection)
+        return open_transactions(connection, only_writers=not by_time)
+
+    def select_item(self, field: pa.Field) -> str:
+        if self._declared is None:
+            columns = self._target_columns()
+            self._declared = {fold(each.name): declared_type(each) for each in columns}
+        quoted = self._connection.dialect.quote(field.name)
+        return exact_item(quoted, self._declared.get(fold(field.name), ""))
+
+    def read_query(
+        self, query: str, parameters: Sequence[Any], read: Read
+    ) -> Iterator[pa.RecordBatch]:
+        connection, schema = self._connection, self.columns
+        assert isinstance(connection, MysqlConnection) and schema is not None
+        number, is_read = 0, False
+        try:
+            for texts in connection.texts(query, parameters, schema.names):
+                convert, row = partial(_convert, texts, schema), partial(_row, texts)
+                yield from self.convert(texts.num_rows, number, read, convert, row)
+                number += texts.num_rows
+            is_read = True
+        finally:
+            if not is_read:
+                self.close()
+
+
+def _convert(texts: pa.RecordBatch, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
+    return to_rows(texts.slice(start, stop - start), schema)
+
+
+def _row(texts: pa.RecordBatch, index: int) -> Mapping[str, Any]:
+    row: Mapping[str, Any] = texts.slice(index, 1).to_pylist()[0]
+    return row
