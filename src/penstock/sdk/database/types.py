@@ -16,8 +16,6 @@ from penstock.sdk.columns.type_names import is_list, sql_name
 DECLARED = b"penstock.declared"
 """The metadata key of a column for its declared type."""
 Parse = Callable[[re.Match[str]], pa.DataType]
-DECLARED = b"penstock.declared"
-"""The metadata key of a column for its declared type."""
 
 _KINDS: Sequence[tuple[str, Callable[[pa.DataType], bool]]] = (
     ("boolean", pa.types.is_boolean),
