@@ -29,10 +29,10 @@ COLUMNS = """\
       if(count(*) > 1, raise_error('two of ' || k), 'one') AS d"""
 FAILING: dict[tuple[int, int], Row] = {(0, 1): {"x": 0}, (1, 2): {"text": "x"}, (2, 3): {"x": 5}}
 GROUPS = [
-    ("cast-invalid-input", {"k": 2, "max(text)": "x", "c": 1, "low": 3, "sum(x)": 3}),
-    ("divide-by-zero", {"k": 1, "max(text)": "3", "c": 1, "low": 0, "sum(x)": 0}),
-    ("divide-by-zero", {"k": 3, "max(text)": "3", "c": 1, "low": 5, "sum(x)": 5}),
-    ("user-raised-exception", {"k": 0, "max(text)": "3", "c": 2, "low": 1, "sum(x)": 2}),
+    ("cast-invalid-input", {"k": 2, "max(text)": "x", "c": 1, "low": 3, "sum(x)": "3"}),
+    ("divide-by-zero", {"k": 1, "max(text)": "3", "c": 1, "low": 0, "sum(x)": "0"}),
+    ("divide-by-zero", {"k": 3, "max(text)": "3", "c": 1, "low": 5, "sum(x)": "5"}),
+    ("user-raised-exception", {"k": 0, "max(text)": "3", "c": 2, "low": 1, "sum(x)": "2"}),
 ]
 """The codes and the rows of the groups that fail in `COLUMNS` or in `HAVING`."""
 HAVING = "HAVING 10 / (sum(x) - 5) < 100"

@@ -228,7 +228,7 @@ def test_a_sum_that_overflows_is_an_error(
     blank = (None,) * 6
     most = ("u", 1, 0, 2**63 - 1, *blank)
     updates.apply([most], inserts=False)
-    with pytest.raises(Exception, match="OVERFLOW"):
+    with pytest.raises(Exception, match="overflows BIGINT"):
         updates.apply([("u", 1, 0, 1, *blank)], inserts=False)
 
 

@@ -16,7 +16,7 @@ from penstock.engine.catalyst.views import create_view
 from penstock.engine.derivation import Derivation, Derive
 from penstock.engine.late.late_search import late_capture
 from penstock.engine.row_checks.result_rows import ResultRows
-from penstock.engine.row_checks.stream_checks import check_node, is_checkable, stage_of
+from penstock.engine.row_checks.stream_checks import check_joins, check_node, is_checkable, stage_of
 from penstock.engine.sources.datasource import NAME, TASK, PenstockDataSource
 from penstock.engine.sources.merged import divide, merge
 from penstock.engine.sources.pushdown import NODE, find_pushdowns
@@ -170,9 +170,12 @@ class Builder(TableReader, Derivation):
         if not self.checks_rows or not self.can_check(node, query):
             return frame
         names = (node.name, *node.inputs)
-        (input_,) = (frames[n] for n in names if n in frames and n in self.plan.streams)
+        inputs = [frames[n] for n in names if n in frames and n in self.plan.streams]
         spool = self.make_spool(node, query, stage_of(node))
-        frame = check_node(node, frame, input_, spool, self.results)
+        if len(inputs) == 1:
+            frame = check_node(node, frame, inputs[0], spool, self.results)
+        elif self.checks_joins:
+            frame = check_joins(node, frame, spool, self.results)
         create_view(frame, node.name)
         return frame
 

@@ -21,9 +21,9 @@ class BuildContext:
     `sentinel_only` the sources return only the row that closes all windows; with `with_sentinel`
     the sources append the sentinel row themselves. Without `report_dead_letters` bad records are
     dropped silently. With `checks_rows` rows on which SQL fails leave a stream before its stateful
-    operators. `recomputed_for` is a parameter of the spools. With the `checkpoint` of a query its
-    streams record their start offsets, and the late rows of its batches can be found. Workers keep
-    transforms open between the batches of a `run_id`.
+    operators, with `checks_joins` also joined rows. `recomputed_for` is a parameter of the spools.
+    With the `checkpoint` of a query its streams record their start offsets, and the late rows of
+    its batches can be found. Workers keep transforms open between the batches of a `run_id`.
     """
 
     plan: Plan
@@ -33,6 +33,7 @@ class BuildContext:
     with_sentinel: bool = False
     report_dead_letters: bool = True
     checks_rows: bool = False
+    checks_joins: bool = True
     recomputed_for: str = ""
     checkpoint: Path | None = None
     run_id: str = field(default_factory=lambda: uuid4().hex)

@@ -15,7 +15,12 @@ from penstock.engine.batch import BatchRunner
 from penstock.engine.batch_observer import BatchObserver
 from penstock.engine.build import Builder
 from penstock.engine.catalyst.spark_plan import analyzed_plan, class_name, scala_items
-from penstock.engine.checkpoints.stream_state import check_stream_state, record_stream_state
+from penstock.engine.checkpoints.stream_state import (
+    check_stream_state,
+    has_exact_sums,
+    has_same_joins,
+    record_stream_state,
+)
 from penstock.engine.deduplication.plan import by_event_time_of_stream
 from penstock.engine.deduplication.state import KeptRows
 from penstock.engine.failures.checked_queries import has_checks
@@ -29,6 +34,7 @@ from penstock.engine.watermarks.idle import IdleSources, IdleTime
 from penstock.engine.watermarks.source_watermarks import source_watermarks
 from penstock.engine.watermarks.watermark import keep_filters_above
 from penstock.engine.windows.distinct import by_distinct_values
+from penstock.engine.windows.exact_sums import by_exact_sums
 from penstock.engine.windows.panes import by_panes
 from penstock.engine.windows.window_bounds import by_whole_windows
 from penstock.plan.model import Query
@@ -80,7 +86,7 @@ def start(
     settings = {_EMPTY_BATCHES: "false"} if without_empty_batches else {}
     with _settings(builder.session, settings):
         unchecked = replace(builder, checks_rows=False).build_streams(query)
-        frames = builder.build_streams(query) if checks_rows else unchecked
+        builder, frames = _checked_streams(builder, query, unchecked)
         late = find_late_rows(builder, query, unchecked[query.root], builder.computed_watermarks)
         watermarks = source_watermarks(builder, query, builder.watermark_ids)
         separate, kept = executed_stream(frames[query.root], checkpoint)
@@ -112,14 +118,32 @@ def start(
         return StartedQuery(query, started, runner, sources, idle, tuple(changed_tables))
 
 
+def _checked_streams(
+    builder: Builder, query: Query, unchecked: dict[str, DataFrame]
+) -> tuple[Builder, dict[str, DataFrame]]:
+    """Returns the streams of a query with checks, if the builder adds any, and their builder.
+
+    Joined rows have no checks where the state of the join would have other columns.
+    """
+    if not builder.checks_rows:
+        return builder, unchecked
+    frames = builder.build_streams(query)
+    if not has_same_joins(frames[query.root], unchecked[query.root]):
+        builder = replace(builder, checks_joins=False)
+        frames = builder.build_streams(query)
+    return builder, frames
+
+
 def executed_stream(root: DataFrame, checkpoint: Path) -> tuple[DataFrame, KeptRows | None]:
     """Returns the stream that Spark executes for the root of a query. Reads no data.
 
     Returns also the state of its deduplications, if there is any.
     """
     compared, kept = by_event_time_of_stream(root, checkpoint)
-    distinct = by_distinct_values(by_whole_windows(compared))
-    return keep_filters_above(by_panes(distinct)), kept
+    stream = by_distinct_values(by_whole_windows(compared))
+    if has_exact_sums(checkpoint):
+        stream = by_exact_sums(stream)
+    return keep_filters_above(by_panes(stream)), kept
 
 
 def _source_order(frame: DataFrame) -> tuple[str, ...]:

@@ -80,7 +80,10 @@ def _value_error(plan: Plan, query: Query, code: str, message: str, text: str) -
         hint = "Use try_cast, try_divide or try_to_timestamp, or filter the rows before."
     elif code == "arithmetic-overflow":
         detail = "The failing record cannot be identified in a join or an aggregation."
-        hint = "Use sum(CAST(x AS DECIMAL(38, 0))) or try_sum, or filter the rows before."
+        hint = (
+            "Use try_sum, filter the rows before, or reset a state of an earlier version with "
+            "--fresh, as its sums of BIGINT are not exact."
+        )
     else:
         detail = "The failing record cannot be identified in a join or after an aggregation."
         hint = (

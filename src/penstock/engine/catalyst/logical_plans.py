@@ -51,6 +51,13 @@ class Catalyst:
         java_column: Any = column._jc
         return self.java.org.apache.spark.sql.classic.ExpressionUtils.expression(java_column)
 
+    def converted(self, column: Column) -> Any:
+        """Returns a column as an expression of plans, which Spark's analysis resolves."""
+        java_column: Any = column._jc
+        classic: Any = self.java.org.apache.spark.sql.classic
+        converter = getattr(classic, "ColumnNodeToExpressionConverter$").__getattr__("MODULE$")
+        return converter.apply(java_column.node())
+
     def types(self, expressions: Sequence[Any]) -> list[DataType]:
         """Returns the types of expressions."""
         columns = self.java.org.apache.spark.sql.types.StructType()
@@ -61,6 +68,10 @@ class Catalyst:
     def frame(self, plan: Any) -> DataFrame:
         """Returns the DataFrame of a plan."""
         return frame_of(plan, self.session)
+
+    def analyzed(self, plan: Any) -> Any:
+        """Returns a plan after Spark's analysis, as plans with functions of PySpark need it."""
+        return analyzed_plan(self.frame(plan))
 
     def with_column(self, plan: Any, value: Column, name: str) -> tuple[Any, Any]:
         """Returns a plan with another column, and the attribute of this column."""

@@ -27,6 +27,7 @@ from penstock.engine.checkpoints.state_schema import (
 from penstock.plan.model import Query
 
 _RECORD = "penstock-operators.json"
+_EXACT_SUMS = "penstock-exact-sums"
 
 
 def check_stream_state(query: Query, stream: DataFrame, checkpoint: Path) -> None:
@@ -40,8 +41,21 @@ def check_stream_state(query: Query, stream: DataFrame, checkpoint: Path) -> Non
             raise different_state(f'the {kind} in query "{query.name}"', known, current)
 
 
+def has_same_joins(one: DataFrame, other: DataFrame) -> bool:
+    """Returns whether the joins of two streams have state of the same columns."""
+    states = ([s for s in _schemas(each).values() if s.kind == "join"] for each in (one, other))
+    return next(states) == next(states)
+
+
+def has_exact_sums(checkpoint: Path) -> bool:
+    """Returns whether the state in a checkpoint has exact sums, as a new state does."""
+    return (checkpoint / _EXACT_SUMS).exists() or OffsetLog(checkpoint).planned is None
+
+
 def record_stream_state(stream: DataFrame, checkpoint: Path) -> None:
     """Records the columns of a state before its first batch. Later ones are the same."""
+    if OffsetLog(checkpoint).planned is None:
+        replace_durably(checkpoint / _EXACT_SUMS, "")
     if _read(checkpoint) is None or OffsetLog(checkpoint).planned is None:
         schemas = {name: schema.as_dict() for name, schema in _schemas(stream).items()}
         replace_durably(checkpoint / _RECORD, json.dumps(schemas))

@@ -214,6 +214,8 @@ class FailingRowFilter:
             if len(numbers):
                 self._failures.append(_Failures(node, rows, checks, numbers, "output"))
                 plan = results.plan_over(self._without(rows, numbers).drop(ROW))
+            elif results.has_totals:
+                plan = results.above
         if plan is whole:
             return frame
         frame = frame_of(plan, session)

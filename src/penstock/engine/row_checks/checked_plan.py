@@ -176,9 +176,14 @@ class CheckedPlan(ABC):
         )
 
     def visit_join(self, plan: Any) -> Any | None:
-        """Adds the checks of a join, one side of which reads the input."""
+        """Adds the checks of a join, one side of which reads the input.
+
+        Ends the search at a join with a stream, whose state would have `ROW`.
+        """
         sides = [plan.left(), plan.right()]
         reading = [side for side in sides if self.reads(side)]
+        if any(side.isStreaming() for side in sides if side not in reading):
+            return None
         passing = [self.visit(side) for side in reading]
         if len(reading) != 1 or passing[0] is None:
             return None

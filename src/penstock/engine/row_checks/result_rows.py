@@ -6,13 +6,14 @@ a group has the columns of `GROUP BY` and the results of the aggregate functions
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from penstock.engine.catalyst.aggregates import divide_as_planned
+from penstock.engine.catalyst.exact_sums import has_total, with_marked_totals, with_totals
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.messages import without_column_ids
@@ -35,19 +36,14 @@ class ResultRows:
     names: Sequence[str]
 
     @classmethod
-    def of(cls, rows: Any, above: Any, results: Sequence[Any] = ()) -> ResultRows:
-        """Returns the rows with unique names of columns; those of `results` if they are columns."""
-        renamed = {
-            int(each.child().exprId().id()): str(each.name())
-            for each in results
-            if class_name(each) == "Alias" and class_name(each.child()) == "AttributeReference"
-        }
-        names: list[str] = []
-        for column in scala_items(rows.output()):
-            name = renamed.get(int(column.exprId().id())) or without_column_ids(str(column.name()))
-            same = sum(each.casefold() == name.casefold() for each in names)
-            names.append(f"{name} ({len(names) + 1})" if same else name)
-        return cls(rows, above, names)
+    def of(cls, rows: Any, above: Any) -> ResultRows:
+        """Returns the rows with unique names of columns."""
+        return cls(rows, above, column_names(rows))
+
+    @property
+    def has_totals(self) -> bool:
+        """Whether the rows have exact totals in place of sums."""
+        return any(map(has_total, scala_items(self.rows.output())))
 
     def frame(self, session: SparkSession) -> DataFrame:
         """Returns the rows."""
@@ -93,18 +89,43 @@ class ResultSearch(CheckSearch):
         self.identified = catalyst.project(self.identified, [*named, row])
 
 
+def column_names(rows: Any, results: Sequence[Any] = ()) -> list[str]:
+    """Returns unique names of the columns of rows; those of `results` if they are columns."""
+    renamed = {
+        int(each.child().exprId().id()): str(each.name())
+        for each in results
+        if class_name(each) == "Alias" and class_name(each.child()) == "AttributeReference"
+    }
+    names: list[str] = []
+    for column in scala_items(rows.output()):
+        name = renamed.get(int(column.exprId().id())) or without_column_ids(str(column.name()))
+        same = sum(each.casefold() == name.casefold() for each in names)
+        names.append(f"{name} ({len(names) + 1})" if same else name)
+    return names
+
+
 def aggregations(plan: Any) -> list[Any]:
     """Returns the aggregations of a plan, from below."""
-    found = [each for child in children_of(plan) for each in aggregations(child)]
-    return [*found, plan] if class_name(plan) == "Aggregate" else found
+    return find_parts(plan, lambda part: class_name(part) == "Aggregate")
+
+
+def find_parts(plan: Any, is_found: Callable[[Any], bool]) -> list[Any]:
+    """Returns the parts of a plan that fulfil a condition, from below."""
+    found = [each for child in children_of(plan) for each in find_parts(child, is_found)]
+    return [*found, plan] if is_found(plan) else found
 
 
 def divide(plan: Any, aggregate: Any, session: SparkSession) -> ResultRows:
-    """Returns the rows of an aggregation of a plan, divided from the expressions over the rows."""
+    """Returns the rows of an aggregation of a plan, divided from the expressions over the rows.
+
+    The rows have exact totals in place of sums of BIGINT.
+    """
     catalyst = Catalyst(session)
-    rows, results = divide_as_planned(catalyst, aggregate)
-    divided = catalyst.project(rows, results)
-    return ResultRows.of(rows, replace_part(plan, aggregate, divided, catalyst.java), results)
+    groups = divide_as_planned(catalyst, aggregate)
+    divide_sums = with_marked_totals if aggregate.isStreaming() else with_totals
+    divided = catalyst.analyzed(catalyst.project(*divide_sums(catalyst, *groups)))
+    above = replace_part(plan, aggregate, divided, catalyst.java)
+    return ResultRows(divided.child(), above, column_names(*groups))
 
 
 def replace_part(plan: Any, part: Any, other: Any, java: Any) -> Any:

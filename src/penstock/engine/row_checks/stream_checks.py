@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import rand, struct, when
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import StructType
 
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
@@ -32,21 +33,45 @@ from penstock.engine.row_checks.checked_plan import (
     without_ctes,
 )
 from penstock.engine.row_checks.failing_rows import NUMBER, FailingRows, FailingRowsWriter
-from penstock.engine.row_checks.result_rows import ResultRows, aggregations, divide
+from penstock.engine.row_checks.result_rows import ResultRows, aggregations, divide, find_parts
+from penstock.engine.row_checks.stream_joins import (
+    is_stream_join,
+    with_joined_columns,
+)
 from penstock.engine.tasks.dead_letter_writer import Spool, Stage
 from penstock.plan.model import Node
 
 
 def is_checkable(node: Node, streams: frozenset[str], spool: Spool) -> bool:
-    """Returns whether the failing rows of a node can leave its stream: they have one input.
+    """Returns whether rows on which a node fails can leave its stream: its input, or joined rows.
 
     `streams` are the nodes that are streams. With `on_error: fail` the first failure is an error.
     """
     if node.kind == "source":
         computes = node.computes_event_time
     else:
-        computes = node.frame_transform is not None and sum(n in streams for n in node.inputs) == 1
+        computes = node.frame_transform is not None and any(n in streams for n in node.inputs)
     return computes and spool.keeps_bad_records
+
+
+def check_joins(
+    node: Node, frame: DataFrame, spool: Spool, results: dict[str, ResultRows]
+) -> DataFrame:
+    """Returns the output of a node of several streams, without the joined rows on which it fails.
+
+    Adds the rows that may fail to `results`, as `check_node` does. Below an aggregation joined rows
+    are not checked: their columns must remain as `engine.windows` expects them.
+    """
+    directory = spool.directory if spool.reports else None
+    try:
+        plan = without_ctes(frame)
+        joins = not any(part.isStreaming() for part in aggregations(plan))
+        plan = with_joined_columns(frame) if joins else plan
+        failing = FailingRows(node.name, StructType(), directory)
+        above = _check_results(plan, frame.sparkSession, failing, results, joins=joins)
+        return frame if above is plan else frame_of(above, frame.sparkSession)
+    except (AnalysisException, Py4JError):
+        return frame
 
 
 def stage_of(node: Node) -> Stage:
@@ -91,15 +116,30 @@ def check_stream(
 
 
 def _check_results(
-    plan: Any, session: SparkSession, failing: FailingRows, results: dict[str, ResultRows] | None
+    plan: Any,
+    session: SparkSession,
+    failing: FailingRows,
+    results: dict[str, ResultRows] | None,
+    *,
+    joins: bool = False,
 ) -> Any:
-    """Returns the plan of a stream with checks of the rows of its aggregations; or itself."""
+    """Returns the plan of a stream with checks of the rows of its aggregations; or itself.
+
+    With `joins` the rows of its joins of streams are checked, too.
+    """
     catalyst = Catalyst(session)
-    for position in range(len(aggregations(plan))):
-        aggregate = aggregations(plan)[position]
-        if not aggregate.isStreaming():
+
+    def is_checked(part: Any) -> bool:
+        return class_name(part) == "Aggregate" or (joins and is_stream_join(part))
+
+    for position in range(len(find_parts(plan, is_checked))):
+        part = find_parts(plan, is_checked)[position]
+        if not part.isStreaming():
             continue
-        found = divide(plan, aggregate, session)
+        if class_name(part) == "Join":
+            found = ResultRows.of(part, plan)
+        else:
+            found = divide(plan, part, session)
         rows = frame_of(found.rows, session)
         columns = found.columns(catalyst)
         failing = failing.of_result(position, rows.select(*columns).schema)

@@ -3,7 +3,7 @@
 A partial column is the sum, minimum or maximum of an expression over the rows of a group. Sums of
 integers and decimals are exact, and contain rows that are retracted with a negative sign. Minima,
 maxima and sums of floating-point numbers accumulate only if no row is retracted. The result is
-Spark's own expression over the buffer of the function: it has Spark's type, rounding and overflow.
+Spark's own expression over the buffer of the function: it has Spark's type and rounding.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql.functions import coalesce, isnan, lit, when
 
+from penstock.engine.catalyst.exact_sums import long_of, long_of_total
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst, named
 from penstock.engine.catalyst.spark_plan import class_name
@@ -85,6 +86,7 @@ class Partials:
 
     def total(self, operand: Any, condition: Column | None) -> Column | None:
         """Returns the sum of an operand, null without a value; None if it does not accumulate."""
+        operand = long_of(operand)
         type_ = operand.dataType()
         kind, value = class_name(type_), self.catalyst.column(operand)
         if kind in _FLOATS:
@@ -129,8 +131,10 @@ def _sum(partials: Partials, function: Any, condition: Column | None) -> Buffer 
     total = partials.total(function.child(), condition)
     if total is None:
         return None
-    is_decimal = class_name(function.child().dataType()) == "DecimalType"
-    return {"sum": coalesce(total, lit(0)) if is_decimal else total, "isEmpty": total.isNull()}
+    kind = class_name(function.child().dataType())
+    if kind == "DecimalType":
+        return {"sum": coalesce(total, lit(0)), "isEmpty": total.isNull()}
+    return {"sum": long_of_total(total) if kind == "LongType" else total}
 
 
 def _average(partials: Partials, function: Any, condition: Column | None) -> Buffer | None:

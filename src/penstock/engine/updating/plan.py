@@ -15,6 +15,7 @@ from pyspark.sql.functions import lit
 
 from penstock.core.errors import PlanError
 from penstock.engine.catalyst.aggregates import divide_in_order
+from penstock.engine.catalyst.exact_sums import with_totals
 from penstock.engine.catalyst.java_trees import children_of
 from penstock.engine.catalyst.logical_plans import Catalyst
 from penstock.engine.catalyst.spark_plan import (
@@ -24,7 +25,7 @@ from penstock.engine.catalyst.spark_plan import (
     has_metadata,
     scala_items,
 )
-from penstock.engine.row_checks.result_rows import ResultRows, replace_part
+from penstock.engine.row_checks.result_rows import ResultRows, column_names, replace_part
 from penstock.engine.updating.accumulation import Accumulation, functions_of
 from penstock.engine.updating.first_rows import first_rows, limited_window
 from penstock.engine.updating.operator import AFTER, BEFORE, AffectedFrame, Input, whole_rows
@@ -109,11 +110,12 @@ class IncrementalPlan:
     def _selected_groups(self, plan: Any, children: Sequence[Weighted], select: Select) -> Weighted:
         """Returns an aggregate whose columns are computed for the chosen groups only."""
         calls = functions_of(scala_items(plan.aggregateExpressions()))
-        rows, results = divide_in_order(self._catalyst, plan, calls)
-        divided = self._catalyst.project(rows, results)
+        groups = divide_in_order(self._catalyst, plan, calls)
+        names, (rows, results) = column_names(*groups), with_totals(self._catalyst, *groups)
+        divided = self._catalyst.analyzed(self._catalyst.project(rows, results))
         above = replace_part(self._template, plan, divided, self._catalyst.java)
-        groups = select(ResultRows.of(rows, above, results), self._aggregate(rows, children))
-        return self._project(divided, [groups])
+        found = ResultRows(divided.child(), above, names)
+        return self._project(divided, [select(found, self._aggregate(rows, children))])
 
     def _inserted(self, changes: Weighted) -> Weighted:
         """Returns changes as they are; the rows of a static table are added by the first batch."""

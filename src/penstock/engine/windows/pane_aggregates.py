@@ -38,6 +38,7 @@ class Aggregates:
     session: SparkSession
     keys: dict[str, Column] = field(default_factory=dict)
     values: dict[str, tuple[Column, Kind]] = field(default_factory=dict)
+    _merged: dict[int, Any] = field(default_factory=dict)
 
     def add_key(self, expression: Any) -> Any:
         """Adds a key. Returns its reference in the merge. Raises Unsupported."""
@@ -46,7 +47,16 @@ class Aggregates:
         return self._add_key(self._column(expression))
 
     def merge(self, aggregate: Any) -> Any:
-        """Adds the partial results of an aggregate. Returns their merge. Raises Unsupported."""
+        """Adds the partial results of an aggregate. Returns their merge. Raises Unsupported.
+
+        An aggregate that occurs several times is merged once.
+        """
+        result = int(aggregate.resultId().id())
+        if result not in self._merged:
+            self._merged[result] = self._merge(aggregate)
+        return self._merged[result]
+
+    def _merge(self, aggregate: Any) -> Any:
         function = aggregate.aggregateFunction()
         if aggregate.isDistinct() or not aggregate.deterministic():
             raise Unsupported("a distinct or random aggregate")
