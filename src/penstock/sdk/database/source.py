@@ -193,13 +193,17 @@ class TableSource(ReplayableSource[T], Generic[T]):
         schema, (start, end) = self.columns, partition
         assert schema is not None
         cursor = self._cursor
-        items = cursor.dialect.quote_all(schema.names)
+        items = ", ".join(map(self.select_item, schema))
         if cursor.columns:
             query, parameters = cursor.rows(items, start, end)
         else:
             query, parameters = f"SELECT {items} FROM {cursor.relation}", ()
         yield from self.read_query(query, parameters, read)
         self._connection.rollback()
+
+    def select_item(self, field: pa.Field) -> str:
+        """Returns the item of a SELECT list for a column."""
+        return self._connection.dialect.quote(field.name)
 
     def read_query(
         self, query: str, parameters: Sequence[Any], read: Read
