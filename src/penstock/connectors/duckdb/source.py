@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +12,8 @@ from penstock.connectors.duckdb.config import DuckdbSourceConfig
 from penstock.connectors.duckdb.connection import DuckdbConnection
 from penstock.connectors.duckdb.types import text_type
 from penstock.connectors.duckdb.values import to_rows, value_of
-from penstock.sdk import Read
 from penstock.sdk.database import Connection, TableSource
+from penstock.sdk.database.row_conversion import RowConversion
 
 
 class DuckdbSource(TableSource[DuckdbSourceConfig]):
@@ -73,25 +72,12 @@ class DuckdbSource(TableSource[DuckdbSourceConfig]):
         return name if text is None else f"CAST({name} AS {text}) AS {name}"
 
     def read_query(
-        self, query: str, parameters: Sequence[Any], read: Read
+        self, query: str, parameters: Sequence[Any], conversion: RowConversion
     ) -> Iterator[pa.RecordBatch]:
-        connection, schema = self._connection, self.columns
-        assert isinstance(connection, DuckdbConnection) and schema is not None
-        number = 0
+        connection = self._connection
+        assert isinstance(connection, DuckdbConnection)
         try:
             with closing(connection.batches(query, parameters)) as batches:
-                for values in batches:
-                    convert, row = partial(_convert, values, schema), partial(_row, values)
-                    yield from self.convert(values.num_rows, number, read, convert, row)
-                    number += values.num_rows
+                yield from conversion.batches(batches, to_rows, value_of)
         finally:
             connection.rollback()
-
-
-def _convert(values: pa.RecordBatch, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
-    return to_rows(values.slice(start, stop - start), schema)
-
-
-def _row(values: pa.RecordBatch, index: int) -> Mapping[str, Any]:
-    pairs = zip(values.schema.names, values.columns, strict=True)
-    return {name: value_of(column[index]) for name, column in pairs}

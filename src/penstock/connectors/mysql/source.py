@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +11,10 @@ from penstock.connectors.mysql.config import MysqlSourceConfig
 from penstock.connectors.mysql.connection import MysqlConnection
 from penstock.connectors.mysql.texts import exact_item, to_rows
 from penstock.connectors.mysql.transactions import open_transactions
-from penstock.sdk import Read
 from penstock.sdk.columns.names import fold
 from penstock.sdk.database import Connection, TableSource
-from penstock.sdk.database.types import declared_type, without_declared
+from penstock.sdk.database.row_conversion import RowConversion
+from penstock.sdk.database.types import declared_type
 
 
 class MysqlSource(TableSource[MysqlSourceConfig]):
@@ -61,9 +60,6 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
         assert isinstance(connection, MysqlConnection)
         return connection.query_columns(query)
 
-    def infer_schema(self) -> pa.Schema | None:
-        return without_declared(self._target_columns())
-
     def min_age_condition(self, column: str, seconds: float) -> str:
         return f"{column} <= now(6) - INTERVAL {seconds!r} SECOND"
 
@@ -79,26 +75,14 @@ class MysqlSource(TableSource[MysqlSourceConfig]):
         return exact_item(quoted, self._declared.get(fold(field.name), ""))
 
     def read_query(
-        self, query: str, parameters: Sequence[Any], read: Read
+        self, query: str, parameters: Sequence[Any], conversion: RowConversion
     ) -> Iterator[pa.RecordBatch]:
-        connection, schema = self._connection, self.columns
-        assert isinstance(connection, MysqlConnection) and schema is not None
-        number, is_read = 0, False
+        connection, is_read = self._connection, False
+        assert isinstance(connection, MysqlConnection)
         try:
-            for texts in connection.texts(query, parameters, schema.names):
-                convert, row = partial(_convert, texts, schema), partial(_row, texts)
-                yield from self.convert(texts.num_rows, number, read, convert, row)
-                number += texts.num_rows
+            texts = connection.texts(query, parameters, conversion.columns.names)
+            yield from conversion.batches(texts, to_rows)
             is_read = True
         finally:
             if not is_read:
                 self.close()
-
-
-def _convert(texts: pa.RecordBatch, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
-    return to_rows(texts.slice(start, stop - start), schema)
-
-
-def _row(texts: pa.RecordBatch, index: int) -> Mapping[str, Any]:
-    row: Mapping[str, Any] = texts.slice(index, 1).to_pylist()[0]
-    return row

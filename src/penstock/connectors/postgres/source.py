@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +11,9 @@ from penstock.connectors.postgres.changes import PostgresChangesSource
 from penstock.connectors.postgres.config import PostgresSourceConfig
 from penstock.connectors.postgres.connection import PostgresConnection
 from penstock.connectors.postgres.texts import to_rows
-from penstock.sdk import Component, Context, Read
+from penstock.sdk import Component, Context
 from penstock.sdk.database import Connection, TableSource
+from penstock.sdk.database.row_conversion import RowConversion
 
 
 class PostgresSource(TableSource[PostgresSourceConfig]):
@@ -84,21 +84,9 @@ class PostgresSource(TableSource[PostgresSourceConfig]):
         return connection.open_transactions(None if by_time else table)
 
     def read_query(
-        self, query: str, parameters: Sequence[Any], read: Read
+        self, query: str, parameters: Sequence[Any], conversion: RowConversion
     ) -> Iterator[pa.RecordBatch]:
-        connection, schema = self._connection, self.columns
-        assert isinstance(connection, PostgresConnection) and schema is not None
-        number = 0
-        for texts in connection.copy_rows(query, parameters, schema.names):
-            convert, row = partial(_convert, texts, schema), partial(_row, texts)
-            yield from self.convert(texts.num_rows, number, read, convert, row)
-            number += texts.num_rows
-
-
-def _convert(texts: pa.RecordBatch, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch:
-    return to_rows(texts.slice(start, stop - start), schema)
-
-
-def _row(texts: pa.RecordBatch, index: int) -> Mapping[str, Any]:
-    row: Mapping[str, Any] = texts.slice(index, 1).to_pylist()[0]
-    return row
+        connection = self._connection
+        assert isinstance(connection, PostgresConnection)
+        texts = connection.copy_rows(query, parameters, conversion.columns.names)
+        yield from conversion.batches(texts, to_rows)

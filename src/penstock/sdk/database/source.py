@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import repeat
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from penstock.core.errors import OptionError, Permanent, RecordError
+from penstock.core.errors import OptionError, Permanent
 from penstock.core.text import did_you_mean
-from penstock.sdk.bisect_failures import bisect_failures
 from penstock.sdk.capability import Capability
-from penstock.sdk.columns.conform import decode_error
-from penstock.sdk.columns.json_mark import is_json
-from penstock.sdk.columns.row_json import row_text
-from penstock.sdk.columns.rows import column
 from penstock.sdk.database.config import TableSourceConfig
 from penstock.sdk.database.connection import Connection
 from penstock.sdk.database.cursor import Cursor, Values, decode, encode
 from penstock.sdk.database.names import TableName
+from penstock.sdk.database.row_conversion import RowConversion
 from penstock.sdk.database.types import without_declared
 from penstock.sdk.record import Read
 from penstock.sdk.source import Offset, ReplayableSource
-
-Rows = list[tuple[Any, ...]]
-
 
 T = TypeVar("T", bound=TableSourceConfig)
 DEFAULT_MIN_AGE = 2.0
@@ -190,15 +182,16 @@ class TableSource(ReplayableSource[T], Generic[T]):
         return [(decode(start["after"]), decode(end["after"]) or ())]
 
     def read(self, partition: tuple[Values | None, Values], read: Read) -> Iterator[pa.RecordBatch]:
-        schema, (start, end) = self.columns, partition
-        assert schema is not None
+        assert self.columns is not None
+        start, end = partition
         cursor = self._cursor
-        items = ", ".join(map(self.select_item, schema))
+        items = ", ".join(map(self.select_item, self.columns))
         if cursor.columns:
             query, parameters = cursor.rows(items, start, end)
         else:
             query, parameters = f"SELECT {items} FROM {cursor.relation}", ()
-        yield from self.read_query(query, parameters, read)
+        conversion = RowConversion(self._name, self.columns, read)
+        yield from self.read_query(query, parameters, conversion)
         self._connection.rollback()
 
     def select_item(self, field: pa.Field) -> str:
@@ -206,13 +199,11 @@ class TableSource(ReplayableSource[T], Generic[T]):
         return self._connection.dialect.quote(field.name)
 
     def read_query(
-        self, query: str, parameters: Sequence[Any], read: Read
+        self, query: str, parameters: Sequence[Any], conversion: RowConversion
     ) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a query. Override it where the client library has a faster way."""
-        number = 0
         for rows in self._connection.fetch(query, parameters):
-            yield from self._batches(rows, number, read)
-            number += len(rows)
+            yield from conversion.rows(rows, self.to_value)
 
     def min_offset(self, first: Offset, second: Offset) -> Offset:
         left, right = decode(first["after"]), decode(second["after"])
@@ -240,45 +231,6 @@ class TableSource(ReplayableSource[T], Generic[T]):
         if pa.types.is_nested(field.type) and isinstance(value, str | bytes):
             return json.loads(value)
         return value
-
-    def _batches(self, rows: Rows, first: int, read: Read) -> Iterator[pa.RecordBatch]:
-        """Converts rows. A row that does not fit the columns becomes a bad record."""
-        schema = self.columns
-        assert schema is not None
-
-        def convert(start: int, stop: int) -> pa.RecordBatch:
-            columns = zip(*rows[start:stop], strict=True)
-            arrays = [
-                self._column(values, field) for values, field in zip(columns, schema, strict=True)
-            ]
-            return pa.record_batch(arrays, schema=schema)
-
-        def named(index: int) -> Mapping[str, Any]:
-            return dict(zip(schema.names, rows[index], strict=True))
-
-        yield from self.convert(len(rows), first, read, convert, named)
-
-    def convert(
-        self, count: int, first: int, read: Read,
-        convert: Callable[[int, int], pa.RecordBatch], row: Callable[[int], Mapping[str, Any]],
-    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-        """Yields the rows of `convert`. A row that it rejects becomes a bad record.
-
-        `row` returns the values of a row, and `first` is the number of rows before them.
-        """
-        for start, _, result in bisect_failures(count, convert, decode_error):
-            if isinstance(result, RecordError):
-                payload = row_text(row(start)).encode(errors="backslashreplace")
-                read.reject(payload, self._name, first + start + 1, result)
-            else:
-                yield result
-
-    def _column(self, values: Sequence[Any], field: pa.Field) -> pa.Array:
-        if is_json(field):
-            return pa.array(map(self.to_value, values, repeat(field)), pa.string())
-        if pa.types.is_nested(field.type):
-            values = [self.to_value(value, field) for value in values]
-        return column(values, field)
 
     @property
     def _table(self) -> TableName | None:

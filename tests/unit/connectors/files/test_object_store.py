@@ -184,7 +184,8 @@ def test_no_directories_are_made(sink: Any, bucket: Bucket) -> None:
 def test_stopped_at_any_change(sink: Any, bucket: Bucket, at: int) -> None:
     """The process ends before the change number `at`; the next one goes on."""
     direct = {**bucket.server.storage, "endpoint_url": bucket.server.url}
-    storage = open_storage(sink(storage=direct).config.path, direct)[0]
+    config = sink(storage=direct).config
+    storage = open_storage(config.path, config.storage)[0]
     changes = iter(range(100))
 
     class Ended(Exception):
