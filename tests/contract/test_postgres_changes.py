@@ -301,14 +301,14 @@ def test_losses_are_errors(db: Any, changes: Any, postgres: Postgres, schema: st
     second.until(lambda: db.execute(query, (position, schema)).fetchone()[0])
     second.stop()
     error = fails(first, "was read by another pipeline")
-    assert error.code == "data-loss" and "pg_drop_replication_slot" in str(error.hint)
+    assert error.code == "data-gone" and "pg_drop_replication_slot" in str(error.hint)
     db.execute("TRUNCATE t")
     assert fails(second, "was truncated").code == "truncated"
     db.execute(f"DROP PUBLICATION {schema}")
     assert "CREATE PUBLICATION" in str(fails(second, "does not have the table").hint)
     db.execute("SELECT pg_drop_replication_slot(%s)", (schema,))
     db.execute(f"CREATE PUBLICATION {schema} FOR TABLE t")
-    assert fails(second, "does not exist: changes since").code == "data-loss"
+    assert fails(second, "does not exist: changes since").code == "data-gone"
 
 
 def test_requirements_are_named_with_their_statements(

@@ -299,5 +299,5 @@ def _metadata_columns(spec: SourceSpec) -> dict[str, str]:
 
 def _message_formats() -> list[str]:
     """Returns the format types for message payloads."""
-    formats = {name: registry.find("format", name) for name in registry.types("format")}
-    return [name for name, format_ in formats.items() if getattr(format_, "messages", False)]
+    formats = registry.importable("format")
+    return [name for name, format_ in formats if getattr(format_, "messages", False)]

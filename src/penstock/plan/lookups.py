@@ -54,13 +54,11 @@ def _check_cache(source: Source[Any], spec: SourceSpec) -> None:
 
 def lookup_types() -> list[str]:
     """Returns the types of sources that can be lookup tables."""
-    types = registry.types("source")
-    return [name for name in types if _is_lookup(name)]
-
-
-def _is_lookup(type_: str) -> bool:
-    component = registry.find("source", type_)
-    return bool(_LOOKUPS & {*component.capabilities, *component.optional_capabilities})
+    return [
+        name
+        for name, component in registry.importable("source")
+        if _LOOKUPS & {*component.capabilities, *component.optional_capabilities}
+    ]
 
 
 def _optional(type_: str) -> Mapping[Capability, str]:

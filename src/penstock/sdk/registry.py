@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any, Literal
@@ -34,9 +35,11 @@ def distribution(kind: Kind, type_: str) -> Distribution | None:
 
 
 def find(kind: Kind, type_: str, similar: Sequence[str] = ()) -> type[Component[Any]]:
-    """Returns the class of a type. Raises PlanError for an unknown type, with the nearest name.
+    """Returns the class of a type.
 
-    `similar` has names of other spellings that `type_` may be a misspelling of.
+    `similar` has names of other spellings that `type_` may be a misspelling of. Raises PlanError
+    for an unknown type, with the nearest name, and for a plugin that cannot be imported, and
+    MissingExtra.
     """
     entry = entries(kind).get(type_)
     if entry is None:
@@ -50,7 +53,24 @@ def find(kind: Kind, type_: str, similar: Sequence[str] = ()) -> type[Component[
         if (error.name or "").split(".")[0] in ("", "penstock"):
             raise
         raise MissingExtra.of(type_, str(error.name)) from error
+    except Exception as error:
+        package = entry.dist.name if entry.dist else "penstock"
+        if package == "penstock":
+            raise
+        raise PlanError(
+            f'the {kind} "{type_}" of the package {package} cannot be imported: '
+            f"{type(error).__name__}: {error}",
+            code="broken-plugin",
+            hint="Upgrade or remove the package.",
+        ) from error
     return component
+
+
+def importable(kind: Kind) -> Iterator[tuple[str, type[Component[Any]]]]:
+    """Yields the types of a kind with their classes, sorted. Leaves out plugins that are broken."""
+    for type_ in types(kind):
+        with suppress(PlanError, MissingExtra):
+            yield type_, find(kind, type_)
 
 
 def schemas() -> dict[str, dict[str, dict[str, Any]]]:

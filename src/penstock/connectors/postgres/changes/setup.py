@@ -120,7 +120,7 @@ class Replication:
         if plugin != "pgoutput":
             raise Permanent(
                 f'the slot "{self.slot}" has the output plugin {plugin}; changes need pgoutput',
-                code="slot", hint="Set slot to another name.",
+                code="rejected", hint="Set slot to another name.",
             )  # fmt: skip
         if status == "lost":
             raise self._lost(connection, "has lost changes (max_slot_wal_keep_size)")
@@ -133,7 +133,7 @@ class Replication:
         return Permanent(
             f'the slot "{self.slot}" of {connection.config.address} {reason}: changes since the '
             "last run are lost",
-            code="data-loss",
+            code="data-gone",
             hint="Remove the state of the pipeline to read the table again from a snapshot; "
             f"drop the slot with SELECT pg_drop_replication_slot('{self.slot}') if it exists.",
         )
@@ -150,8 +150,9 @@ class Replication:
         publication = connection.dialect.quote(self.publication)
         raise Permanent(
             f'the publication "{self.publication}" leaves out changes of the table "{self.table}"',
-            code="publication", hint=f"Run ALTER PUBLICATION {publication} SET ({option}).",
-        )  # fmt: skip
+            code="incomplete-publication",
+            hint=f"Run ALTER PUBLICATION {publication} SET ({option}).",
+        )
 
     def _create_publication(self, connection: PostgresConnection, *, resumes: bool) -> None:
         dialect = connection.dialect
@@ -175,7 +176,7 @@ class Replication:
             raise Permanent(
                 f'the publication "{self.publication}" does not have the table "{self.table}": '
                 "changes since the last run may be lost",
-                code="data-loss",
+                code="data-gone",
                 hint="Remove the state of the pipeline and drop the slot to read the table again "
                 f"from a snapshot; or run {statement}, if nothing was written meanwhile.",
             )

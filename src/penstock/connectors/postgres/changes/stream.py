@@ -135,7 +135,7 @@ class ReplicationStream:
         if "publication" in reason and "does not exist" in reason:
             return Permanent(
                 f"cannot read changes of {self._config.address}: {reason}",
-                code="unknown-publication",
+                code="not-found",
                 hint="Create the publication again. Changes of the time without it are lost: "
                 "remove the state of the pipeline, and the slot, to read the tables again.",
             )
@@ -154,9 +154,9 @@ def _start_error(result: Any, config: ConnectionConfig, slot: str) -> Transient 
     if "is active" in reason:
         return Transient(
             f'another connection to {config.address} reads the slot "{slot}": {reason}',
-            code="slot-in-use", hint="Stop the other reader, or set slot to another name.",
+            code="busy", hint="Stop the other reader, or set slot to another name.",
         )  # fmt: skip
     return Permanent(
-        f'cannot read the slot "{slot}" of {config.address}: {reason}', code="slot",
+        f'cannot read the slot "{slot}" of {config.address}: {reason}', code="rejected",
         hint="Check wal_level and the slot in pg_replication_slots.",
     )  # fmt: skip
