@@ -48,7 +48,10 @@ _PERMANENT = {
 }  # fmt: skip
 """Code and hint of errors that a retry does not resolve, by the name of librdkafka's error."""
 
-_UNREACHABLE = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "_TIMED_OUT_QUEUE"}
+_UNREACHABLE = {
+    "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "_TIMED_OUT_QUEUE",
+    "_DESTROY_BROKER",
+}  # fmt: skip
 _MISSING = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
 _DISCONNECTED = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE"}
 _NOISE = re.compile(
